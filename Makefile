@@ -1,0 +1,73 @@
+# The few commands of the project. `make help` lists them.
+
+VENV  := .venv
+BIN   := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PIP   := $(BIN)/python -m pip --disable-pip-version-check
+
+# Put before a command that starts Spark. Asked each time because it is quick and Java may have moved.
+WITH_JAVA = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
+
+.DEFAULT_GOAL := help
+.PHONY: help setup java demo test check format bench soak lock clean
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+setup: $(STAMP) java ## make .venv from requirements.lock and find (or install) Java 17+
+
+# Packages that left the lock file stay until `make clean`; starting afresh each time would reinstall Spark.
+$(STAMP): pyproject.toml requirements.lock
+	@python="$$(scripts/python.sh)" || exit 1; \
+	if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
+	    echo "making $(VENV) with $$python"; \
+	    "$$python" -m venv --clear $(VENV) || { \
+	        echo "headgate: $$python -m venv failed: install its venv module (Debian or Ubuntu: sudo apt-get install python3-venv)" >&2; \
+	        exit 1; }; \
+	fi
+	@echo "installing requirements.lock (Spark is large: a few minutes at most)"
+	@$(PIP) install -q -r requirements.lock
+	@$(PIP) install -q --no-deps --no-build-isolation -e .
+	@touch $@
+
+java:
+	@scripts/java.sh >/dev/null
+
+demo: setup ## run the demonstration; options in ARGS="--seconds 30"
+	@$(WITH_JAVA) $(BIN)/headgate demo $(ARGS)
+
+test: setup check ## check, then run the tests; pytest options in ARGS="-k mbd"
+	@$(WITH_JAVA) $(BIN)/pytest $(ARGS)
+
+check: $(STAMP) ## lint, formatting and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy headgate
+
+format: $(STAMP) ## format the code and fix what the linter can
+	@$(BIN)/ruff check --fix-only .
+	@$(BIN)/ruff format .
+
+bench: setup ## measure overhead and simulator; another one with ARGS="NAME ..."
+ifeq ($(strip $(ARGS)),)
+	@$(WITH_JAVA) $(BIN)/headgate bench overhead
+	@$(WITH_JAVA) $(BIN)/headgate bench simulator
+else
+	@$(WITH_JAVA) $(BIN)/headgate bench $(ARGS)
+endif
+
+soak: setup ## the long-running tests; pytest options in ARGS
+	@$(WITH_JAVA) $(BIN)/pytest -m soak $(ARGS)
+
+lock: ## write requirements.lock anew from pyproject.toml, with the newest versions it allows
+	@python="$$(scripts/python.sh)" && rm -rf build/lock && "$$python" -m venv build/lock
+	@build/lock/bin/python -m pip --disable-pip-version-check install -q '.[bench,dev]'
+	@{ sed -n '/^#/!q;p' requirements.lock; \
+	   build/lock/bin/python -m pip --disable-pip-version-check freeze --all --exclude headgate --exclude pip; \
+	 } > build/requirements.lock
+	@mv build/requirements.lock requirements.lock && rm -rf build
+
+clean: ## remove .venv, caches and what runs leave behind
+	rm -rf $(VENV) build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf spark-warehouse metastore_db derby.log
+	find headgate tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,347 @@
+"""The rules of the house, checked on the syntax tree of every file.
+
+1. The deciding packages know no runtime: `plan language flow policies qos control` import nothing from
+   `runtime connect server cli studies bench`.
+2. Only `runtime/spark`, `connect`, `bench` and `studies` import `pyspark`.
+3. Time and randomness are passed in to the deciding packages, never taken from the air.
+4. No file over 500 lines.
+
+A checker takes a module's dotted name and its source, and returns one line per offence, so that each rule
+is also tested for being able to fail.
+"""
+
+import ast
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+DECIDING = ("plan", "language", "flow", "policies", "qos", "control")
+ACTING = ("runtime", "connect", "server", "cli", "studies", "bench")
+SPARK_USERS = ("runtime.spark", "connect", "bench", "studies")
+MOST_LINES = 500
+
+Checker = Callable[[str, str], list[str]]
+
+CLOCK_FUNCTIONS = frozenset(
+    f"time.{name}{suffix}"
+    for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time")
+    for suffix in ("", "_ns")
+) | {
+    "datetime.datetime.now",
+    "datetime.datetime.utcnow",
+    "datetime.datetime.today",
+    "datetime.date.today",
+    "os.urandom",
+    "uuid.uuid1",
+    "uuid.uuid4",
+}
+# Generators that are objects made from a seed; everything else in these modules is shared, hidden state.
+RANDOM_MODULES = ("random", "numpy.random", "secrets")
+SEEDED = frozenset(
+    {"random.Random"}
+    | {f"numpy.random.{name}" for name in ("default_rng", "Generator", "BitGenerator", "SeedSequence")}
+    | {f"numpy.random.{name}" for name in ("PCG64", "PCG64DXSM", "Philox", "SFC64", "MT19937")}
+)
+
+
+def inside(module: str, packages: tuple[str, ...]) -> bool:
+    return any(module == f"headgate.{p}" or module.startswith(f"headgate.{p}.") for p in packages)
+
+
+def absolute(module: str, node: ast.ImportFrom, is_package: bool) -> str:
+    """The absolute name of what `from ... import` names, relative imports resolved."""
+    if node.level == 0:
+        return node.module or ""
+    parts = module.split(".")
+    keep = len(parts) - node.level + (1 if is_package else 0)
+    return ".".join([*parts[:keep], *([node.module] if node.module else [])])
+
+
+def imports(module: str, tree: ast.AST, is_package: bool = False) -> Iterator[tuple[int, str]]:
+    """Every imported name with its line, wherever it stands: top level, functions, TYPE_CHECKING blocks, and
+    `import_module("...")` with a literal."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            source = absolute(module, node, is_package)
+            for alias in node.names:
+                yield node.lineno, f"{source}.{alias.name}"
+        elif isinstance(node, ast.Call) and node.args:
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            first = node.args[0]
+            if (
+                called in ("import_module", "__import__")
+                and isinstance(first, ast.Constant)
+                and isinstance(first.value, str)
+            ):
+                yield node.lineno, first.value
+
+
+def split_package(module: str) -> tuple[str, bool]:
+    is_package = module.endswith(".__init__")
+    return module.removesuffix(".__init__"), is_package
+
+
+def check_layers(module: str, source: str) -> list[str]:
+    name, is_package = split_package(module)
+    if not inside(name, DECIDING):
+        return []
+    return [
+        f"{module}:{line}: imports {imported}; a deciding package may not know {', '.join(ACTING)}"
+        for line, imported in imports(name, ast.parse(source), is_package)
+        if inside(imported, ACTING)
+    ]
+
+
+def check_pyspark(module: str, source: str) -> list[str]:
+    name, is_package = split_package(module)
+    if inside(name, SPARK_USERS):
+        return []
+    return [
+        f"{module}:{line}: imports {imported}; only {', '.join(SPARK_USERS)} may"
+        for line, imported in imports(name, ast.parse(source), is_package)
+        if imported == "pyspark" or imported.startswith("pyspark.")
+    ]
+
+
+def bound_names(tree: ast.AST) -> dict[str, str]:
+    """What each name bound by an import stands for: `import numpy as np` gives np -> numpy."""
+    names: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                names[alias.asname or alias.name.split(".")[0]] = (
+                    alias.name if alias.asname else alias.name.split(".")[0]
+                )
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            for alias in node.names:
+                names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+    return names
+
+
+def dotted(node: ast.AST, names: dict[str, str]) -> str | None:
+    """The full name an expression stands for, when it starts at an import."""
+    if isinstance(node, ast.Name):
+        return names.get(node.id)
+    if isinstance(node, ast.Attribute):
+        base = dotted(node.value, names)
+        return f"{base}.{node.attr}" if base else None
+    return None
+
+
+def takes_from_the_air(name: str) -> bool:
+    if name in CLOCK_FUNCTIONS:
+        return True
+    module = name.rpartition(".")[0]
+    return module in RANDOM_MODULES and name not in SEEDED
+
+
+def check_clocks(module: str, source: str) -> list[str]:
+    """Uses, not only calls: `clock=time.monotonic` as a default is taking time from the air as well."""
+    if not inside(split_package(module)[0], DECIDING):
+        return []
+    tree = ast.parse(source)
+    names = bound_names(tree)
+    offences = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            imported = [f"{node.module}.{alias.name}" for alias in node.names]
+            bad = [name for name in imported if takes_from_the_air(name) or name == "time.*"]
+        elif isinstance(node, ast.Attribute):
+            name = dotted(node, names)
+            bad = [name] if name and takes_from_the_air(name) else []
+        elif isinstance(node, ast.Call) and not node.args and not node.keywords:
+            name = dotted(node.func, names)
+            bad = [f"{name}() without a seed"] if name in SEEDED else []
+        else:
+            continue
+        offences |= {f"{module}:{node.lineno}: {what}; time and randomness are passed in" for what in bad}
+    return sorted(offences)
+
+
+def check_length(module: str, source: str) -> list[str]:
+    lines = len(source.splitlines())
+    return (
+        [f"{module}: {lines} lines; split it by meaning, {MOST_LINES} is the most"]
+        if lines > MOST_LINES
+        else []
+    )
+
+
+def offences(checker: Checker, *folders: str, root: Path = ROOT) -> list[str]:
+    """Run a checker over every Python file of the folders; a folder that does not exist has no offences."""
+    found: list[str] = []
+    for folder in folders:
+        for path in sorted((root / folder).rglob("*.py")):
+            module = ".".join(path.relative_to(root).with_suffix("").parts)
+            found += checker(module, path.read_text(encoding="utf-8"))
+    return found
+
+
+def report(found: list[str]) -> str:
+    return "\n" + "\n".join(found)
+
+
+def test_deciding_packages_know_no_runtime() -> None:
+    found = offences(check_layers, "headgate")
+    assert not found, report(found)
+
+
+def test_only_the_spark_packages_import_pyspark() -> None:
+    found = offences(check_pyspark, "headgate")
+    assert not found, report(found)
+
+
+def test_time_and_randomness_are_passed_in() -> None:
+    found = offences(check_clocks, "headgate")
+    assert not found, report(found)
+
+
+def test_no_file_is_too_long() -> None:
+    found = offences(check_length, "headgate", "tests")
+    assert not found, report(found)
+
+
+def test_headgate_is_looked_at() -> None:
+    """Guards the tests above against passing because the package moved."""
+    assert (ROOT / "headgate" / "__init__.py").is_file()
+
+
+# Each rule can fail, and does not cry wolf.
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import headgate.runtime",
+        "import headgate.runtime.spark.session as s",
+        "from headgate import cli",
+        "from headgate.connect import sources",
+        "from headgate.server.api import app",
+        "from ..runtime import simulated",
+        "from .. import bench",
+        "def f():\n    from headgate.studies import prb",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from headgate.runtime import spark",
+        "import importlib\nimportlib.import_module('headgate.runtime.spark')",
+    ],
+)
+def test_layers_rule_can_fail(source: str) -> None:
+    assert check_layers("headgate.policies.mbd", source)
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("headgate.policies.mbd", "from headgate.plan import graph\nfrom .base import Policy"),
+        ("headgate.policies.mbd", "from headgate.flow import runtime_notes"),
+        (
+            "headgate.policies.__init__",
+            "from .runtime import x",
+        ),  # headgate.policies.runtime is its own module
+        ("headgate.cli.main", "from headgate.runtime import spark"),
+        ("headgate.plan.graph", "import runtime"),
+    ],
+)
+def test_layers_rule_allows(module: str, source: str) -> None:
+    assert check_layers(module, source) == []
+
+
+def test_layers_rule_resolves_relative_imports_of_packages() -> None:
+    assert check_layers("headgate.policies.__init__", "from ..runtime import spark")
+    assert check_layers("headgate.policies.family.mbd", "from ...runtime import spark")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import pyspark",
+        "import pyspark.sql.functions as F",
+        "from pyspark.sql import SparkSession",
+        "def f():\n    import pyspark",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from pyspark.sql import DataFrame",
+        "__import__('pyspark')",
+    ],
+)
+@pytest.mark.parametrize(
+    "module",
+    ["headgate.flow.batch", "headgate.cli.run", "headgate.runtime.simulated.kernel", "headgate.__init__"],
+)
+def test_pyspark_rule_can_fail(module: str, source: str) -> None:
+    assert check_pyspark(module, source)
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("headgate.runtime.spark.session", "import pyspark"),
+        ("headgate.runtime.spark.__init__", "import pyspark"),
+        ("headgate.connect.kafka", "import pyspark"),
+        ("headgate.bench.overhead", "import pyspark"),
+        ("headgate.studies.prb", "import pyspark"),
+        ("headgate.flow.batch", "import pyarrow\nimport pyspark_like"),
+    ],
+)
+def test_pyspark_rule_allows(module: str, source: str) -> None:
+    assert check_pyspark(module, source) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import time\nt = time.time()",
+        "import time as clock\nt = clock.perf_counter_ns()",
+        "import time\ndef f(clock=time.monotonic): ...",
+        "from time import monotonic",
+        "from time import *",
+        "import random\nx = random.random()",
+        "import random\nrandom.seed(1)",
+        "import random\nrng = random.Random()",
+        "from random import choice",
+        "from random import *",
+        "import numpy as np\nx = np.random.rand(3)",
+        "import numpy as np\nrng = np.random.default_rng()",
+        "from numpy import random\nx = random.normal()",
+        "import datetime\nd = datetime.datetime.now()",
+        "from datetime import datetime\nd = datetime.now()",
+        "from datetime import datetime as dt, timezone\nd = dt.now(timezone.utc)",
+        "from datetime import date\nd = date.today()",
+        "import uuid\nx = uuid.uuid4()",
+        "def f():\n    import time\n    return time.time()",
+    ],
+)
+def test_clock_rule_can_fail(source: str) -> None:
+    assert check_clocks("headgate.control.monitor", source)
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("headgate.control.monitor", "import random\nrng = random.Random(7)\nx = rng.random()"),
+        ("headgate.control.monitor", "import random\ndef f(rng: random.Random): return rng.choice([1])"),
+        ("headgate.control.monitor", "from random import Random\nrng = Random(7)"),
+        ("headgate.control.monitor", "import numpy as np\nrng = np.random.default_rng(7)"),
+        ("headgate.control.monitor", "from datetime import datetime, timedelta\nd = datetime(2026, 1, 1)"),
+        ("headgate.control.monitor", "def f(time, clock): return clock.time() + time.time"),
+        ("headgate.runtime.spark.slots", "import time\nt = time.monotonic()"),
+    ],
+)
+def test_clock_rule_allows(module: str, source: str) -> None:
+    assert check_clocks(module, source) == []
+
+
+def test_length_rule_can_fail() -> None:
+    assert check_length("headgate.big", "x = 1\n" * 501)
+    assert check_length("headgate.full", "x = 1\n" * 500) == []
+
+
+def test_files_are_found_and_named(tmp_path: Path) -> None:
+    bad = tmp_path / "headgate" / "plan" / "graph.py"
+    bad.parent.mkdir(parents=True)
+    bad.write_text("import pyspark\n")
+    assert offences(check_pyspark, "headgate", "absent", root=tmp_path) == [
+        "headgate.plan.graph:1: imports pyspark; only runtime.spark, connect, bench, studies may"
+    ]
