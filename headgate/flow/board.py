@@ -1,0 +1,144 @@
+"""The board: which units have input, which run, and what the policy says next. Shared by both runtimes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from headgate.control.stats import OperatorStats, Stats
+from headgate.flow.units import Queue, Unit, make_units
+from headgate.plan.model import Edge, Plan
+from headgate.policies.base import Call, Decision, Policy, PolicyError
+
+
+class Claim(NamedTuple):
+    """A slot's right to run a unit, from `Board.claim` to `Board.release`."""
+
+    decision: Decision
+    slot: int
+    started: float
+
+
+class InvariantError(AssertionError):
+    """The scheduler broke one of its own laws; a bug in a policy or in Headgate, never in user data."""
+
+
+class Board:
+    """The state that a policy sees (its `View`) and the moves that a runtime makes.
+
+    Not thread-safe: the Spark runtime holds one lock around every call; the simulator has one thread. `now` is set
+    by the runtime before each move.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        queues: Mapping[Edge, Queue],
+        policy: Policy,
+        stats: Stats,
+        slots: int,
+        call_fixed_s: float | None = 0.0,
+        latency: Callable[[str], float | None] = lambda _: None,
+    ) -> None:
+        self.plan = plan
+        self.slots = slots
+        self.now = 0.0
+        self.arrived = 0
+        self.stats_version = 0
+        self.call_fixed_s = call_fixed_s
+        self.priorities = {name: c.priority for name, c in plan.classes.items()}
+        self.rounds = 0
+        self._queues = dict(queues)
+        self._stats = stats
+        self._latency = latency
+        self._flying: list[Claim] = []
+        self.install(policy)
+
+    # What policies see -------------------------------------------------------------------------------------------
+
+    @property
+    def memory(self) -> float:
+        return sum(queue.bytes for queue in self._queues.values())
+
+    def ready(self) -> Sequence[Unit]:
+        return [unit for unit in self.units if unit.ready]
+
+    def stats(self, operator: str) -> OperatorStats:
+        return self._stats.of(operator)
+
+    def latency(self, class_name: str) -> float | None:
+        return self._latency(class_name)
+
+    # What runtimes do --------------------------------------------------------------------------------------------
+
+    def install(self, policy: Policy) -> None:
+        """Give the board a policy, or replace the one it has. Calls in flight go on and block what they use."""
+        self.policy = policy
+        self.units: tuple[Unit, ...] = make_units(
+            self.plan, policy.units(self.plan, self._stats), self._queues
+        )
+        self._readers: dict[Edge, tuple[Unit, ...]] = {
+            edge: tuple(unit for unit in self.units if edge in unit.edges) for edge in self.plan.edges
+        }
+        for claim in self._flying:
+            for unit in self._users(claim):
+                unit.blocked += 1
+        policy.start(self)
+        for unit in self.units:
+            self._announce(unit)
+
+    def fed(self, edge: Edge) -> None:
+        """Tuples were put into a queue: announce the units that can now run."""
+        for unit in self._readers[edge]:
+            if not unit.ready and unit.blocked == 0:
+                unit.ready = True
+                self.policy.became_ready(unit)
+
+    def claim(self, slot: int) -> Claim | None:
+        """Ask the policy what a free slot should run, and reserve it. None: the slot stays idle for now."""
+        decision = self.policy.choose(slot)
+        if decision is None:
+            if self.policy.work_conserving and any(unit.ready for unit in self.units):
+                ready = ", ".join(unit.id for unit in self.ready())
+                raise InvariantError(
+                    f"policy {self.policy.name} leaves slot {slot} idle while {ready} could run"
+                )
+            return None
+        unit = decision.unit
+        if not unit.ready:
+            raise PolicyError(f"policy {self.policy.name} chose {unit.id}, which cannot run now")
+        for other in unit.overlaps:
+            other.blocked += 1
+            other.ready = False
+        claim = Claim(decision, slot, self.now)
+        self._flying.append(claim)
+        if decision.ends_round:
+            self.rounds += 1
+            self.policy.round_ended()
+        return claim
+
+    def release(self, claim: Claim, tuples: int, outputs: int, preempted: bool = False) -> None:
+        """A call has ended and its results are in the queues: free its unit and tell the policy."""
+        self._flying.remove(claim)
+        unit = claim.decision.unit
+        if unit.index < len(self.units) and self.units[unit.index] is unit:
+            for other in unit.overlaps:
+                other.blocked -= 1
+            self.policy.finished(
+                Call(unit, claim.slot, claim.started, self.now - claim.started, tuples, outputs, preempted)
+            )
+            for other in unit.overlaps:
+                self._announce(other)
+            return
+        for other in self._users(claim):  # the policy was replaced during the call: its units are gone
+            other.blocked -= 1
+            self._announce(other)
+
+    def _announce(self, unit: Unit) -> None:
+        if not unit.ready and unit.blocked == 0 and unit.waiting:
+            unit.ready = True
+            self.policy.became_ready(unit)
+
+    def _users(self, claim: Claim) -> list[Unit]:
+        busy = set(claim.decision.unit.operators)
+        return [unit for unit in self.units if not busy.isdisjoint(unit.operators)]

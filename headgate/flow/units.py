@@ -1,0 +1,132 @@
+"""Units: what a policy schedules. An operator, a segment, a path, or a whole query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from headgate.plan.model import Edge, Plan
+from headgate.plan.paths import find_paths
+
+
+class Queue(Protocol):
+    """What the scheduler sees of the FIFO in front of an operator; each runtime has its own kind."""
+
+    @property
+    def count(self) -> int: ...  # tuples waiting
+    @property
+    def oldest(self) -> float | None: ...  # arrival time of the first tuple, in seconds
+    @property
+    def bytes(self) -> float: ...  # size of what waits
+
+
+class Group(NamedTuple):
+    """A policy's wish for a unit: a name and the operators in it, inputs first."""
+
+    id: str
+    operators: tuple[str, ...]
+
+
+class Unit:
+    """A unit as policies see it. Only the board changes one; policies only read.
+
+    The input of a unit is everything that waits at any of its operators: normally at its first operators, and
+    inside it only what another policy or an overlapping unit left there.
+    """
+
+    __slots__ = (
+        "blocked",
+        "class_name",
+        "edges",
+        "id",
+        "index",
+        "operators",
+        "overlaps",
+        "queries",
+        "queues",
+        "ready",
+        "spent",
+    )
+
+    def __init__(
+        self,
+        index: int,
+        group: Group,
+        queries: tuple[str, ...],
+        class_name: str,
+        edges: tuple[Edge, ...],
+        queues: tuple[Queue, ...],
+    ) -> None:
+        self.index = index  # position in the policy's list of units; the last tie-break everywhere
+        self.id = group.id
+        self.operators = group.operators
+        self.queries = queries
+        self.class_name = class_name  # the most important class it works for
+        self.edges = edges  # the queues of its operators, inputs first
+        self.queues = queues
+        self.overlaps: tuple[Unit, ...] = ()  # units that share an operator with it, itself included
+        self.blocked = 0  # calls in flight that use one of its operators
+        self.ready = False  # has input and is not blocked
+        self.spent = 0.0  # seconds already given to its first waiting tuple by preempted calls
+
+    @property
+    def waiting(self) -> int:
+        """Tuples waiting at its operators."""
+        queues = self.queues
+        if len(queues) == 1:
+            return queues[0].count
+        return sum(queue.count for queue in queues)
+
+    @property
+    def oldest(self) -> float | None:
+        """Arrival time of the oldest first-in-line tuple."""
+        queues = self.queues
+        if len(queues) == 1:
+            return queues[0].oldest
+        return min((t for queue in queues if (t := queue.oldest) is not None), default=None)
+
+    @property
+    def bytes(self) -> float:
+        """Size of what waits at its operators."""
+        return sum(queue.bytes for queue in self.queues)
+
+    @property
+    def running(self) -> bool:
+        """Does a call in flight use one of its operators?"""
+        return self.blocked > 0
+
+    def __repr__(self) -> str:
+        return f"Unit({self.id})"
+
+
+def make_units(plan: Plan, groups: Iterable[Group], queues: "dict[Edge, Queue]") -> tuple[Unit, ...]:
+    """Turn a policy's groups into units. Called when a policy is installed; refuses an uncovered operator."""
+    units = []
+    for index, group in enumerate(groups):
+        members = set(group.operators)
+        edges = tuple(edge for edge in plan.edges if edge.operator in members)
+        owners = tuple(q for q in plan.queries if not members.isdisjoint(plan.queries[q].operators))
+        best = max((plan.classes[plan.queries[q].class_name] for q in owners), key=lambda c: c.priority)
+        units.append(Unit(index, group, owners, best.name, edges, tuple(queues[e] for e in edges)))
+    covered = {operator for unit in units for operator in unit.operators}
+    if missing := [name for name in plan.operators if name not in covered]:
+        raise ValueError(f"the policy's units leave out {', '.join(missing)}")
+    for unit in units:
+        mine = set(unit.operators)
+        unit.overlaps = tuple(other for other in units if not mine.isdisjoint(other.operators))
+    return tuple(units)
+
+
+def by_operator(plan: Plan) -> Sequence[Group]:
+    """One unit an operator, in plan order."""
+    return [Group(name, (name,)) for name in plan.operators]
+
+
+def by_path(plan: Plan) -> Sequence[Group]:
+    """One unit an operator path."""
+    return [Group(path.id, path.operators) for path in find_paths(plan)]
+
+
+def by_query(plan: Plan) -> Sequence[Group]:
+    """One unit a query, shared operators included."""
+    return [Group(query.name, query.operators) for query in plan.queries.values()]

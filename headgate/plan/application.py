@@ -1,0 +1,54 @@
+"""An application: a plan and how to run it. What the loader returns and the runtimes take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headgate.plan.model import Plan
+
+
+@dataclass(frozen=True)
+class PolicySettings:
+    """A policy's name and parameters, as the application file or the command line gives them."""
+
+    name: str = "rr"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SimulatorSettings:
+    """What the simulator adds to the declared costs; everything off by default, as in the papers' models."""
+
+    noise: float = 0.0  # costs vary uniformly by this share: 0.1 is +-10 %
+    decision_s: float = 0.0  # a scheduling decision
+    switch_s: float = 0.0  # calling an operator
+    preempt_s: float = 0.0  # stopping a call
+    inspect_s: float = 0.0  # looking at one queue or schedule entry on the way to a decision
+    source_slots: int = 0  # cores that only read sources; 0: sources cost nothing
+    source_cost_s: float = 0.0  # per tuple read, on a source slot
+    fluid: bool = False  # tuples shrink by the selectivity instead of passing or not
+
+
+@dataclass(frozen=True)
+class Application:
+    """Everything that a runtime needs to know. `folder` is where relative file names start."""
+
+    plan: Plan
+    policy: PolicySettings = PolicySettings()
+    slots: int = 1
+    seed: int = 0
+    folder: Path = Path()
+    checkpoint: str | None = None
+    simulator: SimulatorSettings = SimulatorSettings()
+    spark: Mapping[str, str] = field(default_factory=dict)  # extra Spark settings; `master` among them
+
+
+@dataclass(frozen=True)
+class RunLimits:
+    """When a run ends: after `seconds`, or `until_idle`: sources exhausted and queues empty. Neither: Ctrl-C."""
+
+    seconds: float | None = None
+    until_idle: bool = False

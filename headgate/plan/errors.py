@@ -1,0 +1,37 @@
+"""The one error a user meets when an application is wrong."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class ApplicationError(Exception):
+    """Something in an application is wrong; the CLI prints it and exits with code 2.
+
+    `place` is the dotted path in the application file (`queries.fire.class`), `problem` what is wrong there,
+    `remedy` what would be right. The loader adds file and line, which only it knows.
+    """
+
+    def __init__(self, place: str, problem: str, remedy: str = "") -> None:
+        self.place = place
+        self.problem = problem
+        self.remedy = remedy
+        self.line: int | None = None  # in the application file, where it is known at once (YAML errors)
+        self.where: str | None = None  # "app.yaml:12", filled in by the loader
+        super().__init__(place, problem, remedy)
+
+    def __str__(self) -> str:
+        head = f"{self.where}: {self.place}" if self.where else self.place
+        tail = f"; {self.remedy}" if self.remedy else ""
+        return f"{head}: {self.problem}{tail}"
+
+
+def known_names(what: str, names: Iterable[str], wrong: str = "") -> str:
+    """A remedy that lists what is known, led by the closest name when one is close."""
+    listed = sorted(names)
+    if not listed:
+        return f"no {what} is known here"
+    close = difflib.get_close_matches(wrong, listed, n=1) if wrong else []
+    hint = f"did you mean '{close[0]}'? " if close else ""
+    return f"{hint}known {what}: {', '.join(listed)}"

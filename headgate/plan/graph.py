@@ -1,0 +1,89 @@
+"""Operators in, one checked DAG out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
+
+from headgate.plan.errors import ApplicationError
+from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
+from headgate.plan.operators.base import Operator, Port
+from headgate.plan.schema import Schema
+
+
+def build_plan(
+    streams: Mapping[str, Stream],
+    tables: Mapping[str, Table],
+    classes: Mapping[str, QueryClass],
+    operators: Iterable[Operator],
+    queries: Iterable[Query],
+    places: Mapping[str, str] | None = None,
+) -> Plan:
+    """Order the operators, work out every schema, and find the operators of each query.
+
+    Called by the loader and by tests. `queries` come without their operators; `places` says where in the
+    application file an operator stands (default: its id). Raises ApplicationError for cycles, type clashes and
+    outputs that lead nowhere.
+    """
+    at = dict(places or {})
+    listed = list(operators)
+    known = {operator.id: operator for operator in listed}
+    ordered = {name: known[name] for name in _topological(known, at)}
+    schemas: dict[Port, Schema] = {Port(name): stream.schema for name, stream in streams.items()}
+    for operator in ordered.values():
+        inputs = [schemas[port] for port in operator.inputs]
+        schema = operator.output(inputs, at.get(operator.id, operator.id))
+        schemas.update(dict.fromkeys(operator.ports, schema))
+    complete = {}
+    for query in queries:
+        needed = _upstream(query.root, ordered)
+        members = tuple(name for name in ordered if name in needed)
+        complete[query.name] = replace(query, operators=members)
+    plan = Plan(streams, tables, classes, ordered, complete, schemas)
+    _refuse_dead_ends(plan, at)
+    return plan
+
+
+def _topological(operators: Mapping[str, Operator], at: Mapping[str, str]) -> list[str]:
+    """Operator ids, inputs first; ties in the order of the file, so that every run sees one order."""
+    sorter: TopologicalSorter[str] = TopologicalSorter()
+    for operator in operators.values():
+        sorter.add(operator.id, *(port.node for port in operator.inputs if port.node in operators))
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        cycle = [name.split("/")[-1] for name in reversed(error.args[1])]
+        place = at.get(error.args[1][0], error.args[1][0])
+        raise ApplicationError(
+            place, f"the operators feed each other in a circle: {' -> '.join(cycle)}", "break the circle"
+        ) from error
+    position = {name: i for i, name in enumerate(operators)}
+    order: list[str] = []
+    while sorter.is_active():
+        layer = sorted(sorter.get_ready(), key=position.__getitem__)
+        order += layer
+        sorter.done(*layer)
+    return order
+
+
+def _upstream(root: Port, operators: Mapping[str, Operator]) -> set[str]:
+    found: set[str] = set()
+    todo = [root.node]
+    while todo:
+        name = todo.pop()
+        if name in operators and name not in found:
+            found.add(name)
+            todo += [port.node for port in operators[name].inputs]
+    return found
+
+
+def _refuse_dead_ends(plan: Plan, at: Mapping[str, str]) -> None:
+    for operator in plan.operators.values():
+        for port in operator.ports:
+            if not plan.consumers[port] and port not in plan.sinks:
+                raise ApplicationError(
+                    at.get(operator.id, operator.id),
+                    f"the output of '{port.node.split('/')[-1]}{'.' + port.branch if port.branch else ''}' goes nowhere",
+                    "read it in another operator, or take it out; a query has one last operator",
+                )

@@ -1,0 +1,104 @@
+"""What an application is once it has been read and checked: streams, tables, classes, operators, queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from headgate.plan.operators.base import Operator, Port
+from headgate.plan.schema import Schema
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A named source of tuples. `source` holds the checked settings of its connector."""
+
+    name: str
+    schema: Schema
+    source: Mapping[str, Any]
+    time: str | None = None  # event-time column; None: arrival time
+    slack_s: float = 0.0  # how far event time may run backwards
+
+
+@dataclass(frozen=True)
+class Table:
+    """A stored relation that streams may be joined with; read once, when a run starts."""
+
+    name: str
+    schema: Schema
+    source: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class QueryClass:
+    """An importance class; a larger priority is more important."""
+
+    name: str
+    priority: int
+
+
+@dataclass(frozen=True)
+class Query:
+    """A continuous query: what its sink receives is the output of `root`."""
+
+    name: str
+    class_name: str
+    root: Port
+    operators: tuple[str, ...]  # every operator between its streams and its sink, inputs first
+    sink: Mapping[str, Any] = field(default_factory=lambda: {"kind": "memory"})
+    qos: Mapping[str, Any] = field(default_factory=dict)
+    tolerance: float | None = None
+    shed: Any = None
+    policy: Any = None
+
+
+class Edge(NamedTuple):
+    """Where a queue stands: input number `input` of an operator."""
+
+    operator: str
+    input: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All queries of an application as one DAG. `operators` is in topological order, inputs first."""
+
+    streams: Mapping[str, Stream]
+    tables: Mapping[str, Table]
+    classes: Mapping[str, QueryClass]
+    operators: Mapping[str, Operator]
+    queries: Mapping[str, Query]
+    schemas: Mapping[Port, Schema]  # of every stream and every operator output
+
+    @cached_property
+    def consumers(self) -> Mapping[Port, tuple[Edge, ...]]:
+        """The queues that receive what a port gives out."""
+        found: dict[Port, list[Edge]] = {port: [] for port in self.schemas}
+        for operator in self.operators.values():
+            for index, port in enumerate(operator.inputs):
+                found[port].append(Edge(operator.id, index))
+        return {port: tuple(edges) for port, edges in found.items()}
+
+    @cached_property
+    def sinks(self) -> Mapping[Port, tuple[str, ...]]:
+        """The queries whose results a port gives out."""
+        found: dict[Port, list[str]] = {}
+        for query in self.queries.values():
+            found.setdefault(query.root, []).append(query.name)
+        return {port: tuple(names) for port, names in found.items()}
+
+    @cached_property
+    def edges(self) -> tuple[Edge, ...]:
+        """Every queue of the plan, in operator order."""
+        return tuple(Edge(o.id, i) for o in self.operators.values() for i in range(len(o.inputs)))
+
+    @cached_property
+    def owners(self) -> Mapping[str, tuple[str, ...]]:
+        """The queries that an operator works for; several when it is shared."""
+        found: dict[str, list[str]] = {name: [] for name in self.operators}
+        for query in self.queries.values():
+            for operator in query.operators:
+                found[operator].append(query.name)
+        return {name: tuple(queries) for name, queries in found.items()}

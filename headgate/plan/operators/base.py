@@ -1,0 +1,65 @@
+"""The contract of an operator kind: what it reads, what it gives out, what its author declared of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, NamedTuple
+
+from headgate.plan.schema import Schema
+
+
+class Port(NamedTuple):
+    """Something that gives out tuples: a stream (its name), or an operator's output (its id and branch)."""
+
+    node: str
+    branch: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.node}.{self.branch}" if self.branch else self.node
+
+
+@dataclass(frozen=True)
+class Declared:
+    """Start values of an operator's statistics; the simulator takes them as the truth.
+
+    `None` means not declared. `branches` gives the selectivity of each output of a split.
+    """
+
+    fixed_s: float | None = None  # seconds per call
+    cost_s: float | None = None  # seconds per tuple
+    selectivity: float | None = None  # outputs per input
+    tuple_bytes: float | None = None  # size of an output tuple
+    branches: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operator(ABC):
+    """One step of a query. Kinds are frozen dataclasses, one file each, listed in `KINDS`.
+
+    An operator says what it computes; `runtime/spark/compose.py` says how Spark computes it, and the simulator
+    needs only `declared`.
+    """
+
+    id: str  # "query/name", unique in the plan
+    inputs: tuple[Port, ...]
+    declared: Declared = Declared()
+    kind: ClassVar[str]
+
+    @property
+    def branches(self) -> tuple[str, ...]:
+        """Names of the outputs; one nameless output unless the kind routes tuples."""
+        return ("",)
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        return tuple(Port(self.id, branch) for branch in self.branches)
+
+    @abstractmethod
+    def output(self, inputs: Sequence[Schema], place: str) -> Schema:
+        """The schema of every branch, from those of the inputs; raises ApplicationError naming `place`."""
+
+    def describe(self) -> str:
+        """One line for people: the operator's parameters."""
+        return ""

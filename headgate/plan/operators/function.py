@@ -1,0 +1,30 @@
+"""function: a user's Python function over Arrow batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from headgate.plan.operators.base import Operator
+from headgate.plan.schema import Schema
+
+
+@dataclass(frozen=True, kw_only=True)
+class Function(Operator):
+    """`target` names a callable as `module:name`; `schema` is what it gives out.
+
+    The callable gets a `pyarrow.RecordBatch` with the input columns and returns one with the columns of `schema`:
+    either row for row, or `(batch, rows)` with the input row that each output row came from, so that the stamps can
+    follow. It must treat each row alone: batch borders depend on the schedule, answers must not.
+    """
+
+    kind: ClassVar[str] = "function"
+    target: str
+    schema: Schema
+
+    def output(self, inputs: Sequence[Schema], place: str) -> Schema:
+        return self.schema
+
+    def describe(self) -> str:
+        return self.target

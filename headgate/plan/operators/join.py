@@ -1,0 +1,71 @@
+"""join: look each tuple up in a stored table (stream-table join)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from headgate.plan.errors import ApplicationError, known_names
+from headgate.plan.expressions import comparable
+from headgate.plan.operators.base import Operator
+from headgate.plan.schema import Column, Schema
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableJoin(Operator):
+    """Gives out the tuple's columns, then the table's columns that are not join columns.
+
+    `how: left` keeps tuples without a match, with nulls for the table's columns. A null never matches.
+    """
+
+    kind: ClassVar[str] = "join"
+    table: str
+    table_schema: Schema
+    on: Mapping[str, str]  # column of the stream -> column of the table
+    how: Literal["inner", "left"] = "inner"
+
+    def output(self, inputs: Sequence[Schema], place: str) -> Schema:
+        for mine, theirs in self.on.items():
+            self._check_pair(inputs[0], mine, theirs, place)
+        kept = self.table_columns
+        taken = {column.name.lower() for column in inputs[0]}
+        for column in kept:
+            if column.name.lower() in taken:
+                raise ApplicationError(
+                    place,
+                    f"both '{self.inputs[0]}' and table '{self.table}' have a column '{column.name}'",
+                    "rename one of them with a project, or join on it",
+                )
+        return Schema(inputs[0].columns + kept)
+
+    @property
+    def table_columns(self) -> tuple[Column, ...]:
+        """The columns that the table adds."""
+        joined = {name.lower() for name in self.on.values()}
+        return tuple(c for c in self.table_schema if c.name.lower() not in joined)
+
+    def _check_pair(self, schema: Schema, mine: str, theirs: str, place: str) -> None:
+        left, right = schema.find(mine), self.table_schema.find(theirs)
+        if left is None:
+            raise ApplicationError(
+                f"{place}.on",
+                f"'{self.inputs[0]}' has no column '{mine}'",
+                known_names("columns", schema.names, mine),
+            )
+        if right is None:
+            raise ApplicationError(
+                f"{place}.on",
+                f"table '{self.table}' has no column '{theirs}'",
+                known_names("columns", self.table_schema.names, theirs),
+            )
+        if not comparable(left.type, right.type):
+            raise ApplicationError(
+                f"{place}.on",
+                f"'{mine}' is {left.type} and '{self.table}.{theirs}' is {right.type}",
+                "join columns need types that compare; cast one in a project",
+            )
+
+    def describe(self) -> str:
+        pairs = " and ".join(m if m == t else f"{m} = {t}" for m, t in self.on.items())
+        return f"{self.how} with {self.table} on {pairs}"

@@ -1,0 +1,28 @@
+"""project: compute the output columns, one output tuple for each input tuple."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from headgate.plan.expressions import expression_type
+from headgate.plan.operators.base import Operator
+from headgate.plan.schema import Column, Schema
+
+
+@dataclass(frozen=True, kw_only=True)
+class Project(Operator):
+    kind: ClassVar[str] = "project"
+    columns: Mapping[str, str]  # output name -> expression
+
+    def output(self, inputs: Sequence[Schema], place: str) -> Schema:
+        return Schema(
+            tuple(
+                Column(name, expression_type(text, inputs[0], f"{place}.columns.{name}"))
+                for name, text in self.columns.items()
+            )
+        )
+
+    def describe(self) -> str:
+        return ", ".join(n if n == e else f"{e} AS {n}" for n, e in self.columns.items())

@@ -1,0 +1,24 @@
+"""select: keep the tuples for which a condition is true."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from headgate.plan.expressions import check_condition
+from headgate.plan.operators.base import Operator
+from headgate.plan.schema import Schema
+
+
+@dataclass(frozen=True, kw_only=True)
+class Select(Operator):
+    kind: ClassVar[str] = "select"
+    where: str
+
+    def output(self, inputs: Sequence[Schema], place: str) -> Schema:
+        check_condition(self.where, inputs[0], f"{place}.where")
+        return inputs[0]
+
+    def describe(self) -> str:
+        return self.where

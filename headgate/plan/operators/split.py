@@ -1,0 +1,30 @@
+"""split: route each tuple to the branch whose condition is true: the first such branch, or all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from headgate.plan.expressions import check_condition
+from headgate.plan.operators.base import Operator
+from headgate.plan.schema import Schema
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split(Operator):
+    kind: ClassVar[str] = "split"
+    conditions: Mapping[str, str]  # branch -> condition, tried in this order
+    match: Literal["first", "all"] = "first"
+
+    @property
+    def branches(self) -> tuple[str, ...]:
+        return tuple(self.conditions)
+
+    def output(self, inputs: Sequence[Schema], place: str) -> Schema:
+        for branch, condition in self.conditions.items():
+            check_condition(condition, inputs[0], f"{place}.branches.{branch}")
+        return inputs[0]
+
+    def describe(self) -> str:
+        return f"{self.match} of " + ", ".join(f"{b}: {c}" for b, c in self.conditions.items())

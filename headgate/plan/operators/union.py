@@ -1,0 +1,38 @@
+"""union: all tuples of all inputs, duplicates kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from headgate.plan.errors import ApplicationError
+from headgate.plan.operators.base import Operator
+from headgate.plan.schema import Schema
+
+
+@dataclass(frozen=True, kw_only=True)
+class Union(Operator):
+    kind: ClassVar[str] = "union"
+
+    def output(self, inputs: Sequence[Schema], place: str) -> Schema:
+        first = inputs[0]
+        for port, schema in zip(self.inputs[1:], inputs[1:], strict=True):
+            if len(schema) != len(first):
+                raise ApplicationError(
+                    f"{place}.inputs",
+                    f"'{self.inputs[0]}' has {len(first)} columns and '{port}' has {len(schema)}",
+                    "a union needs the same columns on every input; add a project",
+                )
+            for a, b in zip(first, schema, strict=True):
+                if a.type and b.type and a.type != b.type:
+                    raise ApplicationError(
+                        f"{place}.inputs",
+                        f"column '{a.name}' is {a.type} in '{self.inputs[0]}' and "
+                        f"'{b.name}' is {b.type} in '{port}'",
+                        "a union needs the same types on every input; cast one of them in a project",
+                    )
+        return first
+
+    def describe(self) -> str:
+        return " + ".join(str(port) for port in self.inputs)

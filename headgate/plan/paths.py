@@ -1,0 +1,57 @@
+"""Operator paths: the way of a tuple from a stream to a sink."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headgate.plan.model import Edge, Plan
+from headgate.plan.operators.base import Port
+
+
+@dataclass(frozen=True)
+class Path:
+    """A leaf-to-root sequence of operators of one query.
+
+    `edges[i]` is the input by which the path enters `operators[i]`; `branches[i]` the output by which it leaves.
+    """
+
+    id: str  # "query#1", numbered within the query
+    query: str
+    stream: str
+    edges: tuple[Edge, ...]
+    branches: tuple[str, ...]
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        return tuple(edge.operator for edge in self.edges)
+
+
+def find_paths(plan: Plan) -> tuple[Path, ...]:
+    """Every path of every query, in plan order; a shared operator is on several of them."""
+    found: list[Path] = []
+    for query in plan.queries.values():
+        ways = sorted(_ways_to(plan, query.root), key=lambda way: _rank(plan, way[0], way[1]))
+        for number, (stream, edges, branches) in enumerate(ways, start=1):
+            found.append(Path(f"{query.name}#{number}", query.name, stream, edges, branches))
+    return tuple(found)
+
+
+_Way = tuple[str, tuple[Edge, ...], tuple[str, ...]]
+
+
+def _ways_to(plan: Plan, port: Port) -> list[_Way]:
+    """All ways from a stream to a port."""
+    if port.node in plan.streams:
+        return [(port.node, (), ())]
+    operator = plan.operators[port.node]
+    return [
+        (stream, (*edges, Edge(operator.id, index)), (*branches, port.branch))
+        for index, source in enumerate(operator.inputs)
+        for stream, edges, branches in _ways_to(plan, source)
+    ]
+
+
+def _rank(plan: Plan, stream: str, edges: tuple[Edge, ...]) -> tuple[int, ...]:
+    position = {name: i for i, name in enumerate(plan.operators)}
+    streams = {name: i for i, name in enumerate(plan.streams)}
+    return (streams[stream], *(position[e.operator] * 100 + e.input for e in edges))

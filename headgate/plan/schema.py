@@ -1,0 +1,85 @@
+"""Columns and their types, as Spark SQL names them; no Spark needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+
+from headgate.plan.errors import ApplicationError
+
+# Columns that Headgate adds to every tuple; a stream may not have columns of these names.
+ARRIVAL = "_arrival"  # BIGINT, microseconds since the run began
+SEQUENCE = "_sequence"  # BIGINT, position in its stream
+STAMPS = (ARRIVAL, SEQUENCE)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A name and a Spark SQL type in upper case; `None` where only Spark's analyser can tell the type."""
+
+    name: str
+    type: str | None
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Ordered columns; names are looked up as Spark does, without regard to case."""
+
+    columns: tuple[Column, ...]
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    def find(self, name: str) -> Column | None:
+        wanted = name.lower()
+        return next((column for column in self.columns if column.name.lower() == wanted), None)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{c.name} {c.type or '?'}" for c in self.columns)
+
+
+def parse_schema(text: str, place: str) -> Schema:
+    """Read `location STRING, humidity INT`, the schema text of streams and tables."""
+    remedy = 'write it as "name TYPE, name TYPE", for example "location STRING, humidity INT"'
+    try:
+        statement = sqlglot.parse_one(f"CREATE TABLE t ({text})", read="spark")
+    except sqlglot.errors.SqlglotError as error:
+        raise ApplicationError(place, f"cannot read the schema {text!r}", remedy) from error
+    body = statement.this
+    parts = body.expressions if isinstance(body, exp.Schema) else []
+    if not parts or not all(isinstance(p, exp.ColumnDef) and p.args.get("kind") for p in parts):
+        raise ApplicationError(place, f"cannot read the schema {text!r}", remedy)
+    columns = [Column(p.name, type_name(p.args["kind"])) for p in parts]
+    _refuse_bad_names(columns, place)
+    return Schema(tuple(columns))
+
+
+def type_name(kind: exp.DataType) -> str:
+    """The Spark spelling of a sqlglot type: STRING, INT, BIGINT, DOUBLE, ARRAY<INT>, ..."""
+    text = kind.sql(dialect="spark").upper()
+    return {"INTEGER": "INT", "LONG": "BIGINT", "TEXT": "STRING", "VARCHAR": "STRING"}.get(text, text)
+
+
+def _refuse_bad_names(columns: Sequence[Column], place: str) -> None:
+    seen: set[str] = set()
+    for column in columns:
+        key = column.name.lower()
+        if key in seen:
+            raise ApplicationError(
+                place, f"column '{column.name}' is there twice", "give each column its own name"
+            )
+        if key in STAMPS:
+            raise ApplicationError(
+                place, f"column name '{column.name}' is kept for Headgate's stamps", "rename it"
+            )
+        seen.add(key)

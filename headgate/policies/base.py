@@ -1,0 +1,129 @@
+"""The policy protocol and the registry. A policy decides; a runtime acts and tells what happened."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Literal, NamedTuple, Protocol
+
+from headgate.control.stats import OperatorStats, Stats
+from headgate.flow.units import Group, Unit, by_operator, by_path, by_query
+from headgate.plan.model import Plan
+
+Granularity = Literal["operator", "segment", "path", "query", "class"]
+_GROUPINGS = {"operator": by_operator, "path": by_path, "query": by_query}
+
+
+class Decision(NamedTuple):
+    """Run `unit` now. Without a budget it gets everything that waits at this moment.
+
+    `tuples` bounds the input tuples taken, oldest first; `seconds` bounds the time: the simulator stops exactly
+    then, Spark takes as many tuples as the statistics say fit (always at least one). `ends_round` marks the last
+    decision of a schedule round. `inspected` counts queues or schedule entries looked at on the way here, which
+    the simulator charges for.
+    """
+
+    unit: Unit
+    tuples: int | None = None
+    seconds: float | None = None
+    ends_round: bool = False
+    inspected: int = 0
+
+
+class Call(NamedTuple):
+    """What became of a decision: told to the policy when the call has ended."""
+
+    unit: Unit
+    slot: int
+    started: float
+    seconds: float  # time in the slot
+    tuples: int  # input tuples processed
+    outputs: int  # result tuples handed to sinks
+    preempted: bool = False  # stopped before its input was used up
+
+
+class View(Protocol):
+    """All that a policy may see. Times are in seconds since the run began."""
+
+    @property
+    def now(self) -> float: ...
+    @property
+    def plan(self) -> Plan: ...
+    @property
+    def slots(self) -> int: ...
+    @property
+    def units(self) -> Sequence[Unit]: ...
+    @property
+    def priorities(self) -> Mapping[str, int]:  # by class; the administrator may change them while running
+        ...
+
+    @property
+    def arrived(self) -> int: ...  # tuples that entered the system so far
+    @property
+    def memory(self) -> float: ...  # bytes in all queues
+    @property
+    def call_fixed_s(self) -> float | None: ...  # fixed cost of any call, beside that of its operators
+    @property
+    def stats_version(
+        self,
+    ) -> int: ...  # grows when statistics change, so that what follows from them can be kept
+
+    def ready(self) -> Sequence[Unit]:
+        """The units that may run now, in unit order."""
+        ...
+
+    def stats(self, operator: str) -> OperatorStats:
+        """Current statistics of an operator; unknown ones are None."""
+        ...
+
+    def latency(self, class_name: str) -> float | None:
+        """Mean latency of the results that a class gave in the last period; None without results."""
+        ...
+
+
+class Policy(ABC):
+    """Decides which unit a slot runs next. Pure: no clock, no I/O, no randomness but what `seed` gives.
+
+    A runtime calls `units` and `start` when it installs the policy, `became_ready` and `choose` under its lock, and
+    `finished` when a call has ended. `choose` must always answer: a strange view gives None ("nothing"), never an
+    exception.
+    """
+
+    name: ClassVar[str]
+    unit: Granularity = "operator"
+    preemptive: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ()  # statistics it reads: fixed_s, cost_s, selectivity, tuple_bytes
+    work_conserving: ClassVar[bool] = True
+    paper: ClassVar[str] = ""
+
+    def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
+        """The units to schedule. Default: by the policy's granularity."""
+        return _GROUPINGS[self.unit](plan)
+
+    def start(self, view: View) -> None:
+        """Installed: at the start of a run, or in place of another policy. Ready units are announced next."""
+        self.view = view
+
+    def became_ready(self, unit: Unit) -> None:
+        """A unit may run from now on. It can stop being ready without notice, so check `unit.ready`."""
+
+    @abstractmethod
+    def choose(self, slot: int) -> Decision | None:
+        """The next call of a free slot; None when nothing should run until something changes."""
+
+    def preempts(self, running: Unit, arrived: Unit) -> bool:
+        """Should `arrived`, which just got input, take the slot of `running`? Asked of preemptive policies only.
+
+        `running.spent` is the time given so far to the tuple in progress.
+        """
+        return False
+
+    def finished(self, call: Call) -> None:
+        """A call has ended, completely or preempted."""
+
+    def round_ended(self) -> None:
+        """The decision marked `ends_round` was taken; the place for monitoring and repair."""
+
+
+class PolicyError(ValueError):
+    """A policy that does not exist, a parameter it does not know, or a decision that may not be."""

@@ -1,0 +1,64 @@
+"""Expected costs of a unit, from the statistics of its operators. Shared by the policies."""
+
+from __future__ import annotations
+
+import math
+
+from headgate.control.stats import OperatorStats
+from headgate.flow.units import Unit
+from headgate.plan.operators.base import Port
+from headgate.policies.base import View
+
+
+def fixed_cost(unit: Unit, view: View) -> float | None:
+    """Seconds that a call of the unit takes before its first tuple."""
+    total = view.call_fixed_s
+    for operator in unit.operators:
+        fixed = view.stats(operator).fixed_s
+        if fixed is None or total is None:
+            return None
+        total += fixed
+    return total
+
+
+def cost_per_tuple(unit: Unit, view: View) -> float | None:
+    """Expected seconds for one tuple that enters at the unit's first operator, through to the unit's end.
+
+    The cost of each later operator counts as often as a tuple is expected to reach it (Sharaf et al. eq. 1).
+    """
+    reach: dict[str, float] = {unit.operators[0]: 1.0} if unit.operators else {}
+    total = 0.0
+    for name in unit.operators:
+        weight = reach.get(name, 0.0)
+        if weight == 0.0:
+            continue
+        stats = view.stats(name)
+        if stats.cost_s is None:
+            return None
+        total += weight * stats.cost_s
+        for branch in view.plan.operators[name].branches:
+            passed = passing(stats, branch)
+            if passed is None:
+                return None
+            for edge in view.plan.consumers[Port(name, branch)]:
+                if edge.operator in unit.operators:
+                    reach[edge.operator] = reach.get(edge.operator, 0.0) + weight * passed
+    return total
+
+
+def passing(stats: OperatorStats, branch: str) -> float | None:
+    """Selectivity of one output of an operator."""
+    return stats.branches.get(branch, stats.selectivity) if branch else stats.selectivity
+
+
+def grain(unit: Unit, view: View) -> int | None:
+    """The least number of tuples for which a call is not mostly fixed cost: fixed cost / cost per tuple.
+
+    1 where calls have no fixed cost, as in the papers; None (take everything) while costs are not known.
+    """
+    fixed, cost = fixed_cost(unit, view), cost_per_tuple(unit, view)
+    if fixed is None or cost is None:
+        return None
+    if fixed == 0.0:
+        return 1
+    return max(1, math.ceil(fixed / cost)) if cost > 0.0 else None

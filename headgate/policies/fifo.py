@@ -1,0 +1,65 @@
+"""fifo: the oldest waiting tuple first, through its whole path."""
+
+from __future__ import annotations
+
+import heapq
+from typing import Literal
+
+from headgate.flow.units import Unit
+from headgate.policies.base import Decision, Policy, View
+from headgate.policies.costs import grain
+from headgate.policies.parameters import one_of
+
+
+class Fifo(Policy):
+    """First in, first out over all streams (Sharaf et al. section 3.4; Jiang and Chakravarthy section 2.2).
+
+    Takes the path whose first tuple arrived first and runs that tuple through. Where a call has a fixed cost, one
+    tuple a call would be nearly all overhead, so it takes as many of the oldest as make up for the fixed cost.
+    """
+
+    name = "fifo"
+    needs = ("fixed_s", "cost_s", "selectivity")
+    paper = (
+        "Sharaf, Chrysanthis, Labrinidis: Preemptive Rate-based Operator Scheduling in a DSMS, section 3.4"
+    )
+
+    def __init__(self, unit: Literal["operator", "path", "query"] = "path") -> None:
+        self.unit = one_of("unit", unit, ("operator", "path", "query"))
+
+    def start(self, view: View) -> None:
+        super().start(view)
+        self._line: list[tuple[float, int, Unit]] = []
+        self._place: dict[int, float] = {}  # unit index -> the arrival time it stands in line with
+        self._grains: dict[int, int | None] = {}
+        self._version = -1
+
+    def became_ready(self, unit: Unit) -> None:
+        self._join(unit)
+
+    def choose(self, slot: int) -> Decision | None:
+        line, place = self._line, self._place
+        while line:
+            arrival, index, unit = heapq.heappop(line)
+            if place.get(index) != arrival:
+                continue  # a stale entry: the unit stands elsewhere in the line
+            del place[index]
+            if not unit.ready:
+                continue  # it will be announced again
+            if unit.oldest != arrival:
+                self._join(unit)  # something older came in at another of its queues, or others took its head
+                continue
+            return Decision(unit, self._grain(unit))
+        return None
+
+    def _join(self, unit: Unit) -> None:
+        oldest = unit.oldest
+        if oldest is not None and self._place.get(unit.index) != oldest:
+            self._place[unit.index] = oldest
+            heapq.heappush(self._line, (oldest, unit.index, unit))
+
+    def _grain(self, unit: Unit) -> int | None:
+        if self._version != self.view.stats_version:
+            self._version = self.view.stats_version
+            self._grains = {u.index: grain(u, self.view) for u in self.view.units}
+        return self._grains[unit.index]

@@ -1,0 +1,20 @@
+"""Checks of policy parameters; what they raise becomes a clear PolicyError."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def one_of(name: str, value: T, allowed: Sequence[T]) -> T:
+    if value not in allowed:
+        raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(map(str, allowed))}")
+    return value
+
+
+def positive(name: str, value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+        raise ValueError(f"{name} is {value!r}; it must be a number above 0")
+    return float(value)

@@ -1,0 +1,39 @@
+"""All policies by name. A new policy is one file and one line here."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from headgate.plan.errors import known_names
+from headgate.policies.base import Policy, PolicyError
+from headgate.policies.fifo import Fifo
+from headgate.policies.rr import RoundRobin
+
+POLICIES: dict[str, type[Policy]] = {policy.name: policy for policy in (Fifo, RoundRobin)}
+
+
+def make_policy(name: str, parameters: Mapping[str, Any] | None = None) -> Policy:
+    """A fresh policy. Called by runtimes, never shared between runs; raises PolicyError for wrong settings."""
+    if name not in POLICIES:
+        raise PolicyError(f"there is no policy '{name}'; {known_names('policies', POLICIES, name)}")
+    kind = POLICIES[name]
+    given = dict(parameters or {})
+    known = policy_parameters(kind)
+    for key in given:
+        if key not in known:
+            raise PolicyError(
+                f"policy '{name}' has no parameter '{key}'; {known_names('parameters', known, key)}"
+            )
+    try:
+        return kind(**given)
+    except (TypeError, ValueError) as error:
+        raise PolicyError(f"policy '{name}': {error}") from error
+
+
+def policy_parameters(kind: type[Policy]) -> dict[str, Any]:
+    """Names and defaults of a policy's parameters."""
+    if kind.__init__ is object.__init__:
+        return {}
+    return {p.name: p.default for p in list(inspect.signature(kind).parameters.values())}
