@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Protocol
 
 from headgate.plan.model import Plan
 from headgate.plan.operators.base import Operator
-
-_NO_BRANCHES: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +18,7 @@ class OperatorStats:
     cost_s: float | None = None  # seconds per input tuple
     selectivity: float | None = None  # output tuples per input tuple, all branches together
     tuple_bytes: float | None = None  # bytes of an output tuple
-    branches: Mapping[str, float] = field(default=_NO_BRANCHES)  # selectivity of each branch of a split
+    branches: Mapping[str, float] = field(default_factory=dict)  # selectivity of each branch of a split
 
 
 class Stats(Protocol):
@@ -47,6 +44,4 @@ def declared_stats(operator: Operator) -> OperatorStats:
     selectivity = declared.selectivity
     if selectivity is None and declared.branches:
         selectivity = sum(declared.branches.values())
-    return OperatorStats(
-        declared.fixed_s, declared.cost_s, selectivity, declared.tuple_bytes, dict(declared.branches)
-    )
+    return OperatorStats(declared.fixed_s, declared.cost_s, selectivity, declared.tuple_bytes, dict(declared.branches))

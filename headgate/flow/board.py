@@ -69,11 +69,20 @@ class Board:
     def latency(self, class_name: str) -> float | None:
         return self._latency(class_name)
 
+    @property
+    def flying(self) -> int:
+        """Calls in flight."""
+        return len(self._flying)
+
     # What runtimes do --------------------------------------------------------------------------------------------
 
-    def install(self, policy: Policy) -> None:
-        """Give the board a policy, or replace the one it has. Calls in flight go on and block what they use."""
+    def install(self, policy: Policy, plan: Plan | None = None) -> None:
+        """Give the board a policy, or replace the one it has. Calls in flight go on and block what they use.
+
+        With a `plan`, queries have stopped or joined: the board forgets what is no longer in it.
+        """
         self.policy = policy
+        self.plan = plan or self.plan
         self.units: tuple[Unit, ...] = make_units(
             self.plan, policy.units(self.plan, self._stats), self._queues
         )

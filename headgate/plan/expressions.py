@@ -59,9 +59,7 @@ def _parse(text: str, place: str) -> exp.Expression:
     except sqlglot.errors.ParseError as error:
         column = error.errors[0].get("col") if error.errors else None
         where = f" near character {column}" if column else ""
-        raise ApplicationError(
-            place, f"cannot read '{text}'{where}", "write a Spark SQL expression"
-        ) from error
+        raise ApplicationError(place, f"cannot read '{text}'{where}", "write a Spark SQL expression") from error
     except sqlglot.errors.SqlglotError as error:
         raise ApplicationError(place, f"cannot read '{text}'", "write a Spark SQL expression") from error
     if not isinstance(tree, exp.Expression) or isinstance(tree, (exp.Query, exp.Alias)):
@@ -74,9 +72,7 @@ def _refuse_unknown_columns(tree: exp.Expression, schema: Schema, place: str) ->
         # In `v.a.b` sqlglot takes the first word for a table; here it is a column with fields.
         name = column.parts[0].name
         if schema.find(name) is None:
-            raise ApplicationError(
-                place, f"there is no column '{name}'", known_names("columns", schema.names, name)
-            )
+            raise ApplicationError(place, f"there is no column '{name}'", known_names("columns", schema.names, name))
 
 
 def _annotate(tree: exp.Expression, schema: Schema) -> exp.Expression:
@@ -103,9 +99,7 @@ def _refuse_type_clash(tree: exp.Expression, place: str) -> None:
                 "cast one side so that both have one type",
             )
         if isinstance(node, _ARITHMETIC) and "STRING" in (left, right):
-            raise ApplicationError(
-                place, f"'{_readable(node)}' computes with a STRING", "cast it to a number first"
-            )
+            raise ApplicationError(place, f"'{_readable(node)}' computes with a STRING", "cast it to a number first")
 
 
 def _fits(node: exp.Binary, left: str | None, right: str | None) -> bool:

@@ -19,12 +19,14 @@ _TYPES = {
     "dict_type": "a mapping {key: value}",
     "list_type": "a list [first, second]",
 }
-_KINDS = {"source": "csv, json, feeder", "tables": "csv, json", "operators": "select, project, split, union, join, function"}
+_KINDS = {
+    "source": "csv, json, feeder",
+    "tables": "csv, json",
+    "operators": "select, project, split, union, join, function",
+}
 
 
-def first_error(
-    error: ValidationError, data: Any, line_of: Callable[[str], int]
-) -> ApplicationError:
+def first_error(error: ValidationError, data: Any, line_of: Callable[[str], int]) -> ApplicationError:
     """The one of pydantic's errors that comes first in the file."""
     found = [_translate(detail, data) for detail in error.errors(include_url=False)]
     return min(found, key=lambda one: line_of(one.place))
@@ -51,7 +53,6 @@ def _is_marker(part: Any) -> bool:
         return False
     return part.startswith(("kind:", "dict[", "list[", "function-", "literal[", "constrained-")) or part in (
         "[key]",
-        "str",
         "ShedSection",
     )
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -102,3 +102,15 @@ class Plan:
             for operator in query.operators:
                 found[operator].append(query.name)
         return {name: tuple(queries) for name, queries in found.items()}
+
+    def without(self, names: Collection[str]) -> Plan:
+        """The plan after some queries have stopped; operators that only they used are gone."""
+        queries = {name: query for name, query in self.queries.items() if name not in names}
+        needed = {operator for query in queries.values() for operator in query.operators}
+        operators = {name: operator for name, operator in self.operators.items() if name in needed}
+        return replace(self, queries=queries, operators=operators)
+
+    def readers(self, stream: str) -> tuple[str, ...]:
+        """The queries that read a stream."""
+        edges = self.consumers[Port(stream)]
+        return tuple(dict.fromkeys(query for edge in edges for query in self.owners[edge.operator]))

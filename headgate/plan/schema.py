@@ -75,11 +75,7 @@ def _refuse_bad_names(columns: Sequence[Column], place: str) -> None:
     for column in columns:
         key = column.name.lower()
         if key in seen:
-            raise ApplicationError(
-                place, f"column '{column.name}' is there twice", "give each column its own name"
-            )
+            raise ApplicationError(place, f"column '{column.name}' is there twice", "give each column its own name")
         if key in STAMPS:
-            raise ApplicationError(
-                place, f"column name '{column.name}' is kept for Headgate's stamps", "rename it"
-            )
+            raise ApplicationError(place, f"column name '{column.name}' is kept for Headgate's stamps", "rename it")
         seen.add(key)

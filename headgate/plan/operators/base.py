@@ -60,6 +60,11 @@ class Operator(ABC):
     def output(self, inputs: Sequence[Schema], place: str) -> Schema:
         """The schema of every branch, from those of the inputs; raises ApplicationError naming `place`."""
 
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        """The Spark SQL texts in it."""
+        return ()
+
     def describe(self) -> str:
         """One line for people: the operator's parameters."""
         return ""

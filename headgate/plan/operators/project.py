@@ -24,5 +24,9 @@ class Project(Operator):
             )
         )
 
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        return tuple(self.columns.values())
+
     def describe(self) -> str:
         return ", ".join(n if n == e else f"{e} AS {n}" for n, e in self.columns.items())

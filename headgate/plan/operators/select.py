@@ -20,5 +20,9 @@ class Select(Operator):
         check_condition(self.where, inputs[0], f"{place}.where")
         return inputs[0]
 
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        return (self.where,)
+
     def describe(self) -> str:
         return self.where

@@ -26,5 +26,9 @@ class Split(Operator):
             check_condition(condition, inputs[0], f"{place}.branches.{branch}")
         return inputs[0]
 
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        return tuple(self.conditions.values())
+
     def describe(self) -> str:
         return f"{self.match} of " + ", ".join(f"{b}: {c}" for b, c in self.conditions.items())

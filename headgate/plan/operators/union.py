@@ -28,8 +28,7 @@ class Union(Operator):
                 if a.type and b.type and a.type != b.type:
                     raise ApplicationError(
                         f"{place}.inputs",
-                        f"column '{a.name}' is {a.type} in '{self.inputs[0]}' and "
-                        f"'{b.name}' is {b.type} in '{port}'",
+                        f"column '{a.name}' is {a.type} in '{self.inputs[0]}' and '{b.name}' is {b.type} in '{port}'",
                         "a union needs the same types on every input; cast one of them in a project",
                     )
         return first

@@ -1,0 +1,28 @@
+"""When tuples arrive: seeded arrival processes, the same for the simulator and for the Spark feeder.
+
+    >>> from headgate.flow.arrivals import make_arrivals
+    >>> make_arrivals("constant", rate=4, rows=4, changes=[[0.5, 2.0]]).take(10).tolist()
+    [0.25, 0.5, 0.625, 0.75]
+
+Everything here is pure: time is in seconds since the start of the process; the runtime adds its clock.
+"""
+
+from headgate.flow.arrivals.base import ArrivalProcess
+from headgate.flow.arrivals.factory import KINDS, make_arrivals
+from headgate.flow.arrivals.recorded import Recorded, parse_gaps
+from headgate.flow.arrivals.replay import Immediately, Timeline
+from headgate.flow.arrivals.self_similar import SelfSimilar
+from headgate.flow.arrivals.steady import Constant, Poisson
+
+__all__ = [
+    "KINDS",
+    "ArrivalProcess",
+    "Constant",
+    "Immediately",
+    "Poisson",
+    "Recorded",
+    "SelfSimilar",
+    "Timeline",
+    "make_arrivals",
+    "parse_gaps",
+]

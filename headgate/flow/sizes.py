@@ -1,0 +1,46 @@
+"""How many bytes a tuple takes in a queue, estimated from its schema."""
+
+from __future__ import annotations
+
+from headgate.plan.model import Plan, Stream
+from headgate.plan.operators.base import Port
+from headgate.plan.schema import Schema
+
+_STRING = 12.0  # a guess at a short text
+_UNKNOWN = 8.0  # a type that only Spark's analyser knows, or that has no entry here
+_SIZES = {
+    "BOOLEAN": 1.0,
+    "TINYINT": 1.0,
+    "SMALLINT": 2.0,
+    "INT": 4.0,
+    "FLOAT": 4.0,
+    "DATE": 4.0,
+    "BIGINT": 8.0,
+    "DOUBLE": 8.0,
+    "TIMESTAMP": 8.0,
+    "TIMESTAMP_NTZ": 8.0,
+    "DECIMAL": 16.0,
+    "STRING": _STRING,
+    "BINARY": _STRING,
+}
+
+
+def schema_bytes(schema: Schema) -> float:
+    """The estimated size of a tuple with these columns."""
+    return sum(_SIZES.get((column.type or "").split("(")[0].split("<")[0], _UNKNOWN) for column in schema)
+
+
+def stream_bytes(stream: Stream) -> float:
+    """The size of a stream's tuples: `bytes` of its source where given, else estimated."""
+    given = stream.source.get("bytes")
+    return schema_bytes(stream.schema) if given is None else float(given)
+
+
+def port_bytes(plan: Plan) -> dict[Port, float]:
+    """The size of a tuple at every output: declared, else that of the operator's (first) input."""
+    sizes = {Port(name): stream_bytes(stream) for name, stream in plan.streams.items()}
+    for operator in plan.operators.values():
+        declared = operator.declared.tuple_bytes
+        size = sizes[operator.inputs[0]] if declared is None else declared
+        sizes.update(dict.fromkeys(operator.ports, size))
+    return sizes

@@ -1,0 +1,266 @@
+"""Read an application file, check it, and make the application that a runtime takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from headgate.plan.application import Application, PolicySettings, SimulatorSettings
+from headgate.plan.document import Document
+from headgate.plan.errors import ApplicationError, known_names
+from headgate.plan.file import ApplicationFile, QuerySection, ShedSection
+from headgate.plan.file_errors import first_error
+from headgate.plan.graph import build_plan
+from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
+from headgate.plan.operators.base import Operator
+from headgate.plan.overrides import Override, apply_overrides, parse_override
+from headgate.plan.sources import read_stream, read_table
+from headgate.plan.wiring import Wiring
+from headgate.policies.base import PolicyError
+from headgate.policies.registry import make_policy
+
+DEFAULT_CLASS = "default"
+
+
+def load_application(path: str | Path, overrides: Sequence[str | Override] = ()) -> Application:
+    """The application in a file, with `--set` style overrides applied before it is checked.
+
+    Raises ApplicationError for one problem, with file and line (or the override) in `where`: the first in the file
+    among those of shape (YAML, keys, types), else the first among those of meaning (names, files, columns).
+    """
+    file = Path(path)
+    changes = [parse_override(o) if isinstance(o, str) else o for o in overrides]
+    text = _read(file)
+    document: Document | None = None
+    try:
+        document = Document(text)
+        data = apply_overrides(_mapping(document.data), changes)
+        return _application(data, file.parent, document.line)
+    except ApplicationError as error:
+        if not error.place.startswith("--"):
+            line = error.line or (document.line(error.place) if document else 1)
+            error.where = _label(error.place, changes) or f"{path}:{line}"
+        raise
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise ApplicationError(str(file), "there is no such file", "check the name") from error
+    except UnicodeDecodeError as error:
+        raise ApplicationError(str(file), "the file is not text", "an application file is YAML in UTF-8") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ApplicationError(str(file), f"cannot read the file: {reason}", "check the name") from error
+
+
+def _mapping(data: Any) -> dict[str, Any]:
+    if isinstance(data, dict):
+        return data
+    what = "the file is empty" if data is None else "this is not a mapping"
+    raise ApplicationError("the file", what, "an application has the keys streams and queries, among others")
+
+
+def _label(place: str, changes: Sequence[Override]) -> str | None:
+    """The override that an error is about: it set the place, something around it or, failing those, inside it."""
+    for change in reversed(changes):
+        if f"{place}.".startswith(f"{change.place}."):
+            return change.label
+    return next((c.label for c in reversed(changes) if c.place.startswith(f"{place}.")), None)
+
+
+def _application(data: dict[str, Any], folder: Path, line_of: Callable[[str], int]) -> Application:
+    try:
+        file = ApplicationFile.model_validate(data)
+    except ValidationError as error:
+        raise first_error(error, data, line_of) from error
+    except RecursionError as error:
+        raise ApplicationError("the file", "it is nested too deeply", "take some levels out") from error
+    plan = _Planner(file, folder, line_of).plan()
+    simulator = file.simulator
+    return Application(
+        plan=plan,
+        policy=_policy(file.policy),
+        slots=file.slots,
+        seed=file.seed,
+        folder=folder,
+        checkpoint=file.checkpoint,
+        simulator=SimulatorSettings(
+            noise=simulator.noise,
+            decision_s=simulator.decision,
+            switch_s=simulator.switch,
+            preempt_s=simulator.preempt,
+            inspect_s=simulator.inspect,
+            source_slots=simulator.source_slots,
+            source_cost_s=simulator.source_cost,
+            fluid=simulator.fluid,
+        ),
+        spark=dict(file.spark),
+    )
+
+
+class _Planner:
+    """Checks what the parts of a file mean together. Goes on after an error, to report the first in the file."""
+
+    def __init__(self, file: ApplicationFile, folder: Path, line_of: Callable[[str], int]) -> None:
+        self._file = file
+        self._folder = folder
+        self._line_of = line_of
+        self._errors: list[ApplicationError] = []
+
+    def plan(self) -> Plan:
+        file = self._file
+        streams: dict[str, Stream] = {}
+        tables: dict[str, Table] = {}
+        for name, stream in file.streams.items():
+            with self._collected():
+                streams[name] = read_stream(name, stream, self._folder)
+        for name, table in file.tables.items():
+            with self._collected():
+                tables[name] = read_table(name, table, self._folder)
+        classes = {name: QueryClass(name, c.priority) for name, c in file.classes.items()}
+        classes = classes or {DEFAULT_CLASS: QueryClass(DEFAULT_CLASS, 1)}
+        with self._collected():
+            check_policy(file.policy, "policy")
+        with self._collected():
+            self._refuse_shared_names()
+        wiring = Wiring(file, streams, tables)
+        operators = self._operators(wiring, streams, tables)
+        queries = self._queries(wiring, classes)
+        self._raise_first()
+        places = {operator.id: _place_of(operator) for operator in operators}
+        plan = build_plan(streams, tables, classes, operators, queries, places)
+        self._check_shedding(plan)
+        return plan
+
+    def _operators(self, wiring: Wiring, streams: dict[str, Stream], tables: dict[str, Table]) -> list[Operator]:
+        built: list[Operator] = []
+        for name, query in self._file.queries.items():
+            with self._collected():
+                _refuse_repeated_ids(name, query)
+            for section in query.operators:
+                table = getattr(section, "table", None)
+                if table in self._file.tables and table not in tables:
+                    continue  # the table's own error says it
+                with self._collected():
+                    built.append(wiring.operator(name, section))
+        return built
+
+    def _queries(self, wiring: Wiring, classes: dict[str, QueryClass]) -> list[Query]:
+        queries: list[Query] = []
+        written: dict[str, str] = {}  # sink path -> the query that writes there
+        for name, section in self._file.queries.items():
+            with self._collected():
+                class_name = _class_of(name, section, classes)
+                _refuse_shared_path(name, section, written)
+                if section.policy is not None:
+                    check_policy(section.policy, f"queries.{name}.policy")
+                queries.append(
+                    Query(
+                        name=name,
+                        class_name=class_name,
+                        root=wiring.roots[name],
+                        operators=(),
+                        sink=section.sink.model_dump(exclude_none=True),
+                        qos={measure: qos.model_dump() for measure, qos in section.qos.items()},
+                        tolerance=section.tolerance,
+                        shed=section.shed.model_dump() if isinstance(section.shed, ShedSection) else section.shed,
+                        policy=None if section.policy is None else _policy(section.policy),
+                    )
+                )
+        return queries
+
+    def _refuse_shared_names(self) -> None:
+        """Streams, tables and queries share one space of names: an input or a FROM may mean any of them."""
+        seen = dict.fromkeys(self._file.streams, "stream")
+        for section, what in (("tables", "table"), ("queries", "query")):
+            for name in getattr(self._file, section):
+                if name in seen:
+                    problem = f"there is a {seen[name]} of the name '{name}' too"
+                    raise ApplicationError(f"{section}.{name}", problem, "rename one of them")
+                seen[name] = what
+
+    def _check_shedding(self, plan: Plan) -> None:
+        for query in plan.queries.values():
+            if not isinstance(query.shed, dict):
+                continue
+            inputs = {port for name in query.operators for port in plan.operators[name].inputs}
+            columns = {column for port in inputs for column in plan.schemas[port].names}
+            wanted = query.shed["attribute"]
+            if wanted.lower() not in {column.lower() for column in columns}:
+                place = f"queries.{query.name}.shed.attribute"
+                raise ApplicationError(place, f"there is no column '{wanted}'", known_names("columns", columns, wanted))
+
+    @contextmanager
+    def _collected(self) -> Iterator[None]:
+        try:
+            yield
+        except ApplicationError as error:
+            self._errors.append(error)
+
+    def _raise_first(self) -> None:
+        if self._errors:
+            raise min(self._errors, key=lambda error: self._line_of(error.place))
+
+
+def check_policy(settings: dict[str, Any], place: str) -> None:
+    """Make the policy once to see whether it can be made; ApplicationError at the parameter that is wrong."""
+    policy = _policy(settings)
+    try:
+        make_policy(policy.name, policy.parameters)
+    except PolicyError as error:
+        problem, _, remedy = str(error).partition("; ")
+        at = next((f".{key}" for key in policy.parameters if key in problem.replace("'", " ").split()), "")
+        raise ApplicationError(f"{place}{at}", problem, remedy) from error
+
+
+def _policy(settings: dict[str, Any]) -> PolicySettings:
+    return PolicySettings(settings["name"], {k: v for k, v in settings.items() if k != "name"})
+
+
+def _place_of(operator: Operator) -> str:
+    query, _, name = operator.id.partition("/")
+    return f"queries.{query}.operators.{name}"
+
+
+def _class_of(name: str, section: QuerySection, classes: dict[str, QueryClass]) -> str:
+    if section.class_ is None:
+        if len(classes) == 1:
+            return next(iter(classes))
+        raise ApplicationError(
+            f"queries.{name}", "the key 'class' is missing", f"add it, {known_names('classes', classes)}"
+        )
+    if section.class_ not in classes:
+        raise ApplicationError(
+            f"queries.{name}.class",
+            f"there is no class '{section.class_}'",
+            known_names("classes", classes, section.class_),
+        )
+    return section.class_
+
+
+def _refuse_repeated_ids(name: str, query: QuerySection) -> None:
+    seen: set[str] = set()
+    for index, section in enumerate(query.operators):
+        if section.id in seen:
+            raise ApplicationError(
+                f"queries.{name}.operators.{index}.id",
+                f"the query has another operator '{section.id}'",
+                "give each operator its own id",
+            )
+        seen.add(section.id)
+
+
+def _refuse_shared_path(name: str, section: QuerySection, written: dict[str, str]) -> None:
+    path = section.sink.path
+    if path is None:
+        return
+    if path in written:
+        problem = f"query '{written[path]}' writes to '{path}' too"
+        raise ApplicationError(f"queries.{name}.sink.path", problem, "give each query its own path")
+    written[path] = name

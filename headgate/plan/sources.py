@@ -1,0 +1,139 @@
+"""Streams and tables of an application file: schemas, files and feeders checked before anything runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from headgate.flow.arrivals import make_arrivals
+from headgate.flow.values import ValueGenerator
+from headgate.plan.errors import ApplicationError, known_names
+from headgate.plan.file import NOT_YET, CsvTable, FeederSource, JsonTable, StreamSection
+from headgate.plan.model import Stream, Table
+from headgate.plan.schema import Schema, parse_schema
+
+_TIME_TYPES = ("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "BIGINT")
+# What numpy and Decimal raise for numbers that are absurd rather than wrong, beside ValueError.
+_ABSURD = (ValueError, ArithmeticError, MemoryError)
+
+
+def read_stream(name: str, section: StreamSection, folder: Path) -> Stream:
+    """A checked stream. Called by the loader for each stream; raises ApplicationError for the first problem."""
+    place = f"streams.{name}"
+    schema = parse_schema(section.schema_, f"{place}.schema")
+    if section.relation:
+        raise ApplicationError(f"{place}.relation", f"relations as streams are {NOT_YET}", "take it out")
+    time = _time_column(section.time, schema, place)
+    source = section.source
+    if isinstance(source, FeederSource):
+        _check_feeder(source, schema, time, place, folder)
+    else:
+        check_readable(source.path, folder, f"{place}.source.path")
+        if source.replay != "fast" and time is None:
+            raise ApplicationError(
+                f"{place}.source.replay",
+                f"replay '{source.replay}' goes by event time, which this stream does not have",
+                "add time: <column>, or use replay: fast",
+            )
+    return Stream(name, schema, source.model_dump(by_alias=True, exclude_none=True), time, section.slack)
+
+
+def read_table(name: str, section: CsvTable | JsonTable, folder: Path) -> Table:
+    """A checked table; its rows are read when a run starts."""
+    schema = parse_schema(section.schema_, f"tables.{name}.schema")
+    check_readable(section.path, folder, f"tables.{name}.path")
+    settings = section.model_dump(by_alias=True, exclude_none=True, exclude={"schema_"})
+    return Table(name, schema, settings)
+
+
+def check_readable(path: str, folder: Path, place: str) -> None:
+    """Refuse a file that is not there or may not be read. Addresses (`hdfs://...`) are left to Spark."""
+    if "://" in path:
+        return
+    full = folder / path
+    try:
+        if not full.exists():
+            raise ApplicationError(place, f"there is no file '{path}' in {_shown(folder)}", _similar(full))
+        readable = os.access(full, os.R_OK)
+    except (OSError, ValueError) as error:
+        raise ApplicationError(place, f"'{path}' is no file name: {error}", "check the name") from error
+    if not readable:
+        raise ApplicationError(place, f"the file '{path}' cannot be read", "check its permissions")
+
+
+def _shown(folder: Path) -> str:
+    return "the current folder" if folder == Path() else f"'{folder}'"
+
+
+def _similar(missing: Path) -> str:
+    try:
+        there = [entry.name for entry in missing.parent.iterdir() if entry.suffix == missing.suffix]
+    except OSError:
+        return "relative names start at the application file's folder"
+    hint = known_names("files", there, missing.name)
+    return hint.split("?")[0] + "?" if "?" in hint else "relative names start at the application file's folder"
+
+
+def _time_column(name: str | None, schema: Schema, place: str) -> str | None:
+    if name is None:
+        return None
+    column = schema.find(name)
+    if column is None:
+        raise ApplicationError(
+            f"{place}.time", f"there is no column '{name}'", known_names("columns", schema.names, name)
+        )
+    if column.type not in _TIME_TYPES:
+        raise ApplicationError(
+            f"{place}.time", f"column '{name}' is {column.type}", "event time is a TIMESTAMP or a BIGINT"
+        )
+    return column.name
+
+
+def _check_feeder(source: FeederSource, schema: Schema, time: str | None, place: str, folder: Path) -> None:
+    at = f"{place}.source"
+    kind = source.arrivals.get("kind") if isinstance(source.arrivals, dict) else source.arrivals
+    gaps = None
+    if kind == "recorded":
+        if source.path is None:
+            raise ApplicationError(at, "the key 'path' is missing", "recorded arrivals need a file of gaps in seconds")
+        check_readable(source.path, folder, f"{at}.path")
+        gaps = _text_of(folder / source.path, f"{at}.path")
+    elif source.path is not None:
+        raise ApplicationError(f"{at}.path", "only recorded arrivals have a file", "take it out")
+    elif source.rate is None:
+        raise ApplicationError(at, "the key 'rate' is missing", "add it, in tuples a second")
+    common: dict[str, Any] = {"rate": source.rate, "rows": source.rows, "seed": source.seed or 0, "gaps": gaps}
+    # Bit by bit, so that an error is put where its cause stands.
+    _wrap(f"{at}.arrivals", lambda: make_arrivals(source.arrivals, **common))
+    _wrap(f"{at}.changes", lambda: make_arrivals(source.arrivals, changes=source.changes, **common))
+    _wrap(f"{at}.pauses", lambda: make_arrivals(source.arrivals, pauses=source.pauses, **common))
+    _check_values(source, schema, time, place)
+
+
+def _check_values(source: FeederSource, schema: Schema, time: str | None, place: str) -> None:
+    columns = [(column.name, column.type or "") for column in schema]
+    seed = source.seed or 0
+    for name, form in source.values.items():
+        at = f"{place}.source.values.{name}"
+        if name not in schema.names:
+            raise ApplicationError(at, f"there is no column '{name}'", known_names("columns", schema.names, name))
+        own = [column for column in columns if column[0] == name]
+        _wrap(at, lambda own=own, name=name, form=form: ValueGenerator(own, {name: form}, seed))  # type: ignore[misc]
+    _wrap(f"{place}.schema", lambda: ValueGenerator(columns, source.values, seed, time))
+
+
+def _text_of(path: Path, place: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ApplicationError(place, f"cannot read '{path}'", "it should be a text file of gaps") from error
+
+
+def _wrap(place: str, make: Callable[[], object]) -> None:
+    try:
+        make()
+    except _ABSURD as error:
+        problem = str(error) or "this asks for too much memory"
+        raise ApplicationError(place, problem) from error

@@ -1,0 +1,373 @@
+"""The Spark runtime: wires sources, queues, board, slots and sinks together and runs them on wall time."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark import InheritableThread
+from pyspark.sql import SparkSession
+
+from headgate.connect.sinks import Sink, make_sink
+from headgate.connect.sources import Source, make_source
+from headgate.connect.spill import SpillFolder
+from headgate.control.learning import LearnedStats
+from headgate.control.monitor import Monitor
+from headgate.flow.board import Board, Claim
+from headgate.flow.queue import BatchQueue, Memory
+from headgate.plan.application import Application, PolicySettings, RunLimits
+from headgate.plan.model import Edge
+from headgate.plan.operators.base import Port
+from headgate.plan.schema import ARRIVAL
+from headgate.policies.registry import make_policy
+from headgate.runtime.spark.budget import take
+from headgate.runtime.spark.calls import Caller
+from headgate.runtime.spark.feed import Feed
+from headgate.runtime.spark.isolate import Outcome, run_apart
+from headgate.runtime.spark.job import JobResult
+from headgate.runtime.spark.session import own_session, start_spark
+from headgate.runtime.spark.setup import make_caller
+
+log = logging.getLogger("headgate.spark")
+
+QUEUE_BYTES = 512 * 2**20  # queues in memory; above it they spill, and replayable sources wait at half of it
+STATS_PERIOD_S = 1.0  # how often policies learn of changed statistics
+GRACE_S = 10.0  # how long calls in flight may take to end when a run stops
+_runs = itertools.count(1)
+
+
+class SparkRuntime:
+    """One run of an application on Spark.
+
+    `start` begins it, `wait` lasts until its limits, `stop` ends it cleanly and returns the report. A query whose
+    call fails stops with its error in the report; the others go on.
+    """
+
+    def __init__(self, app: Application, spark: SparkSession | None = None, queue_bytes: int = QUEUE_BYTES) -> None:
+        self._app = app
+        self._owns_spark = spark is None and SparkSession.getActiveSession() is None
+        self._spark = spark or start_spark(app.spark)
+        self._session = own_session(self._spark)
+        self._caller: Caller = make_caller(self._session, app)
+        self._monitor = Monitor(app.plan)
+        self._plan = app.plan
+        self._policy = app.policy
+        self._spill = SpillFolder()
+        self._memory = Memory(queue_bytes, self._spill)
+        self._queues = {edge: BatchQueue(self._memory, f"{edge.operator}:{edge.input}") for edge in app.plan.edges}
+        self._stats = LearnedStats(app.plan)
+        self._board = Board(
+            app.plan,
+            self._queues,
+            make_policy(app.policy.name, app.policy.parameters),
+            self._stats,
+            app.slots,
+            call_fixed_s=None,
+            latency=self._monitor.recent,
+        )
+        self._changed = threading.Condition()  # guards board, queues, stats and monitor
+        self._done = threading.Event()
+        self._stopping = False
+        self._group = f"headgate-{next(_runs)}"
+        self._stats_due = 0.0
+        self._open_streams: set[str] = set()
+        self._feed: Feed | None = None
+        self._slots: list[InheritableThread] = []
+        self._described: dict[int, str] = {}  # slot -> the unit its Spark jobs are named after
+        self.errors: dict[str, str] = {}  # query -> why it stopped
+        self.sinks: dict[str, Sink] = {}
+
+    # A run, from outside -----------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Open the sinks, warm the plans up and start the clock. `step` and `deliver` work from here on."""
+        app = self._app
+        self.sinks = {q.name: make_sink(q, app.plan.schemas[q.root], app.folder) for q in app.plan.queries.values()}
+        self._caller.warm_up(self._board.units)
+        self._began = time.monotonic()
+
+    def start(self) -> None:
+        """Open everything and let source and slot threads go."""
+        app = self._app
+        self.open()
+        epoch_us = time.time_ns() // 1000
+        sources: dict[str, Source] = {
+            name: make_source(stream, app.folder, app.seed, epoch_us)
+            for name, stream in app.plan.streams.items()
+            if app.plan.consumers[Port(name)]
+        }
+        self._open_streams = set(sources)
+        self._began = time.monotonic()
+        self._feed = Feed(sources, self.now, self.deliver, self._memory_short, self._stream_ended)
+        self._slots = [
+            InheritableThread(target=self._slot, args=(number,), name=f"headgate-slot-{number}", daemon=True)
+            for number in range(app.slots)
+        ]
+        self._feed.start()
+        for slot in self._slots:
+            slot.start()
+
+    def now(self) -> float:
+        """Seconds since the run began."""
+        return time.monotonic() - self._began
+
+    def wait(self, limits: RunLimits, tick: Callable[[], None] | None = None, tick_s: float = 0.5) -> None:
+        """Return when the limits are reached or no query is left; `tick` is called now and then."""
+        while limits.seconds is None or self.now() < limits.seconds:
+            left = tick_s if limits.seconds is None else min(tick_s, max(0.0, limits.seconds - self.now()))
+            if self._done.wait(left):
+                if limits.until_idle or limits.seconds is None or not self._plan.queries:
+                    return
+                time.sleep(left)  # nothing more will happen, but so many seconds were asked for
+            if tick is not None:
+                tick()
+
+    def stop(self) -> dict[str, Any]:
+        """End the run: calls in flight may finish, the rest stays in the queues. Returns the report."""
+        seconds = self.now()
+        if self._feed is not None:
+            self._feed.stop()
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        if self._feed is not None:
+            self._feed.join(GRACE_S)
+        self._join_slots()
+        with self._changed:
+            report = self._report(seconds)
+            for queue in self._queues.values():
+                queue.check()
+            self._memory.close()
+        for name, sink in self.sinks.items():
+            try:
+                sink.close()
+            except OSError as error:
+                self._say_stopped(name, error)
+        self._spill.close()
+        if self._owns_spark:
+            self._spark.stop()
+        return report
+
+    def report(self) -> dict[str, Any]:
+        """The report as of now, while running."""
+        with self._changed:
+            return self._report(self.now())
+
+    def use(self, policy: PolicySettings, reason: str = "asked for") -> None:
+        """Replace the policy while running."""
+        fresh = make_policy(policy.name, policy.parameters)
+        with self._changed:
+            self._board.now = self.now()
+            self._board.install(fresh)
+            self._monitor.switched(self.now(), self._policy.name, policy.name, reason)
+            self._policy = policy
+            self._changed.notify_all()
+
+    # Data comes in -----------------------------------------------------------------------------------------------
+
+    def deliver(self, stream: str, table: pa.Table) -> None:
+        """Tuples arrived on a stream: put them in front of every operator that reads it."""
+        with self._changed:
+            board, plan = self._board, self._plan
+            board.now = self.now()
+            board.arrived += table.num_rows
+            for edge in plan.consumers[Port(stream)]:
+                self._queues[edge].put(table)
+                board.fed(edge)
+            for query in plan.readers(stream):
+                self._monitor.arrived(query, table.num_rows)
+            self._monitor.memory(board.now, board.memory)
+            self._changed.notify_all()
+
+    def _memory_short(self) -> bool:
+        return self._memory.used > QUEUE_BYTES // 2 or self._memory.short
+
+    def _stream_ended(self, stream: str, error: Exception | None) -> None:
+        with self._changed:
+            self._open_streams.discard(stream)
+            if error is not None:
+                self._stop_queries(dict.fromkeys(self._plan.readers(stream), error))
+            self._note_idle()
+
+    # Slots run units ---------------------------------------------------------------------------------------------
+
+    def _slot(self, slot: int) -> None:
+        """What a slot thread does until the run stops."""
+        while not self._stopping:
+            if not self.step(slot):
+                with self._changed:
+                    if not self._stopping and not self._board.ready():
+                        self._changed.wait(0.1)
+
+    def step(self, slot: int) -> bool:
+        """Make one call: claim, run, publish. False when the policy has nothing for this slot now."""
+        with self._changed:
+            self._board.now = self.now()
+            claim = self._board.claim(slot)
+            if claim is None:
+                self._note_idle()
+                return False
+            inputs = self._take(claim)
+        unit = claim.decision.unit
+        if self._described.get(slot) != unit.id:
+            self._described[slot] = unit.id
+            self._spark.sparkContext.setJobGroup(self._group, f"{', '.join(unit.queries)}: {unit.id}", True)
+        try:
+            result = self._caller.run(unit.operators, inputs)
+        except Exception as error:
+            self._rescue(claim, inputs, error)
+        else:
+            self._publish(claim, inputs, Outcome([result]))
+        return True
+
+    def _take(self, claim: Claim) -> dict[Edge, pa.Table]:
+        self._board.call_fixed_s = self._stats.call_fixed_s
+        return take(claim.decision, self._board)
+
+    def _publish(self, claim: Claim, inputs: Mapping[Edge, pa.Table], outcome: Outcome) -> None:
+        """Hand results to sinks and queues, learn from the call, free the unit."""
+        written: dict[str, list[pa.Table]] = {}
+        failed: dict[str, Exception] = {}  # query -> its error
+        for result in outcome.results:
+            for port, table in result.outputs.items():
+                for query in self._plan.sinks.get(port, ()):
+                    self._write(query, table, written, failed)
+        with self._changed:
+            board = self._board
+            board.now = self.now()
+            for query, tables in written.items():
+                for table in tables:
+                    self._monitor.results(query, board.now, _latencies(table, board.now))
+            for result in outcome.results:
+                self._queue_outputs(result)
+                self._learn(result)
+            for edge, table in outcome.unused.items():
+                self._queues[edge].put_back(table)
+            for edge, table in outcome.stranded.items():
+                self._queues[edge].put(table)
+            rows = _rows(inputs) - _rows(outcome.unused)
+            board.release(claim, rows, sum(t.num_rows for tables in written.values() for t in tables))
+            self._monitor.memory(board.now, board.memory)
+            for operator, error in outcome.failed.items():
+                failed.update(dict.fromkeys(self._plan.owners.get(operator, ()), error))
+            self._stop_queries(failed)
+            self._note_idle()
+            self._changed.notify_all()
+
+    def _write(
+        self, query: str, table: pa.Table, written: dict[str, list[pa.Table]], failed: dict[str, Exception]
+    ) -> None:
+        if table.num_rows == 0 or query in failed:
+            return
+        try:
+            self.sinks[query].write(table)
+            written.setdefault(query, []).append(table)
+        except (OSError, pa.ArrowException) as error:
+            failed[query] = error
+
+    def _queue_outputs(self, result: JobResult) -> None:
+        for port, table in result.outputs.items():
+            for edge in self._plan.consumers[port]:
+                if edge.operator not in result.taken and table.num_rows:
+                    self._queues[edge].put(table)
+                    self._board.fed(edge)
+
+    def _learn(self, result: JobResult) -> None:
+        if not result.steady:
+            return
+        sizes = {port: table.nbytes for port, table in result.outputs.items()}
+        self._stats.learn(result.taken, result.given, result.seconds, sizes)
+        if self._board.now >= self._stats_due:
+            self._stats_due = self._board.now + STATS_PERIOD_S
+            self._board.stats_version += 1
+
+    # When something fails ----------------------------------------------------------------------------------------
+
+    def _rescue(self, claim: Claim, inputs: Mapping[Edge, pa.Table], error: Exception) -> None:
+        """A call failed: run its operators one by one, so that only the queries that must stop do."""
+        unit = claim.decision.unit
+        if self._stopping:  # cut off by the end of the run: its input stays in the queues
+            self._publish(claim, inputs, Outcome(unused=dict(inputs)))
+            return
+        log.warning("a call of %s failed, its operators are tried one by one: %s", unit.id, _first_line(error))
+        self._publish(claim, inputs, run_apart(self._caller, self._plan, unit.operators, inputs))
+
+    def _stop_queries(self, failed: Mapping[str, Exception]) -> None:
+        """Take queries out of the plan; what waits for them stays in their queues, counted. Lock held."""
+        known = {name: error for name, error in failed.items() if name in self._plan.queries}
+        if not known:
+            return
+        for name, error in known.items():
+            self._say_stopped(name, error)
+        self._plan = self._plan.without(known)
+        self._caller.plan = self._plan
+        self._board.install(make_policy(self._policy.name, self._policy.parameters), self._plan)
+        if not self._plan.queries:
+            self._done.set()
+
+    def _say_stopped(self, query: str, error: Exception) -> None:
+        self.errors[query] = _first_line(error)
+        log.error("query %s stopped: %s", query, self.errors[query])
+
+    # The end -----------------------------------------------------------------------------------------------------
+
+    def _note_idle(self) -> None:
+        """Set `done` when nothing can happen any more. Lock held."""
+        live = {operator for query in self._plan.queries.values() for operator in query.operators}
+        waiting = any(queue.count for edge, queue in self._queues.items() if edge.operator in live)
+        if not self._open_streams and not waiting and not self._board.flying:
+            self._done.set()
+
+    def _join_slots(self) -> None:
+        until = time.monotonic() + GRACE_S
+        for slot in self._slots:
+            slot.join(max(0.0, until - time.monotonic()))
+        if any(slot.is_alive() for slot in self._slots):
+            log.warning("calls in flight take too long and are cancelled")
+            self._spark.sparkContext.cancelJobGroup(self._group)
+            for slot in self._slots:
+                slot.join(GRACE_S)
+
+    def _report(self, seconds: float) -> dict[str, Any]:
+        report = self._monitor.report("spark", self._policy.name, self._app.slots, seconds)
+        calls = self._caller.calls
+        report["calls"] = {"prepared": calls["prepared"], "partitioned": calls["partitioned"]}
+        report["fallbacks"] = dict(self._caller.fallbacks)
+        report["rejected"] = dict(self._feed.rejected) if self._feed else {}
+        report["errors"] = dict(self.errors)
+        return report
+
+
+def _rows(tables: Mapping[Edge, pa.Table]) -> int:
+    return sum(table.num_rows for table in tables.values())
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def _latencies(table: pa.Table, now: float) -> np.ndarray:
+    return now - table.column(ARRIVAL).to_numpy() / 1e6
+
+
+def run(
+    app: Application,
+    limits: RunLimits,
+    spark: SparkSession | None = None,
+    tick: Callable[[SparkRuntime], None] | None = None,
+) -> dict[str, Any]:
+    """Run an application on Spark until its limits or Ctrl-C; returns the report."""
+    runtime = SparkRuntime(app, spark)
+    runtime.start()
+    try:
+        runtime.wait(limits, None if tick is None else lambda: tick(runtime))
+    except KeyboardInterrupt:
+        log.info("stopping")
+    return runtime.stop()

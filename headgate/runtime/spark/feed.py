@@ -1,0 +1,71 @@
+"""Sources into queues: the source thread of the Spark runtime."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+
+import pyarrow as pa
+
+from headgate.connect.sources import Source
+
+log = logging.getLogger("headgate.source")
+
+TICK_S = 0.005  # how often sources are asked; the price is at most this much latency
+ROWS_A_TICK = 100_000  # most rows read from one source at once, so that no source holds the others up
+
+
+class Feed(threading.Thread):
+    """Polls every source and hands what arrived to `deliver`. A source that fails ends; the others go on."""
+
+    def __init__(
+        self,
+        sources: Mapping[str, Source],
+        now: Callable[[], float],
+        deliver: Callable[[str, pa.Table], None],
+        memory_short: Callable[[], bool],
+        ended: Callable[[str, Exception | None], None],
+    ) -> None:
+        super().__init__(name="headgate-sources", daemon=True)
+        self._sources = dict(sources)
+        self._now = now
+        self._deliver = deliver
+        self._memory_short = memory_short
+        self._ended = ended
+        self._stopping = threading.Event()
+        self.rejected: dict[str, int] = dict.fromkeys(sources, 0)
+
+    def run(self) -> None:
+        open_sources = dict(self._sources)
+        while open_sources and not self._stopping.is_set():
+            busy = False
+            for name, source in list(open_sources.items()):
+                error: Exception | None = None
+                try:
+                    busy |= self._poll(name, source)
+                except Exception as problem:
+                    log.exception("stream %s failed", name)
+                    error = problem
+                self.rejected[name] = source.rejected
+                if error or source.exhausted:
+                    source.close()
+                    del open_sources[name]
+                    self._ended(name, error)
+            if not busy:
+                self._stopping.wait(TICK_S)
+        for source in open_sources.values():
+            source.close()
+
+    def _poll(self, name: str, source: Source) -> bool:
+        """Read once; True when there may be more to read right now."""
+        if source.replayable and self._memory_short():
+            return False
+        table = source.poll(self._now(), ROWS_A_TICK)
+        if table is None or table.num_rows == 0:
+            return False
+        self._deliver(name, table)
+        return bool(source.replayable and table.num_rows >= 1000)
+
+    def stop(self) -> None:
+        self._stopping.set()

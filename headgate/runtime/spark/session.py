@@ -1,0 +1,109 @@
+"""The Spark session that Headgate works in."""
+
+from __future__ import annotations
+
+import glob
+import logging
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+
+from headgate.plan.errors import ApplicationError
+
+log = logging.getLogger("headgate.spark")
+
+# The optimiser leaves each operator's filter where the plan put it: our own rewriting has pushed selections down
+# already, and separate filters are what lets one job report the row count of every operator inside it.
+_KEPT_APART = (
+    "PushDownPredicates",
+    "PushPredicateThroughNonJoin",
+    "PushPredicateThroughJoin",
+    "CombineFilters",
+    "InferFiltersFromConstraints",
+    "PruneFilters",
+)
+
+# Session settings, valid for Headgate's queries only (they run in a session of their own).
+_SQL = {
+    "spark.sql.adaptive.enabled": "false",  # re-planning costs more than a small job
+    "spark.sql.autoBroadcastJoinThreshold": "-1",  # a broadcast is a second job, and keeps old data
+    "spark.sql.maxSinglePartitionBytes": str(2**63 - 1),  # single partitions join without an exchange
+    "spark.sql.defaultSizeInBytes": "1048576",  # else two leaves together seem too big for one partition
+    "spark.sql.execution.arrow.localRelationThreshold": "0",  # leaves must be RDDs, whose data can be swapped
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.debug.maxToStringFields": "10000",
+    "spark.sql.optimizer.excludedRules": ",".join(
+        f"org.apache.spark.sql.catalyst.optimizer.{rule}" for rule in _KEPT_APART
+    ),
+}
+
+# Defaults of the application, when Headgate starts Spark itself.
+_CORE = {
+    "spark.ui.showConsoleProgress": "false",
+    "spark.ui.retainedJobs": "200",  # thousands of small jobs an hour: keep the newest only
+    "spark.ui.retainedStages": "200",
+    "spark.ui.retainedTasks": "2000",
+    "spark.sql.ui.retainedExecutions": "50",
+    "spark.driver.memory": "4g",
+    "spark.scheduler.mode": "FIFO",
+}
+
+
+def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
+    """Start Spark, or join the one this process has. `settings` may name `master` and any Spark setting."""
+    given = dict(settings or {})
+    master = given.pop("master", None) or os.environ.get("HEADGATE_MASTER") or "local[*]"
+    find_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("headgate").master(master)
+    defaults = dict(_CORE) | ({"spark.ui.enabled": "false"} if master.startswith("local") else {})
+    for key, value in (defaults | given).items():
+        builder = builder.config(key, str(value))
+    spark = builder.getOrCreate()
+    # A failing job is reported once, by us; embedded Spark would add its stack traces to the console.
+    spark.sparkContext.setLogLevel("FATAL" if master.startswith("local") else "ERROR")
+    return spark
+
+
+def own_session(spark: SparkSession) -> SparkSession:
+    """A session beside the user's, with Headgate's SQL settings."""
+    session = spark.newSession()
+    for key, value in _SQL.items():
+        session.conf.set(key, value)
+    session.conf.set("spark.sql.shuffle.partitions", str(spark.sparkContext.defaultParallelism))
+    return session
+
+
+def find_java() -> None:
+    """Make sure Spark finds Java 17 or newer; raises ApplicationError saying what to install."""
+    homes = [os.environ.get("JAVA_HOME", ""), *sorted(glob.glob("/usr/lib/jvm/*"))]
+    candidates = [os.path.join(h, "bin", "java") for h in homes[:1] if h]
+    candidates += [path for path in [shutil.which("java")] if path]
+    candidates += [os.path.join(h, "bin", "java") for h in homes[1:]]
+    for java in candidates:
+        if os.access(java, os.X_OK) and _java_version(java) >= 17:
+            if java != shutil.which("java"):
+                os.environ["JAVA_HOME"] = os.path.dirname(os.path.dirname(java))
+            elif _is_too_old(os.environ.get("JAVA_HOME", "")):
+                del os.environ["JAVA_HOME"]
+            return
+    raise ApplicationError("java", "Spark needs Java 17 or newer and none was found", "install openjdk-17-jre-headless")
+
+
+def _is_too_old(home: str) -> bool:
+    java = os.path.join(home, "bin", "java")
+    return bool(home) and (not os.access(java, os.X_OK) or _java_version(java) < 17)
+
+
+def _java_version(java: str) -> int:
+    try:
+        text = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=20, check=False).stderr
+        number = text.split('"')[1].split(".")
+        return int(number[1] if number[0] == "1" else number[0])
+    except (OSError, subprocess.TimeoutExpired, IndexError, ValueError):
+        return 0

@@ -1,0 +1,39 @@
+"""What stands before the first call: tables on Spark, schemas, markers."""
+
+from __future__ import annotations
+
+import sys
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from headgate.connect.sources import read_table
+from headgate.plan.application import Application
+from headgate.runtime.spark.calls import Caller
+from headgate.runtime.spark.leaf import Leaf
+from headgate.runtime.spark.markers import Markers
+from headgate.runtime.spark.typing_pass import port_schemas
+
+
+def make_caller(session: SparkSession, app: Application) -> Caller:
+    """Read the tables, let Spark check every operator, and get ready to run units."""
+    if str(app.folder) not in sys.path:
+        sys.path.insert(0, str(app.folder))  # user functions live beside the application file
+    used = {getattr(operator, "table", None) for operator in app.plan.operators.values()}
+    data = {name: read_table(table, app.folder) for name, table in app.plan.tables.items() if name in used}
+    single = {name: _leaf(session, table) for name, table in data.items()}
+    spread = {name: _frame(session, table) for name, table in data.items()}
+    markers = Markers(port for operator in app.plan.operators.values() for port in operator.ports)
+    schemas = port_schemas(session, app.plan, single, markers)
+    return Caller(session, app.plan, schemas, single, spread, markers)
+
+
+def _leaf(session: SparkSession, table: pa.Table) -> DataFrame:
+    leaf = Leaf(session, table.schema)
+    leaf.set(table)
+    return leaf.frame
+
+
+def _frame(session: SparkSession, table: pa.Table) -> DataFrame:
+    return session.createDataFrame(table, schema=from_arrow_schema(table.schema)).cache()
