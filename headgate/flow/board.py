@@ -51,7 +51,8 @@ class Board:
         self._queues = dict(queues)
         self._stats = stats
         self._latency = latency
-        self._flying: list[Claim] = []
+        self._flying: dict[int, Claim] = {}  # by slot
+        self._spent: dict[Edge, float] = {}  # seconds given to the first tuple of a queue by stopped calls
         self.install(policy)
 
     # What policies see -------------------------------------------------------------------------------------------
@@ -83,15 +84,17 @@ class Board:
         """
         self.policy = policy
         self.plan = plan or self.plan
-        self.units: tuple[Unit, ...] = make_units(
-            self.plan, policy.units(self.plan, self._stats), self._queues
-        )
+        self.units: tuple[Unit, ...] = make_units(self.plan, policy.units(self.plan, self._stats), self._queues)
         self._readers: dict[Edge, tuple[Unit, ...]] = {
             edge: tuple(unit for unit in self.units if edge in unit.edges) for edge in self.plan.edges
         }
-        for claim in self._flying:
+        for claim in self._flying.values():
             for unit in self._users(claim):
                 unit.blocked += 1
+        for edge in self._spent:
+            self._tell_spent(edge)
+        self.ready_units = 0  # how many units are ready
+        self._listens = type(policy).finished is not Policy.finished  # most do not: spare them the record
         policy.start(self)
         for unit in self.units:
             self._announce(unit)
@@ -101,26 +104,40 @@ class Board:
         for unit in self._readers[edge]:
             if not unit.ready and unit.blocked == 0:
                 unit.ready = True
+                self.ready_units += 1
                 self.policy.became_ready(unit)
+
+    def reading(self, edge: Edge) -> tuple[Unit, ...]:
+        """The units whose input a queue is part of."""
+        return self._readers[edge]
+
+    def spend(self, edge: Edge, seconds: float) -> None:
+        """A stopped call gave so much time to the first tuple of a queue in all; 0: that tuple is taken up again."""
+        if seconds > 0.0:
+            self._spent[edge] = seconds
+        else:
+            self._spent.pop(edge, None)
+        self._tell_spent(edge)
 
     def claim(self, slot: int) -> Claim | None:
         """Ask the policy what a free slot should run, and reserve it. None: the slot stays idle for now."""
+        if slot in self._flying:
+            raise InvariantError(f"slot {slot} asks for a call while it runs {self._flying[slot].decision.unit.id}")
         decision = self.policy.choose(slot)
         if decision is None:
-            if self.policy.work_conserving and any(unit.ready for unit in self.units):
+            if self.policy.work_conserving and self.ready_units:
                 ready = ", ".join(unit.id for unit in self.ready())
-                raise InvariantError(
-                    f"policy {self.policy.name} leaves slot {slot} idle while {ready} could run"
-                )
+                raise InvariantError(f"policy {self.policy.name} leaves slot {slot} idle while {ready} could run")
             return None
         unit = decision.unit
         if not unit.ready:
             raise PolicyError(f"policy {self.policy.name} chose {unit.id}, which cannot run now")
         for other in unit.overlaps:
             other.blocked += 1
-            other.ready = False
-        claim = Claim(decision, slot, self.now)
-        self._flying.append(claim)
+            if other.ready:
+                other.ready = False
+                self.ready_units -= 1
+        claim = self._flying[slot] = Claim(decision, slot, self.now)
         if decision.ends_round:
             self.rounds += 1
             self.policy.round_ended()
@@ -128,14 +145,16 @@ class Board:
 
     def release(self, claim: Claim, tuples: int, outputs: int, preempted: bool = False) -> None:
         """A call has ended and its results are in the queues: free its unit and tell the policy."""
-        self._flying.remove(claim)
+        del self._flying[claim.slot]
         unit = claim.decision.unit
+        if unit.spent:
+            unit.spent = self._spent_on(unit)
         if unit.index < len(self.units) and self.units[unit.index] is unit:
             for other in unit.overlaps:
                 other.blocked -= 1
-            self.policy.finished(
-                Call(unit, claim.slot, claim.started, self.now - claim.started, tuples, outputs, preempted)
-            )
+            if self._listens:
+                seconds = self.now - claim.started
+                self.policy.finished(Call(unit, claim.slot, claim.started, seconds, tuples, outputs, preempted))
             for other in unit.overlaps:
                 self._announce(other)
             return
@@ -146,7 +165,15 @@ class Board:
     def _announce(self, unit: Unit) -> None:
         if not unit.ready and unit.blocked == 0 and unit.waiting:
             unit.ready = True
+            self.ready_units += 1
             self.policy.became_ready(unit)
+
+    def _tell_spent(self, edge: Edge) -> None:
+        for unit in self._readers[edge]:
+            unit.spent = self._spent_on(unit)
+
+    def _spent_on(self, unit: Unit) -> float:
+        return sum(self._spent.get(edge, 0.0) for edge in unit.edges)
 
     def _users(self, claim: Claim) -> list[Unit]:
         busy = set(claim.decision.unit.operators)

@@ -99,7 +99,7 @@ class Unit:
         return f"Unit({self.id})"
 
 
-def make_units(plan: Plan, groups: Iterable[Group], queues: "dict[Edge, Queue]") -> tuple[Unit, ...]:
+def make_units(plan: Plan, groups: Iterable[Group], queues: dict[Edge, Queue]) -> tuple[Unit, ...]:
     """Turn a policy's groups into units. Called when a policy is installed; refuses an uncovered operator."""
     units = []
     for index, group in enumerate(groups):

@@ -1,0 +1,138 @@
+"""Results as text: whole columns at a time, so that writing keeps up with Spark."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_CSV_SPECIAL = r'[",\r\n]'
+_JSON_SPECIAL = r'["\\\x00-\x1f]'
+
+
+def csv_header(names: list[str]) -> bytes:
+    """The first line of a CSV file."""
+    return csv_lines(pa.table({str(at): [name] for at, name in enumerate(names)}))
+
+
+def csv_lines(table: pa.Table) -> bytes:
+    """One line a row, UTF-8. Null is an empty field, and so an empty text is a quoted one.
+
+    In a table of one column null is quoted too: an empty line would be no row to most readers.
+    """
+    null = "" if table.num_columns > 1 else '""'
+    return _lines([_csv_field(column, null) for column in _whole(table)], [","] * (table.num_columns - 1), "", "")
+
+
+def json_lines(table: pa.Table) -> bytes:
+    """One JSON object a row; null is null; NaN, infinities and times are texts."""
+    keys = [json.dumps(name, ensure_ascii=False) + ":" for name in table.column_names]
+    between = ["," + key for key in keys[1:]]
+    return _lines([_json_value(column) for column in _whole(table)], between, "{" + keys[0], "}")
+
+
+def _whole(table: pa.Table) -> list[pa.Array]:
+    return [pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type) for column in table]
+
+
+def _lines(fields: list[pa.Array], between: list[str], head: str, tail: str) -> bytes:
+    """The rows, one after another: the data buffer of one column of whole lines is the text itself."""
+    parts: list[Any] = [head]
+    for at, field in enumerate(fields):
+        parts += [between[at - 1], field] if at else [field]
+    rows = pc.binary_join_element_wise(*parts, tail + "\n", "")
+    return _data(rows) if len(rows) else b""
+
+
+def _data(rows: pa.Array) -> bytes:
+    offsets = rows.buffers()[1]
+    ends = memoryview(offsets).cast("i")
+    first, last = ends[rows.offset], ends[rows.offset + len(rows)]
+    return bytes(memoryview(rows.buffers()[2])[first:last])
+
+
+def _csv_field(column: pa.Array, null: str) -> pa.Array:
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return pc.fill_null(_quoted(column.cast(pa.string())), null)
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind):
+        return pc.fill_null(_quoted(_by_value(column)), null)
+    return pc.fill_null(_plain(column), null)
+
+
+def _quoted(texts: pa.Array) -> pa.Array:
+    """Quotation marks around the texts that need them."""
+    empty = pc.equal(pc.binary_length(texts), 0)
+    needy = pc.or_(pc.match_substring_regex(texts, _CSV_SPECIAL), empty)
+    if not pc.any(needy).as_py():
+        return texts
+    doubled = pc.replace_substring(texts, '"', '""')
+    return pc.if_else(needy, pc.binary_join_element_wise('"', doubled, '"', ""), texts)
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """Numbers, booleans, dates and times as text that needs no quotation marks."""
+    kind = column.type
+    if pa.types.is_timestamp(kind):
+        naive = column.cast(pa.int64()).cast(pa.timestamp(kind.unit))
+        return pc.replace_substring_regex(naive.cast(pa.timestamp("us")).cast(pa.string()), r"\.000000$", "")
+    if pa.types.is_decimal(kind):  # Arrow would write 1E-10
+        return pa.array([None if d is None else format(d, "f") for d in column.to_pylist()], pa.string())
+    return column.cast(pa.string())
+
+
+def _json_value(column: pa.Array) -> pa.Array:
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        texts = column.cast(pa.string())
+        if pc.any(pc.match_substring_regex(texts, _JSON_SPECIAL)).as_py():
+            return _by_value(column, null="null")
+        return pc.fill_null(pc.binary_join_element_wise('"', texts, '"', ""), "null")
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
+        return pc.fill_null(column.cast(pa.string()), "null")
+    if pa.types.is_floating(kind) and pc.all(pc.is_finite(column), skip_nulls=True).as_py():
+        return pc.fill_null(column.cast(pa.string()), "null")
+    if pa.types.is_decimal(kind):
+        return pc.fill_null(_plain(column), "null")
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return pc.fill_null(pc.binary_join_element_wise('"', _plain(column), '"', ""), "null")
+    return _by_value(column, null="null")
+
+
+def _by_value(column: pa.Array, null: str | None = None) -> pa.Array:
+    """JSON value by value, for what has no quicker way; a binary on its own is bare base64 in CSV."""
+    if pa.types.is_binary(column.type) and null is None:
+        return pa.array([None if v is None else base64.b64encode(v).decode() for v in column.to_pylist()], pa.string())
+    values = column.to_pylist(maps_as_pydicts="lossy")
+    texts = [null if v is None else json.dumps(_jsonable(v), ensure_ascii=False) for v in values]
+    return pa.array(texts, pa.string())
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_key(key): _jsonable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_jsonable(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=None).isoformat(" ")
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return value
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    return str(_jsonable(key))

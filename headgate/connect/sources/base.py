@@ -1,0 +1,50 @@
+"""What a source is: the place that the tuples of a stream come from."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from headgate.plan.schema import STAMPS
+
+
+class Source(Protocol):
+    """Gives out the tuples of one stream in order of arrival; a source thread of the runtime polls it.
+
+    Times are seconds since the run began, passed in by the caller. A source is used by one thread at a time.
+    """
+
+    @property
+    def schema(self) -> pa.Schema: ...  # the stream's columns, then the stamps
+    @property
+    def exhausted(self) -> bool: ...  # nothing will ever come any more; may look ahead in a file
+    @property
+    def replayable(self) -> bool: ...  # may be left unread while memory is short
+    @property
+    def rejected(self) -> int: ...  # malformed rows that were put aside so far
+
+    def poll(self, now: float, limit: int | None = None) -> pa.Table | None:
+        """The tuples that have arrived up to `now` and were not yet given out, at most `limit`; None: there are none.
+
+        `_arrival` is when a tuple was due, in microseconds; `_sequence` counts from 0 without gaps.
+        """
+
+    def next_arrival(self) -> float | None:
+        """When the next tuple is due; None when exhausted or not known."""
+
+    def close(self) -> None:
+        """Let go of files. The source gives out nothing afterwards."""
+
+
+def stamp(columns: list[pa.ChunkedArray], schema: pa.Schema, arrivals_us: NDArray[np.int64], first: int) -> pa.Table:
+    """A batch from its columns and arrivals; the first tuple has sequence number `first`."""
+    sequence = np.arange(first, first + len(arrivals_us), dtype=np.int64)
+    return pa.Table.from_arrays([*columns, pa.array(arrivals_us), pa.array(sequence)], schema=schema)
+
+
+def without_stamps(schema: pa.Schema) -> pa.Schema:
+    """The stream's own columns."""
+    return pa.schema([field for field in schema if field.name not in STAMPS])

@@ -1,0 +1,149 @@
+"""Stored rows as a stream: what CSV and JSON sources share, from typed blocks to stamped, timed batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from headgate.connect.sources.base import stamp
+from headgate.connect.sources.rejects import Rejects
+from headgate.plan.errors import ApplicationError
+
+Micros = NDArray[np.int64]
+
+
+class Reader(Protocol):
+    """Reads a file as typed blocks of bounded size; `rejects` counts what could not be read."""
+
+    rejects: Rejects
+
+    def blocks(self) -> Iterator[pa.Table]: ...
+
+
+class Timing:
+    """When stored rows arrive: by their event time, `speed` times as fast, the first at 0.
+
+    A row whose event time lies before that of an earlier row, or that has none, arrives with the earlier one.
+    Whole blocks go in, in order; integers are exact, so the cut into blocks does not show.
+    """
+
+    def __init__(self, column: str, ticks_per_second: int, speed: float) -> None:
+        self._column = column
+        self._scale = 1e6 / ticks_per_second / speed
+        self._first: int | None = None
+        self._latest = 0
+
+    def __call__(self, table: pa.Table) -> Micros:
+        """The arrivals of the rows of the next block, in microseconds."""
+        ticks = table.column(self._column).cast(pa.int64())
+        if self._first is None:
+            first = pc.min(ticks.drop_null().slice(0, 1)).as_py()
+            self._first, self._latest = first, first or 0
+        filled = pc.fill_null(ticks, np.iinfo(np.int64).min).to_numpy()
+        reached = np.maximum(np.maximum.accumulate(filled), self._latest)
+        self._latest = int(reached[-1])
+        due: Micros = np.rint((reached - (self._first or 0)) * self._scale).astype(np.int64)
+        return due
+
+
+class FileSource:
+    """A `Source` over a `Reader`. Without `timing` (replay: fast) every row is due at once: a poll gives the next
+    block, or the rest of one, and the time of the poll is its arrival."""
+
+    replayable = True
+
+    def __init__(self, reader: Reader, schema: pa.Schema, timing: Timing | None = None) -> None:
+        self.schema = schema
+        self._rejects = reader.rejects
+        self._blocks = reader.blocks()
+        self._timing = timing
+        self._ready: pa.Table | None = None  # rows read and not given out
+        self._due: Micros = np.empty(0, np.int64)
+        self._given = 0
+
+    @property
+    def rejected(self) -> int:
+        return self._rejects.count
+
+    @property
+    def exhausted(self) -> bool:
+        return not self._have_some()
+
+    def next_arrival(self) -> float | None:
+        """See `Source`; 0 in a fast replay, where every row has always been there."""
+        if not self._have_some():
+            return None
+        return float(self._due[0]) / 1e6 if self._timing else 0.0
+
+    def poll(self, now: float, limit: int | None = None) -> pa.Table | None:
+        """See `Source`. A fast replay gives at most one block."""
+        now_us = round(now * 1e6)
+        tables: list[pa.Table] = []
+        while limit != 0 and not (tables and self._timing is None) and self._have_some():
+            assert self._ready is not None
+            end = self._ready.num_rows if limit is None else min(limit, self._ready.num_rows)
+            if self._timing is not None:
+                end = min(end, int(np.searchsorted(self._due, now_us, side="right")))
+            if not end:
+                break
+            tables.append(self._give(end, now_us))
+            limit = None if limit is None else limit - end
+        return pa.concat_tables(tables) if tables else None
+
+    def close(self) -> None:
+        """See `Source`."""
+        self._blocks = iter(())
+        self._ready = None
+        self._rejects.summarize()
+
+    def _have_some(self) -> bool:
+        while self._ready is None or not self._ready.num_rows:
+            self._ready = next(self._blocks, None)
+            if self._ready is None:
+                return False
+            if self._timing is not None and self._ready.num_rows:
+                self._due = self._timing(self._ready)
+        return True
+
+    def _give(self, rows: int, now_us: int) -> pa.Table:
+        assert self._ready is not None
+        arrivals = self._due[:rows] if self._timing else np.full(rows, now_us, np.int64)
+        table = stamp(self._ready.slice(0, rows).columns, self.schema, arrivals, self._given)
+        self._ready, self._due = self._ready.slice(rows), self._due[rows:]
+        self._given += rows
+        return table
+
+
+def make_timing(settings: Mapping[str, Any], time: str | None, schema: pa.Schema, place: str) -> Timing | None:
+    """The timing that `replay` asks for; None for `fast`, the default."""
+    replay = settings.get("replay", "fast")
+    if replay == "fast":
+        return None
+    speed = 1.0 if replay == "real" else replay
+    if isinstance(speed, bool) or not isinstance(speed, (int, float)) or not 0 < speed < float("inf"):
+        raise ApplicationError(f"{place}.replay", f"{replay!r} is no way to replay", "use fast, real or a speed factor")
+    if time is None:
+        remedy = "name the stream's `time` column, or use replay: fast"
+        raise ApplicationError(f"{place}.replay", f"replay: {replay} goes by event time, and there is none", remedy)
+    kind = schema.field(time).type
+    if not (pa.types.is_timestamp(kind) or pa.types.is_integer(kind)):
+        problem = f"replay: {replay} cannot go by column '{time}' of type {kind}"
+        raise ApplicationError(f"{place}.replay", problem, "it must be a TIMESTAMP, or a BIGINT of seconds")
+    return Timing(time, 1_000_000 if pa.types.is_timestamp(kind) else 1, float(speed))
+
+
+def find_file(settings: Mapping[str, Any], folder: Path, place: str) -> Path:
+    """The file that `path` names, from the application's folder on."""
+    if not settings.get("path"):
+        raise ApplicationError(place, "there is no path", "name the file to read, as in path: sensors.csv")
+    path = folder / str(settings["path"])
+    if not path.is_file():
+        remedy = f"relative names start at {folder.resolve()}"
+        raise ApplicationError(f"{place}.path", f"there is no file {path}", remedy)
+    return path

@@ -1,0 +1,138 @@
+"""Newline-delimited JSON files as sources and tables."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.json as arrow_json
+
+from headgate.connect.sources.base import without_stamps
+from headgate.connect.sources.convert import convert, from_json
+from headgate.connect.sources.files import FileSource, Timing
+from headgate.connect.sources.rejects import Rejects
+
+_BLOCK = 8192  # lines read at a time
+
+
+class _BadValue(Exception):
+    """A row that is no object (column None), or a value that does not convert."""
+
+    def __init__(self, column: str | None, value: object, problem: str) -> None:
+        super().__init__(problem)
+        self.column = column
+        self.value = value
+        self.problem = problem
+
+
+class JsonReader:
+    """Reads one JSON object a line as typed columns. A missing key is null, a key without a column is ignored.
+
+    Blocks are read by Arrow; a block that Arrow does not take is read again line by line, which finds the bad rows.
+    """
+
+    def __init__(self, path: Path, schema: pa.Schema, place: str = "source") -> None:
+        self._path = path
+        self._schema = schema
+        self._place = place
+        self._quick = _quick_schema(schema)
+        self.rejects = Rejects(path.name)
+
+    def blocks(self) -> Iterator[pa.Table]:
+        """The rows in order; malformed ones are left out and counted."""
+        number = 1
+        with pa.input_stream(str(self._path), compression="detect") as stream:
+            file = io.BufferedReader(stream)
+            while lines := list(islice(file, _BLOCK)):
+                table = self._by_block(lines)
+                yield self._by_line(lines, number) if table is None else table
+                number += len(lines)
+        self.rejects.summarize()
+
+    def _by_block(self, lines: list[bytes]) -> pa.Table | None:
+        if self._quick is None:
+            return None
+        options = arrow_json.ParseOptions(explicit_schema=self._quick, unexpected_field_behavior="ignore")
+        text = b"".join(lines)
+        try:
+            read = arrow_json.read_json(
+                io.BytesIO(text), arrow_json.ReadOptions(use_threads=False, block_size=len(text) + 1), options
+            )
+        except pa.ArrowException:
+            return None
+        if read.num_rows != sum(not line.isspace() for line in lines):
+            return None  # several objects in a line
+        columns = []
+        for field in self._schema:
+            column = read.column(field.name).combine_chunks()
+            if column.type != field.type:
+                column, bad = convert(column, field.type)
+                if bad:
+                    return None
+            columns.append(column)
+        return pa.Table.from_arrays(columns, schema=self._schema)
+
+    def _by_line(self, lines: list[bytes], number: int) -> pa.Table:
+        columns: list[list[Any]] = [[] for _ in self._schema]
+        for offset, line in enumerate(lines):
+            if line.isspace():
+                continue
+            try:
+                values = self._values(line)
+            except _BadValue as bad:
+                self.rejects.add(number + offset, bad.column, bad.value, bad.problem)
+                continue
+            for column, value in zip(columns, values, strict=True):
+                column.append(value)
+        arrays = [pa.array(c, field.type) for c, field in zip(columns, self._schema, strict=True)]
+        return pa.Table.from_arrays(arrays, schema=self._schema)
+
+    def _values(self, line: bytes) -> list[Any]:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            raise _BadValue(None, line.decode(errors="replace").strip(), "is not JSON") from None
+        if not isinstance(row, dict):
+            raise _BadValue(None, line.decode(errors="replace").strip(), "is not a JSON object")
+        values = []
+        for field in self._schema:
+            value = row.get(field.name)
+            try:
+                values.append(from_json(value, field.type))
+                pa.scalar(values[-1], field.type)  # is it in the range of the type?
+            except Exception as error:
+                raise _BadValue(field.name, value, f"does not fit the type {field.type}") from error
+        return values
+
+
+class JsonSource(FileSource):
+    """A stream from a file of JSON lines; see `JsonReader` and, for the replay, `FileSource`."""
+
+    def __init__(
+        self,
+        path: Path,
+        schema: pa.Schema,
+        settings: Mapping[str, Any],
+        timing: Timing | None = None,
+        place: str = "source",
+    ) -> None:
+        super().__init__(JsonReader(path, without_stamps(schema), place), schema, timing)
+
+
+def _quick_schema(schema: pa.Schema) -> pa.Schema | None:
+    """What Arrow's JSON reader is asked for: times as text, which `convert` reads; None: it cannot read them all."""
+    fields = []
+    for field in schema:
+        kind = field.type
+        if pa.types.is_temporal(kind):
+            fields.append(pa.field(field.name, pa.string()))
+        elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or kind in (pa.string(), pa.bool_()):
+            fields.append(field)
+        else:
+            return None
+    return pa.schema(fields)
