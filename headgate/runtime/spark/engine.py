@@ -49,12 +49,18 @@ class SparkRuntime:
     call fails stops with its error in the report; the others go on.
     """
 
-    def __init__(self, app: Application, spark: SparkSession | None = None, queue_bytes: int = QUEUE_BYTES) -> None:
+    def __init__(
+        self,
+        app: Application,
+        spark: SparkSession | None = None,
+        queue_bytes: int = QUEUE_BYTES,
+        partitioned_rows: int | None = None,
+    ) -> None:
         self._app = app
         self._owns_spark = spark is None and SparkSession.getActiveSession() is None
         self._spark = spark or start_spark(app.spark)
         self._session = own_session(self._spark)
-        self._caller: Caller = make_caller(self._session, app)
+        self._caller: Caller = make_caller(self._session, app, partitioned_rows)
         self._monitor = Monitor(app.plan)
         self._plan = app.plan
         self._policy = app.policy
@@ -200,18 +206,18 @@ class SparkRuntime:
     def _slot(self, slot: int) -> None:
         """What a slot thread does until the run stops."""
         while not self._stopping:
-            if not self.step(slot):
-                with self._changed:
-                    if not self._stopping and not self._board.ready():
-                        self._changed.wait(0.1)
+            self.step(slot, patience_s=0.1)
 
-    def step(self, slot: int) -> bool:
-        """Make one call: claim, run, publish. False when the policy has nothing for this slot now."""
+    def step(self, slot: int, patience_s: float = 0.0) -> bool:
+        """Make one call: claim, run, publish. False when the policy has nothing for this slot now; then it waits
+        up to `patience_s` for something to change."""
         with self._changed:
             self._board.now = self.now()
             claim = self._board.claim(slot)
             if claim is None:
                 self._note_idle()
+                if patience_s and not self._stopping:
+                    self._changed.wait(patience_s)
                 return False
             inputs = self._take(claim)
         unit = claim.decision.unit

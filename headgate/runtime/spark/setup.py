@@ -10,13 +10,13 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.connect.sources import read_table
 from headgate.plan.application import Application
-from headgate.runtime.spark.calls import Caller
+from headgate.runtime.spark.calls import PARTITIONED_ROWS, Caller
 from headgate.runtime.spark.leaf import Leaf
 from headgate.runtime.spark.markers import Markers
 from headgate.runtime.spark.typing_pass import port_schemas
 
 
-def make_caller(session: SparkSession, app: Application) -> Caller:
+def make_caller(session: SparkSession, app: Application, partitioned_rows: int | None = None) -> Caller:
     """Read the tables, let Spark check every operator, and get ready to run units."""
     if str(app.folder) not in sys.path:
         sys.path.insert(0, str(app.folder))  # user functions live beside the application file
@@ -26,7 +26,8 @@ def make_caller(session: SparkSession, app: Application) -> Caller:
     spread = {name: _frame(session, table) for name, table in data.items()}
     markers = Markers(port for operator in app.plan.operators.values() for port in operator.ports)
     schemas = port_schemas(session, app.plan, single, markers)
-    return Caller(session, app.plan, schemas, single, spread, markers)
+    rows = PARTITIONED_ROWS if partitioned_rows is None else partitioned_rows
+    return Caller(session, app.plan, schemas, single, spread, markers, rows)
 
 
 def _leaf(session: SparkSession, table: pa.Table) -> DataFrame:

@@ -1,0 +1,133 @@
+"""How fast the simulator is, next to the same model written for SimPy."""
+
+from __future__ import annotations
+
+import platform
+import random
+import statistics
+import time
+from importlib.metadata import version
+from types import ModuleType
+from typing import Any
+
+from headgate.plan.application import Application, PolicySettings, RunLimits
+from headgate.plan.graph import build_plan
+from headgate.plan.model import Query, QueryClass, Stream
+from headgate.plan.operators import Declared, Port, Project
+from headgate.plan.schema import parse_schema
+from headgate.runtime.simulated import simulate
+
+STREAMS = 50
+UTILISATION = 0.9
+ANALYTIC_RESPONSE = 354.0  # M/G/1, first come first served: E[S] + lambda E[S^2] / (2 (1 - rho))
+
+
+def run(quick: bool = False) -> dict[str, Any]:
+    """Tuples a second of Headgate's simulator and of SimPy on one model, alternating in one process; medians.
+
+    The model: 50 Poisson streams, costs 2, 4, ..., 100, one server, first in first out, utilisation 0.9. Headgate runs
+    it through the real board and the `fifo` policy, with invariants and the monitor on; SimPy's version is the leanest
+    that we know: a source process a stream, one Store, one server process. Needs SimPy (`headgate[bench]`).
+    """
+    simpy = _simpy()
+    tuples, rounds = (400, 2) if quick else (4000, 5)
+    ours: list[tuple[float, float]] = []
+    theirs: list[tuple[float, float]] = []
+    for seed in range(rounds):
+        ours.append(run_headgate(tuples, seed))
+        theirs.append(run_simpy(simpy, tuples, seed))
+    fast, slow = _median(ours), _median(theirs)
+    return {
+        "bench": "simulator",
+        "speedup_over_simpy": fast["tuples_per_second"] / slow["tuples_per_second"],
+        "headgate": fast,
+        "simpy": slow,
+        "analytic_mean_response": ANALYTIC_RESPONSE,
+        "streams": STREAMS,
+        "tuples_per_stream": tuples,
+        "rounds": rounds,
+        "utilisation": UTILISATION,
+        "versions": {
+            "python": platform.python_version(),
+            "numpy": version("numpy"),
+            "simpy": version("simpy"),
+        },
+    }
+
+
+def workload(tuples: int, seed: int) -> Application:
+    """The model as an application: a query with one operator on each stream."""
+    costs = [2.0 + 2.0 * at for at in range(STREAMS)]
+    rate = UTILISATION / sum(costs)
+    schema = parse_schema("v INT", "streams")
+    feeder = {"kind": "feeder", "arrivals": "poisson", "rate": rate, "rows": tuples}
+    streams = {f"s{at}": Stream(f"s{at}", schema, feeder) for at in range(STREAMS)}
+    operators = [
+        Project(
+            id=f"q{at}/work",
+            inputs=(Port(f"s{at}"),),
+            declared=Declared(fixed_s=0.0, cost_s=cost, selectivity=1.0),
+            columns={"v": "v"},
+        )
+        for at, cost in enumerate(costs)
+    ]
+    queries = [Query(f"q{at}", "normal", Port(f"q{at}/work"), ()) for at in range(STREAMS)]
+    plan = build_plan(streams, {}, {"normal": QueryClass("normal", 1)}, operators, queries)
+    return Application(plan, PolicySettings("fifo"), slots=1, seed=seed)
+
+
+def run_headgate(tuples: int, seed: int) -> tuple[float, float]:
+    """Tuples a second and mean response."""
+    app = workload(tuples, seed)
+    start = time.perf_counter()
+    result = simulate(app, RunLimits(until_idle=True))
+    seconds = time.perf_counter() - start
+    normal = result.report["classes"]["normal"]
+    return normal["outputs"] / seconds, normal["latency"]["mean"]
+
+
+def run_simpy(simpy: ModuleType, tuples: int, seed: int) -> tuple[float, float]:
+    """Tuples a second and mean response."""
+    env = simpy.Environment()
+    store = simpy.Store(env)
+    draw = random.Random(seed)
+    latencies: list[float] = []
+    costs = [2.0 + 2.0 * at for at in range(STREAMS)]
+    rate = UTILISATION / sum(costs)
+
+    def source(at: int) -> Any:
+        for _ in range(tuples):
+            yield env.timeout(draw.expovariate(rate))
+            store.put((env.now, at))
+
+    def server() -> Any:
+        for _ in range(tuples * STREAMS):
+            arrival, at = yield store.get()
+            yield env.timeout(costs[at])
+            latencies.append(env.now - arrival)
+
+    for at in range(STREAMS):
+        env.process(source(at))
+    env.process(server())
+    start = time.perf_counter()
+    env.run()
+    seconds = time.perf_counter() - start
+    return len(latencies) / seconds, statistics.fmean(latencies)
+
+
+def _median(runs: list[tuple[float, float]]) -> dict[str, float]:
+    return {
+        "tuples_per_second": statistics.median(speed for speed, _ in runs),
+        "mean_response": statistics.fmean(response for _, response in runs),
+    }
+
+
+def _simpy() -> ModuleType:
+    try:
+        import simpy
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "this benchmark compares with SimPy, which is not installed: pip install 'headgate[bench]'"
+        ) from error
+    found: ModuleType = simpy
+    return found
