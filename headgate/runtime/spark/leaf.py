@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -26,7 +27,10 @@ class Leaf:
         rows = jvm.scala.jdk.javaapi.CollectionConverters.asScala(batches.iterator())
         struct = from_arrow_schema(schema)
         jdf = jvm.PythonSQLUtils.toDataFrame(rows, struct.json(), session._jsparkSession)
-        self._cell = _find_cell(jdf)
+        try:
+            self._cell = _find_cell(jdf)
+        except Py4JError as error:
+            raise LeafError("the data of a leaf is not where this Spark kept it") from error
         # The coalesce tells the planner that there is one partition, so that it adds no exchange.
         self.frame = DataFrame(jdf, session).coalesce(1)
 
