@@ -84,6 +84,6 @@ def _refuse_dead_ends(plan: Plan, at: Mapping[str, str]) -> None:
             if not plan.consumers[port] and port not in plan.sinks:
                 raise ApplicationError(
                     at.get(operator.id, operator.id),
-                    f"the output of '{port.node.split('/')[-1]}{'.' + port.branch if port.branch else ''}' goes nowhere",
+                    f"the output of '{str(port).split('/')[-1]}' goes nowhere",
                     "read it in another operator, or take it out; a query has one last operator",
                 )

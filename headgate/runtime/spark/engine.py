@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -40,6 +41,7 @@ QUEUE_BYTES = 512 * 2**20  # queues in memory; above it they spill, and replayab
 STATS_PERIOD_S = 1.0  # how often policies learn of changed statistics
 GRACE_S = 10.0  # how long calls in flight may take to end when a run stops
 _runs = itertools.count(1)
+_RAISED = re.compile(r"[\w.]*(Error|Exception|Interrupt)\b.*: ")
 
 
 class SparkRuntime:
@@ -301,7 +303,7 @@ class SparkRuntime:
         if self._stopping:  # cut off by the end of the run: its input stays in the queues
             self._publish(claim, inputs, Outcome(unused=dict(inputs)))
             return
-        log.warning("a call of %s failed, its operators are tried one by one: %s", unit.id, _first_line(error))
+        log.warning("a call of %s failed, its operators are tried one by one: %s", unit.id, _essence(error))
         self._publish(claim, inputs, run_apart(self._caller, self._plan, unit.operators, inputs))
 
     def _stop_queries(self, failed: Mapping[str, Exception]) -> None:
@@ -318,7 +320,7 @@ class SparkRuntime:
             self._done.set()
 
     def _say_stopped(self, query: str, error: Exception) -> None:
-        self.errors[query] = _first_line(error)
+        self.errors[query] = _essence(error)
         log.error("query %s stopped: %s", query, self.errors[query])
 
     # The end -----------------------------------------------------------------------------------------------------
@@ -354,8 +356,12 @@ def _rows(tables: Mapping[Edge, pa.Table]) -> int:
     return sum(table.num_rows for table in tables.values())
 
 
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
+def _essence(error: Exception) -> str:
+    """The line of an error that a person needs: the first, or what a Python worker raised."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    raised = [line for line in lines if _RAISED.match(line)]
+    if raised and any(line.startswith("Traceback") for line in lines):
+        return raised[-1]
     return lines[0] if lines else type(error).__name__
 
 

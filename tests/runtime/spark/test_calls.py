@@ -203,7 +203,7 @@ def test_a_call_cut_off_in_the_middle(session: Any) -> None:
     timer = threading.Timer(1.0, lambda: context.cancelJobGroup("cut-off"))
     timer.start()
     try:
-        with pytest.raises(Exception, match="(?i)cancel"):
+        with pytest.raises(Exception, match=r"(?i)cancel"):
             caller.run(plan.operators, {IN: batch(schema, {"k": [-1], "v": [0.0]})})
     finally:
         timer.join()
