@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headgate.flow.units import Unit
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
 from headgate.runtime.spark.compose import Tables
@@ -88,13 +87,9 @@ class Caller:
         self.calls["partitioned" if prepared is None else "prepared"] += 1
         return _result(self.plan, shape, inputs, table, given, seconds, prepared is not None, True)
 
-    def warm_up(self, units: Iterable[Unit]) -> None:
-        """Plan every unit and run it once on nothing, so that the first tuples do not wait for compilers."""
-        for unit in units:
-            edges = [e for e in unit.edges if self._port(e).node not in unit.operators]
-            prepared = self._prepare(shape_of(self.plan, unit.operators, edges))
-            if prepared is not None:
-                prepared.job.run({edge: self._schemas[self._port(edge)].empty_table() for edge in edges})
+    def schema(self, edge: Edge) -> pa.Schema:
+        """What a queue holds."""
+        return self._schemas[self._port(edge)]
 
     def _port(self, edge: Edge) -> Port:
         return self.plan.operators[edge.operator].inputs[edge.input]
@@ -104,7 +99,7 @@ class Caller:
         with self._lock:
             if shape in self._prepared:
                 return self._prepared[shape]
-        schemas = {edge: self._schemas[self._port(edge)] for edge in shape.edges}
+        schemas = {edge: self.schema(edge) for edge in shape.edges}
         found: _Prepared | None = None
         try:
             job = PreparedJob(self._session, self.plan, shape, schemas, self._single_tables, self._markers)

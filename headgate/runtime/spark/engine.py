@@ -34,6 +34,7 @@ from headgate.runtime.spark.isolate import Outcome, run_apart
 from headgate.runtime.spark.job import JobResult
 from headgate.runtime.spark.session import own_session, start_spark
 from headgate.runtime.spark.setup import make_caller
+from headgate.runtime.spark.warmup import sample, warm_up
 
 log = logging.getLogger("headgate.spark")
 
@@ -94,22 +95,19 @@ class SparkRuntime:
     # A run, from outside -----------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Open the sinks, warm the plans up and start the clock. `step` and `deliver` work from here on."""
+        """Open the sinks and start the clock. `step` and `deliver` work from here on."""
         app = self._app
         self.sinks = {q.name: make_sink(q, app.plan.schemas[q.root], app.folder) for q in app.plan.queries.values()}
-        self._caller.warm_up(self._board.units)
         self._began = time.monotonic()
 
     def start(self) -> None:
-        """Open everything and let source and slot threads go."""
+        """Open everything, rehearse on a sample, and let source and slot threads go."""
         app = self._app
         self.open()
-        epoch_us = time.time_ns() // 1000
-        sources: dict[str, Source] = {
-            name: make_source(stream, app.folder, app.seed, epoch_us)
-            for name, stream in app.plan.streams.items()
-            if app.plan.consumers[Port(name)]
-        }
+        samples = {name: sample(source) for name, source in self._sources().items()}
+        known = {name: table for name, table in samples.items() if table is not None}
+        warm_up(self._caller, self._plan, self._board.units, known)
+        sources = self._sources()
         self._open_streams = set(sources)
         self._began = time.monotonic()
         self._feed = Feed(sources, self.now, self.deliver, self._memory_short, self._stream_ended)
@@ -120,6 +118,12 @@ class SparkRuntime:
         self._feed.start()
         for slot in self._slots:
             slot.start()
+
+    def _sources(self) -> dict[str, Source]:
+        """Fresh sources of every stream that is read."""
+        app, epoch_us = self._app, time.time_ns() // 1000
+        read = [stream for name, stream in app.plan.streams.items() if app.plan.consumers[Port(name)]]
+        return {stream.name: make_source(stream, app.folder, app.seed, epoch_us) for stream in read}
 
     def now(self) -> float:
         """Seconds since the run began."""

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -61,6 +62,8 @@ def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
     find_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("headgate").master(master)
+    quiet = Path(__file__).with_name("log4j2.properties")
+    builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={quiet}")
     defaults = dict(_CORE) | ({"spark.ui.enabled": "false"} if master.startswith("local") else {})
     for key, value in (defaults | given).items():
         builder = builder.config(key, str(value))

@@ -1,0 +1,44 @@
+"""The `headgate` command. One file a command; heavy modules are imported when a command runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from headgate.cli import bench, demo, explain, policies, run, simulate
+
+app = typer.Typer(
+    name="headgate",
+    help="Continuous queries on Spark by importance: schedule them, watch their quality of service, shed load.",
+    epilog="Start with: headgate demo",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from headgate import __version__
+
+        typer.echo(f"headgate {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Options before the command."""
+
+
+for _command in (demo, run, simulate, explain, policies, bench):
+    _command.register(app)
+
+if __name__ == "__main__":
+    app()

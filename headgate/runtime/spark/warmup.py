@@ -1,0 +1,71 @@
+"""Before the clock starts: plan every unit and let it pass its comparison on a sample of its input.
+
+Otherwise the first seconds of a run would go to Spark's planner and to the JVM's compiler, and every latency with them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from headgate.connect.sources import Source
+from headgate.flow.units import Unit
+from headgate.plan.model import Edge, Plan
+from headgate.plan.operators import Function
+from headgate.plan.operators.base import Port
+from headgate.runtime.spark.calls import CHECKS, Caller
+
+log = logging.getLogger("headgate.spark")
+
+SAMPLE_ROWS = 600
+
+
+def sample(source: Source) -> pa.Table | None:
+    """The first rows of a source that nobody else reads; None when it has none."""
+    try:
+        due = source.next_arrival()
+        rows: list[pa.Table] = []
+        while due is not None and sum(t.num_rows for t in rows) < SAMPLE_ROWS and not source.exhausted:
+            table = source.poll(due, SAMPLE_ROWS)
+            if table is not None:
+                rows.append(table)
+            due = source.next_arrival()
+        return pa.concat_tables(rows).slice(0, SAMPLE_ROWS) if rows else None
+    finally:
+        source.close()
+
+
+def warm_up(caller: Caller, plan: Plan, units: Sequence[Unit], samples: Mapping[str, pa.Table]) -> None:
+    """Run each unit a few times on sampled tuples; the results are thrown away, a failure is left to the real run.
+
+    Units with a user function are passed over: a function may have effects that a rehearsal must not have.
+    """
+    waiting: dict[Edge, pa.Table] = {
+        edge: table for stream, table in samples.items() for edge in plan.consumers[Port(stream)]
+    }
+    for unit in units:
+        inputs = {edge: waiting[edge] for edge in unit.edges if edge in waiting and not _inside(plan, unit, edge)}
+        if not inputs or any(isinstance(plan.operators[name], Function) for name in unit.operators):
+            continue
+        try:
+            for turn in range(CHECKS + 1):
+                part = {edge: _part(table, turn) for edge, table in inputs.items()}
+                result = caller.run(unit.operators, part)
+        except Exception as error:
+            log.debug("the rehearsal of %s failed: %s", unit.id, error)
+            continue
+        for port, table in result.outputs.items():
+            waiting.update({edge: table for edge in plan.consumers[port] if edge.operator not in unit.operators})
+    caller.calls.clear()
+
+
+def _inside(plan: Plan, unit: Unit, edge: Edge) -> bool:
+    return plan.operators[edge.operator].inputs[edge.input].node in unit.operators
+
+
+def _part(table: pa.Table, turn: int) -> pa.Table:
+    """Another part of the sample at each turn, so that comparisons are made on different batches."""
+    size = max(1, table.num_rows // (CHECKS + 1))
+    return table.slice(turn * size, size)
