@@ -171,6 +171,11 @@ class SparkRuntime:
         with self._changed:
             return self._report(self.now())
 
+    def waiting(self) -> int:
+        """Tuples that wait in the queues of running queries."""
+        live = {operator for query in self._plan.queries.values() for operator in query.operators}
+        return sum(queue.count for edge, queue in self._queues.items() if edge.operator in live)
+
     def use(self, policy: PolicySettings, reason: str = "asked for") -> None:
         """Replace the policy while running."""
         fresh = make_policy(policy.name, policy.parameters)
@@ -331,9 +336,7 @@ class SparkRuntime:
 
     def _note_idle(self) -> None:
         """Set `done` when nothing can happen any more. Lock held."""
-        live = {operator for query in self._plan.queries.values() for operator in query.operators}
-        waiting = any(queue.count for edge, queue in self._queues.items() if edge.operator in live)
-        if not self._open_streams and not waiting and not self._board.flying:
+        if not self._open_streams and not self._board.flying and not self.waiting():
             self._done.set()
 
     def _join_slots(self) -> None:
