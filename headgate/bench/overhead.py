@@ -197,7 +197,7 @@ def _alternate(
 
 
 def _runtime(spark: SparkSession, queries: int, slots: int = 1, partitioned_rows: int | None = None) -> SparkRuntime:
-    app = Application(_plan(queries), PolicySettings("fifo", {"unit": "query"}), slots=slots)
+    app = Application(_plan(queries), PolicySettings("rr", {"unit": "query", "quantum": None}), slots=slots)
     runtime = SparkRuntime(app, spark, partitioned_rows=partitioned_rows)
     runtime.open()
     return runtime

@@ -55,20 +55,23 @@ def comparable(left: str | None, right: str | None) -> bool:
 
 def _parse(text: str, place: str) -> exp.Expression:
     try:
-        tree = sqlglot.parse_one(text, read="spark")
+        # As a condition, not as a statement: else `DROP x` passes, and a column named `set` cannot be used.
+        tree = sqlglot.parse_one(text, read="spark", into=exp.Condition)
     except sqlglot.errors.ParseError as error:
         column = error.errors[0].get("col") if error.errors else None
         where = f" near character {column}" if column else ""
         raise ApplicationError(place, f"cannot read '{text}'{where}", "write a Spark SQL expression") from error
     except sqlglot.errors.SqlglotError as error:
         raise ApplicationError(place, f"cannot read '{text}'", "write a Spark SQL expression") from error
-    if not isinstance(tree, exp.Expression) or isinstance(tree, (exp.Query, exp.Alias)):
+    if not isinstance(tree, exp.Expression) or isinstance(tree, (exp.Query, exp.Star, exp.Block)):
         raise ApplicationError(place, f"'{text}' is not an expression", "write a Spark SQL expression")
     return tree
 
 
 def _refuse_unknown_columns(tree: exp.Expression, schema: Schema, place: str) -> None:
     for column in tree.find_all(exp.Column):
+        if not isinstance(column.this, exp.Identifier):  # `v.*`, `v.(1)`
+            raise ApplicationError(place, f"'{column.sql('spark')}' is not a column", "write a Spark SQL expression")
         # In `v.a.b` sqlglot takes the first word for a table; here it is a column with fields.
         name = column.parts[0].name
         if schema.find(name) is None:

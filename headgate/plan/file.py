@@ -6,7 +6,7 @@ keys that it does not know.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
@@ -71,9 +71,10 @@ class Section(BaseModel):
     """A mapping of the file with a fixed set of keys. A key without a value counts as left out."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    later: ClassVar[tuple[str, ...]] = ()  # keys that are documented but not available yet
 
     @classmethod
-    def keys(cls) -> list[str]:
+    def known(cls) -> list[str]:
         return [field.alias or name for name, field in cls.model_fields.items()]
 
     @model_validator(mode="before")
@@ -83,13 +84,15 @@ class Section(BaseModel):
         if not isinstance(data, dict):
             raise refuse(f"{_shown(data)} is not a mapping", f"give it as {{key: value}} with {_listed(cls)}")
         for key in data:
-            if key not in cls.keys():
-                raise refuse(f"there is no key '{key}' here", known_names("keys", cls.keys(), key), at=key)
+            if key in cls.later:
+                raise refuse(f"'{key}' is {NOT_YET}", "take it out", at=key)
+            if key not in cls.known():
+                raise refuse(f"there is no key '{key}' here", known_names("keys", cls.known(), key), at=key)
         return {key: value for key, value in data.items() if value is not None}
 
 
 def _listed(section: type[Section]) -> str:
-    return "the keys " + ", ".join(section.keys())
+    return "the keys " + ", ".join(section.known())
 
 
 def _shown(value: Any) -> str:
@@ -187,6 +190,7 @@ TableSection = Annotated[
 
 
 class OperatorSection(Section):
+    later = ("window",)
     id: Name
     kind: str
     input: Filled | None = None
@@ -394,7 +398,7 @@ class ApplicationFile(Section):
     tables: dict[Name, TableSection] = {}
     classes: dict[Name, ClassSection] = {}
     queries: dict[Name, QuerySection]
-    policy: Policy = {"name": "rr"}  # noqa: RUF012  # frozen
+    policy: Policy = {"name": "rr"}
     slots: Annotated[int, Field(gt=0, le=1000)] = 2
     checkpoint: Filled | None = None
     seed: Count = 0

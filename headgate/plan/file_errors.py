@@ -66,7 +66,7 @@ def _words(detail: Mapping[str, Any], context: Mapping[str, Any]) -> tuple[str, 
         return f"{shown} is not possible here", f"use {context['expected']}"
     for name, words in (("gt", "above"), ("ge", "at least"), ("lt", "below"), ("le", "at most")):
         if name in context:
-            return f"{shown} is out of range", f"it must be {words} {context[name]}"
+            return f"{shown} is out of range", f"it must be {words} {context[name]:g}"
     return f"{shown}: {detail['msg'][0].lower()}{detail['msg'][1:]}", ""
 
 

@@ -41,10 +41,37 @@ def load_application(path: str | Path, overrides: Sequence[str | Override] = ())
         data = apply_overrides(_mapping(document.data), changes)
         return _application(data, file.parent, document.line)
     except ApplicationError as error:
-        if not error.place.startswith("--"):
-            line = error.line or (document.line(error.place) if document else 1)
-            error.where = _label(error.place, changes) or f"{path}:{line}"
+        _locate(error, file, document, changes)
+        if document and changes and error.where and error.where.startswith(f"{file}:"):
+            _blame_changes(error, document, file, changes)
         raise
+
+
+def _blame_changes(error: ApplicationError, document: Document, file: Path, changes: Sequence[Override]) -> None:
+    """An error at an unchanged place is the changes' doing all the same when the file alone is right."""
+    try:
+        _application(_mapping(document.data), file.parent, document.line)
+    except ApplicationError:
+        return
+    error.where = ", ".join(change.label for change in changes)
+
+
+@contextmanager
+def located(path: str | Path, overrides: Sequence[str | Override] = ()) -> Iterator[None]:
+    """Give file and line to errors that only come up when an application is run. For commands, around a run."""
+    try:
+        yield
+    except ApplicationError as error:
+        if error.where is None:
+            changes = [parse_override(o) if isinstance(o, str) else o for o in overrides]
+            _locate(error, Path(path), Document(_read(Path(path))), changes)
+        raise
+
+
+def _locate(error: ApplicationError, file: Path, document: Document | None, changes: Sequence[Override]) -> None:
+    if not error.place.startswith("--"):
+        line = error.line or (document.line(error.place) if document else 1)
+        error.where = _label(error.place, changes) or f"{file}:{line}"
 
 
 def _read(file: Path) -> str:
@@ -100,8 +127,13 @@ def _application(data: dict[str, Any], folder: Path, line_of: Callable[[str], in
             source_cost_s=simulator.source_cost,
             fluid=simulator.fluid,
         ),
-        spark=dict(file.spark),
+        spark={_spark_key(key): value for key, value in file.spark.items()},
     )
+
+
+def _spark_key(key: str) -> str:
+    """`sql.shuffle.partitions` is short for `spark.sql.shuffle.partitions`; `master` is our own word."""
+    return key if key == "master" or key.startswith("spark.") else f"spark.{key}"
 
 
 class _Planner:
@@ -130,7 +162,7 @@ class _Planner:
         with self._collected():
             self._refuse_shared_names()
         wiring = Wiring(file, streams, tables)
-        operators = self._operators(wiring, streams, tables)
+        operators = self._operators(wiring, tables)
         queries = self._queries(wiring, classes)
         self._raise_first()
         places = {operator.id: _place_of(operator) for operator in operators}
@@ -138,7 +170,7 @@ class _Planner:
         self._check_shedding(plan)
         return plan
 
-    def _operators(self, wiring: Wiring, streams: dict[str, Stream], tables: dict[str, Table]) -> list[Operator]:
+    def _operators(self, wiring: Wiring, tables: dict[str, Table]) -> list[Operator]:
         built: list[Operator] = []
         for name, query in self._file.queries.items():
             with self._collected():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,9 @@ import sqlglot
 from sqlglot import exp
 
 from headgate.plan.errors import ApplicationError
+
+# Without a handler, Python prints sqlglot's remarks on text that it cannot parse to stderr, beside our own error.
+logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 
 # Columns that Headgate adds to every tuple; a stream may not have columns of these names.
 ARRIVAL = "_arrival"  # BIGINT, microseconds since the run began
@@ -52,11 +56,10 @@ def parse_schema(text: str, place: str) -> Schema:
     """Read `location STRING, humidity INT`, the schema text of streams and tables."""
     remedy = 'write it as "name TYPE, name TYPE", for example "location STRING, humidity INT"'
     try:
-        statement = sqlglot.parse_one(f"CREATE TABLE t ({text})", read="spark")
+        # As a type, not as a CREATE TABLE: that one takes unknown types, and more clauses than sqlglot survives.
+        parts = sqlglot.parse_one(f"STRUCT<{text}>", read="spark", into=exp.DataType).expressions
     except sqlglot.errors.SqlglotError as error:
         raise ApplicationError(place, f"cannot read the schema {text!r}", remedy) from error
-    body = statement.this
-    parts = body.expressions if isinstance(body, exp.Schema) else []
     if not parts or not all(isinstance(p, exp.ColumnDef) and p.args.get("kind") for p in parts):
         raise ApplicationError(place, f"cannot read the schema {text!r}", remedy)
     columns = [Column(p.name, type_name(p.args["kind"])) for p in parts]

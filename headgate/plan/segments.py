@@ -1,7 +1,7 @@
 """Path and segment capacities, and the segments of a plan.
 
-After Jiang and Chakravarthy, "Data Stream Management System: Optimal Load ... Path Capacity and Segment strategies",
-UTA TR CSE-2003-30, sections 2 and 3; equation numbers are theirs, (3.1) with its last product corrected to k-1.
+After Jiang and Chakravarthy, "Scheduling Strategies for Processing Continuous Queries Over Streams", UTA TR
+CSE-2003-30, sections 2 and 3; equation numbers are theirs, (3.1) with its last product corrected to end at k-1.
 `None` means that a cost or selectivity is not known.
 """
 
@@ -136,13 +136,13 @@ def cut_paths(
     """`find_segments` with another way to cut a path by its operators' releases (simplified segments, say)."""
     sizes = _sizes(plan, stats)
     found: dict[tuple[str, ...], tuple[str, Sequence[Step]]] = {}
-    for path in find_paths(plan) if paths is None else paths:
+    for path in sorted(find_paths(plan) if paths is None else paths, key=lambda path: path.id):
         steps = _steps(plan, stats, path, sizes)
         for first, end in cut([operator_release(step) for step in steps]):
             piece = steps[first:end]
             found.setdefault(tuple(step.operator for step in piece), (path.id, piece))
     position = {name: i for i, name in enumerate(plan.operators)}
-    ordered = sorted(found, key=lambda operators: [position[name] for name in operators])
+    kept = sorted(prune(found), key=lambda operators: [position[name] for name in operators])
     return tuple(
         Segment(
             id=f"S{number}",
@@ -152,7 +152,7 @@ def cut_paths(
             capacity=path_capacity(found[operators][1]),
             release=segment_release(found[operators][1]),
         )
-        for number, operators in enumerate(prune(ordered), start=1)
+        for number, operators in enumerate(kept, start=1)
     )
 
 

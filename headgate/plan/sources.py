@@ -37,7 +37,8 @@ def read_stream(name: str, section: StreamSection, folder: Path) -> Stream:
                 f"replay '{source.replay}' goes by event time, which this stream does not have",
                 "add time: <column>, or use replay: fast",
             )
-    return Stream(name, schema, source.model_dump(by_alias=True, exclude_none=True), time, section.slack)
+    settings = source.model_dump(by_alias=True, exclude_none=True)
+    return Stream(name, schema, settings, time, section.slack)
 
 
 def read_table(name: str, section: CsvTable | JsonTable, folder: Path) -> Table:
@@ -49,12 +50,12 @@ def read_table(name: str, section: CsvTable | JsonTable, folder: Path) -> Table:
 
 
 def check_readable(path: str, folder: Path, place: str) -> None:
-    """Refuse a file that is not there or may not be read. Addresses (`hdfs://...`) are left to Spark."""
-    if "://" in path:
-        return
+    """Refuse a file that is not there or may not be read."""
     full = folder / path
     try:
-        if not full.exists():
+        if full.is_dir():
+            raise ApplicationError(place, f"'{path}' is a folder", "name a file in it")
+        if not full.is_file():
             raise ApplicationError(place, f"there is no file '{path}' in {_shown(folder)}", _similar(full))
         readable = os.access(full, os.R_OK)
     except (OSError, ValueError) as error:

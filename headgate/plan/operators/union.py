@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from headgate.plan.errors import ApplicationError
+from headgate.plan.expressions import comparable
 from headgate.plan.operators.base import Operator
-from headgate.plan.schema import Schema
+from headgate.plan.schema import Column, Schema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,13 +26,19 @@ class Union(Operator):
                     "a union needs the same columns on every input; add a project",
                 )
             for a, b in zip(first, schema, strict=True):
-                if a.type and b.type and a.type != b.type:
+                if not comparable(a.type, b.type):
                     raise ApplicationError(
                         f"{place}.inputs",
                         f"column '{a.name}' is {a.type} in '{self.inputs[0]}' and '{b.name}' is {b.type} in '{port}'",
-                        "a union needs the same types on every input; cast one of them in a project",
+                        "a union needs types that fit together on every input; cast one of them in a project",
                     )
-        return first
+        return Schema(tuple(map(_merged, zip(first, *inputs[1:], strict=True))))
 
     def describe(self) -> str:
         return " + ".join(str(port) for port in self.inputs)
+
+
+def _merged(columns: tuple[Column, ...]) -> Column:
+    """The column of a union: Spark widens numbers, to what only it knows."""
+    types = {column.type for column in columns}
+    return Column(columns[0].name, types.pop() if len(types) == 1 else None)

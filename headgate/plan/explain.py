@@ -1,0 +1,155 @@
+"""What an application is, as plain data: for `headgate explain`, its `--json`, and anyone who wants to draw it.
+
+The keys are stable. Numbers are in seconds, tuples and bytes; `null` is "not known".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headgate.control.stats import OperatorStats, declared_stats
+from headgate.flow.sizes import port_bytes
+from headgate.plan.application import Application
+from headgate.plan.model import Plan, Query
+from headgate.plan.operators.base import Operator
+from headgate.plan.paths import Path, find_paths
+from headgate.plan.schema import Schema
+from headgate.plan.segments import Segment, find_segments, path_capacity, path_cost, path_selectivity, path_steps
+
+
+class AssumedStats:
+    """Declared statistics; a selectivity that is not declared is taken to be 1, shared equally by a split's branches,
+    as the simulator does. Costs are not guessed."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._stats = {name: _assumed(operator) for name, operator in plan.operators.items()}
+
+    def of(self, operator: str) -> OperatorStats:
+        return self._stats[operator]
+
+
+def explain(app: Application) -> dict[str, Any]:
+    """Everything about an application that is known before it runs."""
+    plan, stats = app.plan, AssumedStats(app.plan)
+    paths = find_paths(plan)
+    segments = find_segments(plan, stats, paths)
+    told_paths = {path.id: _path(plan, stats, path) for path in paths}
+    told_segments = {segment.id: _segment(plan, segment) for segment in segments}
+    return {
+        "streams": {
+            name: {
+                "schema": _schema(stream.schema),
+                "time": stream.time,
+                "slack": stream.slack_s,
+                "source": dict(stream.source),
+            }
+            for name, stream in plan.streams.items()
+        },
+        "tables": {
+            name: {"schema": _schema(table.schema), "source": dict(table.source)} for name, table in plan.tables.items()
+        },
+        "classes": {
+            name: {
+                "priority": one.priority,
+                "queries": [q.name for q in plan.queries.values() if q.class_name == name],
+            }
+            for name, one in plan.classes.items()
+        },
+        "queries": {
+            query.name: _query(plan, stats, query)
+            | {
+                "paths": [told_paths[path.id] for path in paths if path.query == query.name],
+                "segments": [told for told in told_segments.values() if query.name in told["queries"]],
+            }
+            for query in plan.queries.values()
+        },
+        "paths": list(told_paths.values()),
+        "segments": list(told_segments.values()),
+        "policy": {"name": app.policy.name, "parameters": dict(app.policy.parameters)},
+        "slots": app.slots,
+        "seed": app.seed,
+        "checkpoint": app.checkpoint,
+    }
+
+
+def _query(plan: Plan, stats: AssumedStats, query: Query) -> dict[str, Any]:
+    policy = query.policy
+    return {
+        "class": query.class_name,
+        "result": str(query.root),
+        "schema": _schema(plan.schemas[query.root]),
+        "sink": dict(query.sink),
+        "qos": dict(query.qos),
+        "tolerance": query.tolerance,
+        "shed": query.shed,
+        "policy": None if policy is None else {"name": policy.name, "parameters": dict(policy.parameters)},
+        "operators": [_operator(plan, stats, plan.operators[name]) for name in query.operators],
+    }
+
+
+def _operator(plan: Plan, stats: AssumedStats, operator: Operator) -> dict[str, Any]:
+    known = stats.of(operator.id)
+    declared = operator.declared
+    return {
+        "id": operator.id,
+        "kind": operator.kind,
+        "parameters": operator.describe(),
+        "inputs": [str(port) for port in operator.inputs],
+        "cost": declared.cost_s,
+        "fixed_cost": declared.fixed_s,
+        "selectivity": known.selectivity,
+        "assumed": declared.selectivity is None and not declared.branches,
+        "branches": dict(known.branches),
+        "bytes": port_bytes(plan)[operator.ports[0]],
+        "schema": _schema(plan.schemas[operator.ports[0]]),
+        "queries": list(plan.owners[operator.id]),
+    }
+
+
+def _path(plan: Plan, stats: AssumedStats, path: Path) -> dict[str, Any]:
+    steps = path_steps(plan, stats, path)
+    return {
+        "id": path.id,
+        "query": path.query,
+        "stream": path.stream,
+        "operators": list(path.operators),
+        "cost": path_cost(steps),
+        "selectivity": path_selectivity(steps),
+        "capacity": _finite(path_capacity(steps)),
+    }
+
+
+def _segment(plan: Plan, segment: Segment) -> dict[str, Any]:
+    owners = {query for name in segment.operators for query in plan.owners[name]}
+    return {
+        "id": segment.id,
+        "operators": list(segment.operators),
+        "queries": [name for name in plan.queries if name in owners],
+        "cost": segment.cost_s,
+        "capacity": _finite(segment.capacity),
+        "release": _finite(segment.release),
+    }
+
+
+def _schema(schema: Schema) -> list[dict[str, str | None]]:
+    return [{"name": column.name, "type": column.type} for column in schema]
+
+
+def _finite(value: float | None) -> float | None:
+    """JSON has no infinity; a capacity without bound is not a number that anyone can use."""
+    return None if value is None or not math.isfinite(value) else value
+
+
+def _assumed(operator: Operator) -> OperatorStats:
+    known = declared_stats(operator)
+    total = 1.0 if known.selectivity is None else known.selectivity
+    branches = _shares(operator.branches, known.branches, total)
+    return OperatorStats(known.fixed_s, known.cost_s, total, known.tuple_bytes, branches)
+
+
+def _shares(names: Sequence[str], declared: Mapping[str, float], total: float) -> Mapping[str, float]:
+    if tuple(names) == ("",):
+        return {}
+    return declared or dict.fromkeys(names, total / len(names))

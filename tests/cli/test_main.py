@@ -1,0 +1,64 @@
+"""The command itself: help, version, and how fast it starts."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from headgate import __version__
+from headgate.cli.main import app
+from tests.plan.apps import GOOD, write_app
+
+runner = CliRunner()
+ROOT = Path(__file__).parents[2]
+HEAVY = ("numpy", "pyarrow", "pydantic", "pyspark", "sqlglot", "yaml")
+
+
+def test_version() -> None:
+    result = runner.invoke(app, ["--version"])
+    assert (result.exit_code, result.stdout) == (0, f"headgate {__version__}\n")
+
+
+@pytest.mark.parametrize("command", ["simulate", "explain", "policies", "bench"])
+def test_help_has_examples(command: str) -> None:
+    result = runner.invoke(app, [command, "--help"])
+    assert result.exit_code == 0
+    assert f"headgate {command}" in result.stdout
+    assert command in runner.invoke(app, ["--help"]).stdout
+
+
+def test_no_command_shows_the_help() -> None:
+    assert "explain" in runner.invoke(app, []).output
+
+
+def test_help_loads_nothing_heavy() -> None:
+    """Loaded modules rather than seconds: a busy machine must not fail the test."""
+    code = f"import sys, headgate.cli.main; print([m for m in {HEAVY!r} if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fragment"),
+    [
+        ("streams:", "strems:", "did you mean 'streams'?"),
+        # sqlglot has something to say about these two, which is not for the user
+        ('"k INT, v DOUBLE"', '"k INT) x"', "cannot read the schema"),
+        ('"k = 3"', '"DROP )"', "cannot read"),
+    ],
+)
+def test_one_line_of_a_real_process(tmp_path: Path, old: str, new: str, fragment: str) -> None:
+    path = write_app(tmp_path, GOOD.replace(old, new, 1))
+    command = [sys.executable, "-m", "headgate.cli.main", "explain", str(path)]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {path}:")
+    assert fragment in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_reader_that_has_seen_enough() -> None:
+    command = f"{sys.executable} -m headgate.cli.main explain examples/sensors.yaml --json | head -1"
+    result = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=ROOT)
+    assert (result.stdout, result.stderr) == ("{\n", "")

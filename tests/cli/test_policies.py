@@ -1,0 +1,26 @@
+"""`headgate policies`."""
+
+import json
+
+from typer.testing import CliRunner
+
+from headgate.cli.main import app
+from headgate.policies.registry import POLICIES, make_policy
+
+runner = CliRunner()
+
+
+def test_json() -> None:
+    told = {one["name"]: one for one in json.loads(runner.invoke(app, ["policies", "--json"]).stdout)}
+    assert set(told) == set(POLICIES)
+    assert told["rr"]["parameters"]["quantum"] == 0.1
+    for name, one in told.items():
+        assert set(one) >= {"unit", "preemptive", "needs", "paper", "parameters", "summary"}
+        assert one["summary"]
+        assert make_policy(name).preemptive == one["preemptive"]
+
+
+def test_table() -> None:
+    shown = runner.invoke(app, ["policies"]).stdout
+    assert all(name in shown for name in POLICIES)
+    assert "quantum: 0.1" in shown
