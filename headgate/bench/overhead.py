@@ -30,7 +30,7 @@ from headgate.runtime.spark.session import own_session, start_spark
 
 ROWS = 3_000
 LARGE_ROWS = 300_000
-SIZES = (1_000, 10_000, 100_000, 300_000, 1_000_000, 3_000_000)
+SIZES = (1_000, 10_000, 100_000, 300_000, 1_000_000)
 WHERE = "v > 0.3"
 COLUMNS = {"k": "k", "w": "v * 2"}
 SQL = "SELECT k, v * 2 AS w, _arrival, _sequence FROM {view} WHERE v > 0.3"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 from headgate.control.stats import OperatorStats, Stats
 from headgate.flow.units import Queue, Unit, make_units
@@ -11,12 +10,29 @@ from headgate.plan.model import Edge, Plan
 from headgate.policies.base import Call, Decision, Policy, PolicyError
 
 
-class Claim(NamedTuple):
-    """A slot's right to run a unit, from `Board.claim` to `Board.release`."""
+class Claim:
+    """A slot's right to run a unit, valid from `Board.claim` to `Board.release`.
 
+    The board has one a slot and uses it again and again: making a record for each call would cost as much as the
+    decision itself.
+    """
+
+    __slots__ = ("busy", "decision", "slot", "started")
     decision: Decision
-    slot: int
-    started: float
+
+    def __init__(self, slot: int) -> None:
+        self.slot = slot
+        self.started = 0.0
+        self.busy = False
+
+
+class Gate:
+    """The entrance to a queue: the units whose input it is part of. The board changes them with the policy."""
+
+    __slots__ = ("units",)
+
+    def __init__(self) -> None:
+        self.units: tuple[Unit, ...] = ()
 
 
 class InvariantError(AssertionError):
@@ -51,8 +67,10 @@ class Board:
         self._queues = dict(queues)
         self._stats = stats
         self._latency = latency
-        self._flying: dict[int, Claim] = {}  # by slot
+        self._claims = tuple(Claim(slot) for slot in range(slots))
+        self._orphans: set[int] = set()  # slots whose call began under a policy that has been replaced
         self._spent: dict[Edge, float] = {}  # seconds given to the first tuple of a queue by stopped calls
+        self._gates: dict[Edge, Gate] = {}
         self.install(policy)
 
     # What policies see -------------------------------------------------------------------------------------------
@@ -73,7 +91,7 @@ class Board:
     @property
     def flying(self) -> int:
         """Calls in flight."""
-        return len(self._flying)
+        return sum(claim.busy for claim in self._claims)
 
     # What runtimes do --------------------------------------------------------------------------------------------
 
@@ -85,31 +103,39 @@ class Board:
         self.policy = policy
         self.plan = plan or self.plan
         self.units: tuple[Unit, ...] = make_units(self.plan, policy.units(self.plan, self._stats), self._queues)
-        self._readers: dict[Edge, tuple[Unit, ...]] = {
-            edge: tuple(unit for unit in self.units if edge in unit.edges) for edge in self.plan.edges
-        }
-        for claim in self._flying.values():
-            for unit in self._users(claim):
-                unit.blocked += 1
+        for gate in self._gates.values():
+            gate.units = ()
+        for edge in self.plan.edges:
+            self.gate(edge).units = tuple(unit for unit in self.units if edge in unit.edges)
+        for claim in self._claims:
+            if claim.busy:
+                self._orphans.add(claim.slot)
+                for unit in self._users(claim):
+                    unit.blocked += 1
         for edge in self._spent:
             self._tell_spent(edge)
         self.ready_units = 0  # how many units are ready
+        self._choose, self._became_ready = policy.choose, policy.became_ready
         self._listens = type(policy).finished is not Policy.finished  # most do not: spare them the record
         policy.start(self)
         for unit in self.units:
             self._announce(unit)
 
+    def gate(self, edge: Edge) -> Gate:
+        """The gate of a queue; it stays the same while the board lives."""
+        return self._gates.setdefault(edge, Gate())
+
     def fed(self, edge: Edge) -> None:
         """Tuples were put into a queue: announce the units that can now run."""
-        for unit in self._readers[edge]:
-            if not unit.ready and unit.blocked == 0:
+        self.wake(self._gates[edge])
+
+    def wake(self, gate: Gate) -> None:
+        """As `fed`, for a runtime that keeps the gate."""
+        for unit in gate.units:
+            if not unit.ready and not unit.blocked:
                 unit.ready = True
                 self.ready_units += 1
-                self.policy.became_ready(unit)
-
-    def reading(self, edge: Edge) -> tuple[Unit, ...]:
-        """The units whose input a queue is part of."""
-        return self._readers[edge]
+                self._became_ready(unit)
 
     def spend(self, edge: Edge, seconds: float) -> None:
         """A stopped call gave so much time to the first tuple of a queue in all; 0: that tuple is taken up again."""
@@ -121,23 +147,27 @@ class Board:
 
     def claim(self, slot: int) -> Claim | None:
         """Ask the policy what a free slot should run, and reserve it. None: the slot stays idle for now."""
-        if slot in self._flying:
-            raise InvariantError(f"slot {slot} asks for a call while it runs {self._flying[slot].decision.unit.id}")
-        decision = self.policy.choose(slot)
+        claim = self._claims[slot]
+        if claim.busy:
+            raise InvariantError(f"slot {slot} asks for a call while it runs {claim.decision.unit.id}")
+        decision = self._choose(slot)
         if decision is None:
-            if self.policy.work_conserving and self.ready_units:
+            if self.ready_units and self.policy.work_conserving:
                 ready = ", ".join(unit.id for unit in self.ready())
                 raise InvariantError(f"policy {self.policy.name} leaves slot {slot} idle while {ready} could run")
             return None
         unit = decision.unit
         if not unit.ready:
             raise PolicyError(f"policy {self.policy.name} chose {unit.id}, which cannot run now")
-        for other in unit.overlaps:
-            other.blocked += 1
-            if other.ready:
-                other.ready = False
-                self.ready_units -= 1
-        claim = self._flying[slot] = Claim(decision, slot, self.now)
+        if unit.alone:
+            unit.blocked = 1
+            unit.ready = False
+            self.ready_units -= 1
+        else:
+            self._block(unit)
+        claim.decision = decision
+        claim.started = self.now
+        claim.busy = True
         if decision.ends_round:
             self.rounds += 1
             self.policy.round_ended()
@@ -145,36 +175,48 @@ class Board:
 
     def release(self, claim: Claim, tuples: int, outputs: int, preempted: bool = False) -> None:
         """A call has ended and its results are in the queues: free its unit and tell the policy."""
-        del self._flying[claim.slot]
+        claim.busy = False
         unit = claim.decision.unit
         if unit.spent:
             unit.spent = self._spent_on(unit)
-        if unit.index < len(self.units) and self.units[unit.index] is unit:
-            for other in unit.overlaps:
-                other.blocked -= 1
-            if self._listens:
-                seconds = self.now - claim.started
-                self.policy.finished(Call(unit, claim.slot, claim.started, seconds, tuples, outputs, preempted))
-            for other in unit.overlaps:
-                self._announce(other)
-            return
-        for other in self._users(claim):  # the policy was replaced during the call: its units are gone
+        orphan = bool(self._orphans) and claim.slot in self._orphans
+        overlaps = self._adopters(claim) if orphan else unit.overlaps
+        for other in overlaps:
             other.blocked -= 1
-            self._announce(other)
+        if self._listens and not orphan:
+            seconds = self.now - claim.started
+            self.policy.finished(Call(unit, claim.slot, claim.started, seconds, tuples, outputs, preempted))
+        for other in overlaps:
+            if not other.ready and not other.blocked and other.waiting:
+                other.ready = True
+                self.ready_units += 1
+                self._became_ready(other)
+
+    def _adopters(self, claim: Claim) -> tuple[Unit, ...]:
+        """The policy was replaced during the call, so its units are gone: those that the call blocks instead."""
+        self._orphans.remove(claim.slot)
+        return self._users(claim)
+
+    def _block(self, unit: Unit) -> None:
+        for other in unit.overlaps:
+            other.blocked += 1
+            if other.ready:
+                other.ready = False
+                self.ready_units -= 1
 
     def _announce(self, unit: Unit) -> None:
         if not unit.ready and unit.blocked == 0 and unit.waiting:
             unit.ready = True
             self.ready_units += 1
-            self.policy.became_ready(unit)
+            self._became_ready(unit)
 
     def _tell_spent(self, edge: Edge) -> None:
-        for unit in self._readers[edge]:
+        for unit in self.gate(edge).units:
             unit.spent = self._spent_on(unit)
 
     def _spent_on(self, unit: Unit) -> float:
         return sum(self._spent.get(edge, 0.0) for edge in unit.edges)
 
-    def _users(self, claim: Claim) -> list[Unit]:
+    def _users(self, claim: Claim) -> tuple[Unit, ...]:
         busy = set(claim.decision.unit.operators)
-        return [unit for unit in self.units if not busy.isdisjoint(unit.operators)]
+        return tuple(unit for unit in self.units if not busy.isdisjoint(unit.operators))

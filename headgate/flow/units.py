@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import NamedTuple, Protocol
 
 from headgate.plan.model import Edge, Plan
@@ -35,6 +36,7 @@ class Unit:
     """
 
     __slots__ = (
+        "alone",
         "blocked",
         "class_name",
         "edges",
@@ -64,7 +66,8 @@ class Unit:
         self.class_name = class_name  # the most important class it works for
         self.edges = edges  # the queues of its operators, inputs first
         self.queues = queues
-        self.overlaps: tuple[Unit, ...] = ()  # units that share an operator with it, itself included
+        self.overlaps: tuple[Unit, ...] = (self,)  # units that share an operator with it, itself included
+        self.alone = True  # it overlaps no other unit
         self.blocked = 0  # calls in flight that use one of its operators
         self.ready = False  # has input and is not blocked
         self.spent = 0.0  # seconds already given to its first waiting tuple by preempted calls
@@ -72,18 +75,12 @@ class Unit:
     @property
     def waiting(self) -> int:
         """Tuples waiting at its operators."""
-        queues = self.queues
-        if len(queues) == 1:
-            return queues[0].count
-        return sum(queue.count for queue in queues)
+        return sum(queue.count for queue in self.queues)
 
     @property
     def oldest(self) -> float | None:
         """Arrival time of the oldest first-in-line tuple."""
-        queues = self.queues
-        if len(queues) == 1:
-            return queues[0].oldest
-        return min((t for queue in queues if (t := queue.oldest) is not None), default=None)
+        return min((t for queue in self.queues if (t := queue.oldest) is not None), default=None)
 
     @property
     def bytes(self) -> float:
@@ -99,21 +96,45 @@ class Unit:
         return f"Unit({self.id})"
 
 
+class SoleUnit(Unit):
+    """A unit with one queue. Most are; policies look at their first tuple at every decision, so it must be cheap."""
+
+    __slots__ = ("queue",)
+
+    def __init__(
+        self,
+        index: int,
+        group: Group,
+        queries: tuple[str, ...],
+        class_name: str,
+        edges: tuple[Edge, ...],
+        queues: tuple[Queue, ...],
+    ) -> None:
+        super().__init__(index, group, queries, class_name, edges, queues)
+        self.queue = queues[0]
+
+    waiting = property(attrgetter("queue.count"))
+    oldest = property(attrgetter("queue.oldest"))
+    bytes = property(attrgetter("queue.bytes"))
+
+
 def make_units(plan: Plan, groups: Iterable[Group], queues: dict[Edge, Queue]) -> tuple[Unit, ...]:
     """Turn a policy's groups into units. Called when a policy is installed; refuses an uncovered operator."""
-    units = []
+    units: list[Unit] = []
     for index, group in enumerate(groups):
         members = set(group.operators)
         edges = tuple(edge for edge in plan.edges if edge.operator in members)
         owners = tuple(q for q in plan.queries if not members.isdisjoint(plan.queries[q].operators))
         best = max((plan.classes[plan.queries[q].class_name] for q in owners), key=lambda c: c.priority)
-        units.append(Unit(index, group, owners, best.name, edges, tuple(queues[e] for e in edges)))
+        kind = SoleUnit if len(edges) == 1 else Unit
+        units.append(kind(index, group, owners, best.name, edges, tuple(queues[e] for e in edges)))
     covered = {operator for unit in units for operator in unit.operators}
     if missing := [name for name in plan.operators if name not in covered]:
         raise ValueError(f"the policy's units leave out {', '.join(missing)}")
     for unit in units:
         mine = set(unit.operators)
         unit.overlaps = tuple(other for other in units if not mine.isdisjoint(other.operators))
+        unit.alone = len(unit.overlaps) == 1
     return tuple(units)
 
 

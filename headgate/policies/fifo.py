@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import heapq
+from heapq import heappop, heappush
 from typing import Literal
 
 from headgate.flow.units import Unit
@@ -30,36 +30,31 @@ class Fifo(Policy):
     def start(self, view: View) -> None:
         super().start(view)
         self._line: list[tuple[float, int, Unit]] = []
-        self._place: dict[int, float] = {}  # unit index -> the arrival time it stands in line with
-        self._grains: dict[int, int | None] = {}
+        self._place: list[float | None] = [None] * len(view.units)  # the arrival time a unit stands in line with
+        self._decisions: list[Decision] = []
         self._version = -1
 
     def became_ready(self, unit: Unit) -> None:
-        self._join(unit)
+        oldest = unit.oldest
+        index = unit.index
+        if oldest is not None and self._place[index] != oldest:
+            self._place[index] = oldest
+            heappush(self._line, (oldest, index, unit))
 
     def choose(self, slot: int) -> Decision | None:
         line, place = self._line, self._place
         while line:
-            arrival, index, unit = heapq.heappop(line)
-            if place.get(index) != arrival:
+            arrival, index, unit = heappop(line)
+            if place[index] != arrival:
                 continue  # a stale entry: the unit stands elsewhere in the line
-            del place[index]
+            place[index] = None
             if not unit.ready:
                 continue  # it will be announced again
             if unit.oldest != arrival:
-                self._join(unit)  # something older came in at another of its queues, or others took its head
+                self.became_ready(unit)  # something older came in at another queue, or others took its head
                 continue
-            return Decision(unit, self._grain(unit))
+            if self._version != self.view.stats_version:
+                self._version = self.view.stats_version
+                self._decisions = [Decision(u, grain(u, self.view)) for u in self.view.units]
+            return self._decisions[index]
         return None
-
-    def _join(self, unit: Unit) -> None:
-        oldest = unit.oldest
-        if oldest is not None and self._place.get(unit.index) != oldest:
-            self._place[unit.index] = oldest
-            heapq.heappush(self._line, (oldest, unit.index, unit))
-
-    def _grain(self, unit: Unit) -> int | None:
-        if self._version != self.view.stats_version:
-            self._version = self.view.stats_version
-            self._grains = {u.index: grain(u, self.view) for u in self.view.units}
-        return self._grains[unit.index]

@@ -76,7 +76,7 @@ MISTAKES: dict[str, tuple[str, str, list[str]]] = {
     "no condition": ('"temperature > 35"', '"temperature"', ["hot.where", "not a condition"]),
     "no expression": ('"temperature > 35"', '"temperature >"', ["hot.where", "cannot read"]),
     "join types": ("on: location", "on: {ts: location}", ["operators.floor.on", "types that compare"]),
-    "union types": ("""side: "'high'\"""", 'side: "1"', ["operators.both.inputs", "same types"]),
+    "union types": ("""side: "'high'\"""", 'side: "1"', ["operators.both.inputs", "fit together"]),
     "bad schema": ('"k INT, v DOUBLE"', '"k, v"', ["streams.clicks.schema", "cannot read the schema"]),
     "column twice": ('"k INT, v DOUBLE"', '"k INT, K INT"', ["streams.clicks.schema", "twice"]),
     "projected twice": ("[location, floor,", "[location, location,", ["out.columns", "twice"]),

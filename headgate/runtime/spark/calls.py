@@ -26,7 +26,7 @@ log = logging.getLogger("headgate.spark")
 
 # From this many input rows on, moving bytes through the driver costs more than planning does. `headgate bench
 # overhead` measures the crossover; docs/spark.md has the figures.
-PARTITIONED_ROWS = 50_000
+PARTITIONED_ROWS = 200_000
 
 # A prepared plan is compared with the ordinary way on so many different batches before it is trusted.
 CHECKS = 2

@@ -1,0 +1,143 @@
+"""Latencies in constant memory: exact count, sum and maximum, and a histogram for the percentiles."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+PERCENTILES = (10, 25, 50, 75, 90, 95, 99)
+SUMMARY_KEYS = ("mean", *(f"p{p}" for p in PERCENTILES), "max")
+
+_LOG_WIDTH = math.log(1.002)  # a bucket is 0.2 % wide, so a percentile is off by less than that
+_SMALLEST, _LARGEST = 1e-9, 1e9  # seconds; what is smaller counts as 0, what is larger falls into the last bucket
+_LAST = math.floor(math.log(_LARGEST) / _LOG_WIDTH)
+_BUFFER = 4096  # single samples kept before they are folded in together: numpy's call cost is then hidden
+
+
+class LatencyRecorder:
+    """Samples in, `summary()` out. The monitor holds one a query; recorders of a class are merged for its report.
+
+    Memory is bounded: the histogram spans only the buckets in use, at most 20,700 (9 decades each side of 1 s).
+    """
+
+    def __init__(self) -> None:
+        self._count = 0.0
+        self._sum = 0.0
+        self._max = 0.0
+        self._min = math.inf
+        self._zeros = 0.0  # weight of the samples below the smallest bucket
+        self._first = 0  # index of the first bucket in use
+        self._buckets: NDArray[np.float64] = np.zeros(0)
+        self._weighted = False
+        self._pending: list[float] = []
+
+    def add(self, latency: float) -> None:
+        """One sample of weight 1, in seconds."""
+        self._pending.append(latency)
+        if len(self._pending) >= _BUFFER:
+            self._fold()
+
+    def add_many(self, latencies: ArrayLike, weights: ArrayLike | None = None) -> None:
+        """Many samples, each of weight 1 or with its own weight (a fluid simulation's tuple sizes)."""
+        values = np.asarray(latencies, dtype=np.float64)
+        if not len(values):
+            return
+        sizes = None if weights is None else np.asarray(weights, dtype=np.float64)
+        self._weighted |= sizes is not None
+        self._count += len(values) if sizes is None else float(sizes.sum())
+        self._sum += float(values.sum() if sizes is None else values @ sizes)
+        self._max = max(self._max, float(values.max()))
+        self._min = min(self._min, float(values.min()))
+        large = values >= _SMALLEST
+        if not large.all():
+            self._zeros += float((~large).sum() if sizes is None else sizes[~large].sum())
+            values = values[large]
+            sizes = None if sizes is None else sizes[large]
+        if len(values):
+            index = np.minimum(np.floor(np.log(values) / _LOG_WIDTH), _LAST).astype(np.int64)
+            first = int(index.min())
+            self._add_buckets(first, np.bincount(index - first, sizes).astype(np.float64))
+
+    def merge(self, other: LatencyRecorder) -> None:
+        """Take in all samples of another recorder, which stays as it is."""
+        other._fold()
+        self._fold()
+        self._count += other._count
+        self._sum += other._sum
+        self._max = max(self._max, other._max)
+        self._min = min(self._min, other._min)
+        self._zeros += other._zeros
+        self._weighted |= other._weighted
+        self._add_buckets(other._first, other._buckets)
+
+    @property
+    def count(self) -> float:
+        """Samples so far; the sum of their weights."""
+        return self._count + len(self._pending)
+
+    @property
+    def mean(self) -> float | None:
+        self._fold()
+        return self._sum / self._count if self._count > 0.0 else None
+
+    def percentile(self, percent: float) -> float | None:
+        """The value that `percent` % of the samples do not exceed, interpolated linearly between neighbouring samples
+        (as `numpy.percentile` does) or, with weights, read off the weighted distribution. None without samples."""
+        self._fold()
+        if self._count <= 0.0:
+            return None
+        if self._weighted:
+            return self._value_at(percent / 100.0 * self._count)
+        rank = percent / 100.0 * (self._count - 1.0)
+        below = math.floor(rank)
+        low = self._value_at(below + 0.5)
+        if rank == below:
+            return low
+        return low + (rank - below) * (self._value_at(below + 1.5) - low)
+
+    def _value_at(self, weight: float) -> float:
+        """Where the sorted samples reach a cumulative weight."""
+        if weight <= self._zeros:
+            return self._min
+        reached = self._reached
+        at = min(int(np.searchsorted(reached, weight, side="left")), len(reached) - 1)
+        inside = 1.0 - (float(reached[at]) - weight) / float(self._buckets[at])
+        value = math.exp((self._first + at + min(max(inside, 0.0), 1.0)) * _LOG_WIDTH)
+        return min(max(value, self._min), self._max)
+
+    @property
+    def _reached(self) -> NDArray[np.float64]:
+        cumulative: NDArray[np.float64] = self._zeros + np.cumsum(self._buckets)
+        return cumulative
+
+    def summary(self) -> dict[str, float | None]:
+        """Mean, percentiles and maximum in seconds, keyed as in a report; all None without samples."""
+        self._fold()
+        if self._count <= 0.0:
+            return dict.fromkeys(SUMMARY_KEYS)
+        values: dict[str, Any] = {"mean": self.mean}
+        values.update({f"p{p}": self.percentile(p) for p in PERCENTILES})
+        values["max"] = self._max
+        return values
+
+    def _fold(self) -> None:
+        if self._pending:
+            pending, self._pending = self._pending, []
+            self.add_many(pending)
+
+    def _add_buckets(self, first: int, counts: NDArray[np.float64]) -> None:
+        if not len(counts):
+            return
+        if not len(self._buckets):
+            self._first, self._buckets = first, counts.copy()
+            return
+        start = min(first, self._first)
+        end = max(first + len(counts), self._first + len(self._buckets))
+        if end - start > len(self._buckets):
+            grown = np.zeros(end - start)
+            grown[self._first - start : self._first - start + len(self._buckets)] = self._buckets
+            self._first, self._buckets = start, grown
+        self._buckets[first - self._first : first - self._first + len(counts)] += counts

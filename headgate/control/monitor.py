@@ -1,0 +1,220 @@
+"""The monitor: counts what happens in a run and turns it into the report (and into what policies may know of it)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headgate.control.latency import LatencyRecorder
+from headgate.control.level import TimeLevel
+from headgate.control.recent import RecentMean
+from headgate.plan.model import Plan
+
+_FOLD = 8192  # results of a query kept before they are folded in together
+
+
+class Tap:
+    """Where one query's results are counted. A runtime with very many results may append to `times` and
+    `latencies` itself, and call `Monitor.fold` now and then."""
+
+    __slots__ = ("class_name", "latencies", "query", "recorder", "times")
+
+    def __init__(self, query: str, class_name: str) -> None:
+        self.query = query
+        self.class_name = class_name
+        self.recorder = LatencyRecorder()
+        self.times: list[float] = []  # results of weight 1 that are not folded in yet
+        self.latencies: list[float] = []
+
+
+class Monitor:
+    """Counts inputs, results, shed tuples and queued bytes; used by both runtimes, under their lock.
+
+    Pure: times come in with the calls, in seconds since the run began. `priorities` are the administrator's current
+    ones; a runtime that lets them change sets them here too.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self.priorities = {name: c.priority for name, c in plan.classes.items()}
+        self._taps = {q.name: Tap(q.name, q.class_name) for q in plan.queries.values()}
+        self._recent = {name: RecentMean() for name in plan.classes}
+        self._inputs: dict[str, int] = dict.fromkeys(plan.queries, 0)
+        self._shed: dict[tuple[str, str], int] = {}
+        self._switches: list[dict[str, Any]] = []
+        self._memory = TimeLevel()
+        self._latest = 0.0
+
+    # What runtimes tell ------------------------------------------------------------------------------------------
+
+    def arrived(self, query: str, tuples: int) -> None:
+        """So many tuples came in on the streams that a query reads."""
+        self._inputs[query] += tuples
+
+    def result(self, query: str, now: float, latency: float, weight: float = 1.0) -> None:
+        """One result of a query. `weight` is the tuple's size in a fluid simulation."""
+        if weight != 1.0:
+            self.results(query, now, np.array([latency]), np.array([weight]))
+            return
+        tap = self._taps[query]
+        tap.times.append(now)
+        tap.latencies.append(latency)
+        if len(tap.times) >= _FOLD:
+            self._fold_tap(tap)
+
+    def results(
+        self,
+        query: str,
+        now: float | Sequence[float] | NDArray[np.float64],
+        latencies: Sequence[float] | NDArray[np.float64],
+        weights: Sequence[float] | NDArray[np.float64] | None = None,
+    ) -> None:
+        """Many results of a query: their latencies in seconds; `now` is one time for all, or one for each."""
+        values = np.asarray(latencies, dtype=np.float64)
+        if len(values):
+            tap = self._taps[query]
+            times = np.broadcast_to(np.asarray(now, dtype=np.float64), values.shape)
+            tap.recorder.add_many(values, weights)
+            self._recent[tap.class_name].add(times, values, weights)
+            self._latest = max(self._latest, float(times.max()))
+
+    def shed(self, query: str, operator: str, tuples: int) -> None:
+        """So many tuples of a query were dropped in front of an operator to lower the load."""
+        key = (query, operator)
+        self._shed[key] = self._shed.get(key, 0) + tuples
+
+    def memory(self, now: float, level_bytes: float) -> None:
+        """From now on so many bytes are queued between operators."""
+        self._memory.set(now, level_bytes)
+        self._latest = max(self._latest, now)
+
+    def memory_levels(self, times: NDArray[np.float64], levels: NDArray[np.float64]) -> None:
+        """Many changes of the queued bytes at once, in order of time."""
+        self._memory.set_many(times, levels)
+
+    def switched(self, now: float, before: str, after: str, reason: str) -> None:
+        """The policy was replaced."""
+        self._switches.append({"at": now, "from": before, "to": after, "reason": reason})
+
+    def tap(self, query: str) -> Tap:
+        """The counter of one query, for runtimes that append to it directly."""
+        return self._taps[query]
+
+    def fold(self) -> None:
+        """Take in what was appended to the taps."""
+        for tap in self._taps.values():
+            self._fold_tap(tap)
+
+    # What policies and people read -------------------------------------------------------------------------------
+
+    def recent(self, class_name: str, now: float | None = None) -> float | None:
+        """Mean latency of a class over the last half second; None when it gave no result in that time.
+
+        `now` is the clock of the caller; without it, the latest time that the monitor heard of.
+        """
+        self.fold()
+        return self._recent[class_name].mean(self._latest if now is None else now)
+
+    def report(self, runtime: str, policy: str, slots: int, seconds: float) -> dict[str, Any]:
+        """The report of a run, keys as in the documentation; a measure that is not defined is None.
+
+        `throughput` counts a tuple once for each query that reads it.
+        """
+        self.fold()
+        queries = {name: self._query_report(name) for name in self._plan.queries}
+        classes = {name: self._class_report(name) for name in self._plan.classes}
+        means = {name: report["latency"]["mean"] for name, report in classes.items()}
+        order = sorted(self.priorities, key=lambda name: -self.priorities[name])
+        return {
+            "runtime": runtime,
+            "policy": policy,
+            "slots": slots,
+            "seconds": seconds,
+            "weighted_mean_latency": weighted_mean(means, self.priorities),
+            "priority_inversion": priority_inversion(order, means, self.priorities),
+            "starvation_ratio": starvation_ratio(order, means),
+            "classes": classes,
+            "queries": queries,
+            "memory": {"mean": self._memory.mean(seconds), "max": self._memory.max},
+            "throughput": {
+                key: sum(q[key] for q in queries.values()) / seconds if seconds > 0 else 0.0
+                for key in ("inputs", "outputs")
+            },
+            "switches": list(self._switches),
+            "shedding": [
+                {"query": query, "operator": operator, "tuples": tuples}
+                for (query, operator), tuples in self._shed.items()
+            ],
+        }
+
+    def _query_report(self, name: str) -> dict[str, Any]:
+        recorder = self._taps[name].recorder
+        return {
+            "class": self._plan.queries[name].class_name,
+            "inputs": self._inputs[name],
+            "outputs": _whole(recorder.count),
+            "shed": sum(tuples for (query, _), tuples in self._shed.items() if query == name),
+            "latency": recorder.summary(),
+        }
+
+    def _class_report(self, name: str) -> dict[str, Any]:
+        members = [q.name for q in self._plan.queries.values() if q.class_name == name]
+        merged = LatencyRecorder()
+        for query in members:
+            merged.merge(self._taps[query].recorder)
+        return {
+            "priority": self.priorities[name],
+            "inputs": sum(self._inputs[query] for query in members),
+            "outputs": _whole(merged.count),
+            "shed": sum(tuples for (query, _), tuples in self._shed.items() if query in members),
+            "latency": merged.summary(),
+        }
+
+    def _fold_tap(self, tap: Tap) -> None:
+        if tap.times:
+            self.results(tap.query, tap.times, tap.latencies)
+            tap.times.clear()
+            tap.latencies.clear()
+
+
+def weighted_mean(means: Mapping[str, float | None], priorities: Mapping[str, int]) -> float | None:
+    """sum(P_c RT_c) / sum(P_c) over the classes with results (AQSIOS, weighted average response time)."""
+    known = [(priorities[name], mean) for name, mean in means.items() if mean is not None]
+    total = sum(priority for priority, _ in known)
+    return sum(priority * mean for priority, mean in known) / total if total > 0 else None
+
+
+def priority_inversion(
+    order: Sequence[str], means: Mapping[str, float | None], priorities: Mapping[str, int]
+) -> float | None:
+    """Cumulative priority inversion ratio: sum of (P_i / P_i+1) max(0, RT_i / RT_i+1 - 1) over neighbouring classes.
+
+    `order` is by falling priority. Pairs of equal priority, or with a class without results, count 0 (AQSIOS 1.5);
+    None when no class has results.
+    """
+    if all(means[name] is None for name in order):
+        return None
+    total = 0.0
+    for high, low in pairwise(order):
+        above, below = means[high], means[low]
+        if above is None or not below or priorities[high] == priorities[low]:
+            continue
+        total += priorities[high] / priorities[low] * max(0.0, above / below - 1.0)
+    return total
+
+
+def starvation_ratio(order: Sequence[str], means: Mapping[str, float | None]) -> float | None:
+    """Mean latency of the least important class over that of the most important; None unless both are known."""
+    if len(order) < 2:
+        return None
+    highest, lowest = means[order[0]], means[order[-1]]
+    return lowest / highest if highest and lowest is not None else None
+
+
+def _whole(count: float) -> int | float:
+    """Counts are whole numbers, except for the fractions of tuples of a fluid simulation."""
+    return int(count) if count == int(count) else count

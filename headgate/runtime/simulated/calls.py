@@ -1,0 +1,252 @@
+"""Calls: what a unit does with its input, tuple by tuple."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+
+from headgate.flow.board import Board, Claim
+from headgate.flow.units import Unit
+from headgate.plan.application import SimulatorSettings
+from headgate.runtime.simulated.draws import Item, Outputs
+from headgate.runtime.simulated.intake import Intake, LazyIntake, Waiting
+from headgate.runtime.simulated.network import Network, SimulatedQueue
+from headgate.runtime.simulated.programs import Program, Step
+
+TOLERANCE = 1e-9  # of a time budget: a tuple that ends so little after it has ended within it
+
+
+class Stage:
+    """The work of one operator in a call: which tuples, when each is finished, what comes out.
+
+    The first `taken` items come from queues, the others from earlier stages. `times` covers the tuples that the
+    call gets to; `start` is when the first of them is begun, `spent` what stopped calls gave to it before.
+    """
+
+    __slots__ = ("items", "origins", "outputs", "resumes", "spent", "start", "step", "taken", "times")
+
+    def __init__(self, step: Step) -> None:
+        self.step = step
+        self.items: list[Item] = []
+        self.origins: list[SimulatedQueue] = []
+        self.taken = 0
+        self.times: list[float] = []
+        self.outputs: Sequence[Outputs] = ()
+        self.start = math.inf
+        self.spent = 0.0
+        self.resumes = False  # only continues a tuple that a stopped call left
+
+    def add(self, waiting: Sequence[Waiting]) -> None:
+        self.items += [item for item, _ in waiting]
+        self.origins += [queue for _, queue in waiting]
+
+    def begun(self, index: int) -> float:
+        """When a tuple's turn came."""
+        return self.times[index - 1] if index else self.start
+
+
+class RunningCall:
+    """A call in flight: all that it will do until `end`, unless it is stopped before."""
+
+    __slots__ = ("claim", "end", "stages", "stopped")
+
+    def __init__(self, claim: Claim) -> None:
+        self.claim = claim
+        self.stages: list[Stage] = []
+        self.end = math.inf
+        self.stopped = False  # its time budget ends it before its input is used up
+
+    def spent(self, now: float) -> float:
+        """Time given so far to the tuple in progress, by this call and by stopped ones before it."""
+        for stage in self.stages:
+            at = bisect_right(stage.times, now)
+            if at < len(stage.times):
+                before = stage.spent if at == 0 else 0.0
+                return before + max(0.0, now - stage.begun(at))
+        return 0.0
+
+
+class _Budget:
+    """The clock of a call, and how far it may go. The time counts from the first tuple on, so that a call always
+    gets somewhere, whatever the overheads."""
+
+    __slots__ = ("clock", "cut", "limit", "over", "seconds", "slack")
+
+    def __init__(self, clock: float, seconds: float | None) -> None:
+        self.clock = clock
+        self.seconds = math.inf if seconds is None else seconds
+        self.slack = 0.0 if seconds is None else seconds * TOLERANCE
+        self.limit: float | None = None
+        self.over = False  # nothing more may be begun
+        self.cut = False  # ... because a tuple or a set-up was stopped in the middle, at `limit`
+
+    def set_up(self, seconds: float) -> None:
+        """An operator is called."""
+        self.clock += seconds
+        if self.limit is None:
+            self.limit = self.clock + self.seconds
+        elif self.clock > self.limit + self.slack:
+            self.clock = self.limit
+            self.over = self.cut = True
+
+    def work(self, seconds: float) -> float:
+        """Process one tuple: when it will be finished, were it not for the budget."""
+        assert self.limit is not None
+        finish = self.clock + seconds
+        if finish > self.limit + self.slack:
+            self.clock = self.limit
+            self.over = self.cut = True
+            return finish
+        self.clock = finish
+        self.over = finish >= self.limit - self.slack
+        return finish
+
+
+class CallPlanner:
+    """Works out what a claimed call will do. Nothing that happens meanwhile changes that, except stopping it."""
+
+    def __init__(self, network: Network, board: Board, settings: SimulatorSettings) -> None:
+        self._network = network
+        self._board = board
+        self._switch_s = settings.switch_s
+        self._programs: dict[Unit, Program] = {}
+
+    def program(self, unit: Unit) -> Program:
+        found = self._programs.get(unit)
+        if found is None:
+            found = self._programs[unit] = Program(unit, self._network)
+        return found
+
+    def begin(self, claim: Claim, clock: float) -> RunningCall:
+        """Take the input of a claimed unit and plan the call; `clock` is when its first operator is called."""
+        decision = claim.decision
+        steps = self.program(decision.unit).steps
+        call = RunningCall(claim)
+        lazy = decision.seconds is not None and decision.tuples is None
+        intake = LazyIntake() if lazy else Intake([step.node for step in steps], decision.tuples)
+        budget = _Budget(clock, decision.seconds)
+        between: dict[SimulatedQueue, list[Item]] = {}  # inside the unit, between two of its operators
+        if decision.unit.spent:
+            self._resume(call, steps, intake, budget, between)
+        for step in steps:
+            self._step(call, step, intake, budget, between)
+        call.end = budget.clock
+        if budget.over:
+            if not lazy:
+                _leave(call, steps, intake)
+            call.stopped = (
+                budget.cut
+                or bool(between)
+                or any(len(stage.times) < len(stage.items) for stage in call.stages)
+                or any(intake.has(step.node) for step in steps)
+            )
+        return call
+
+    def _resume(
+        self,
+        call: RunningCall,
+        steps: list[Step],
+        intake: Intake,
+        budget: _Budget,
+        between: dict[SimulatedQueue, list[Item]],
+    ) -> None:
+        """A partly processed tuple inside the unit goes on before anything else is begun."""
+        first = next((step for step in steps if intake.has(step.node)), None)
+        for step in steps:
+            node = step.node
+            if node.partial is None or step is first or budget.over or not intake.has(node):
+                continue
+            stage = Stage(step)
+            stage.resumes = True
+            budget.set_up(self._switch_s + node.fixed * next(node.noise))
+            if not budget.over:
+                stage.start = budget.clock
+                waiting = intake.next(node)
+                assert waiting is not None
+                self._begin_taken(stage, waiting, 0.0, budget)
+                self._close(call, stage, between)
+
+    def _step(
+        self,
+        call: RunningCall,
+        step: Step,
+        intake: Intake,
+        budget: _Budget,
+        between: dict[SimulatedQueue, list[Item]],
+    ) -> None:
+        node = step.node
+        fresh = any(queue in between for queue in node.queues)
+        if budget.over or not (fresh or intake.has(node)):
+            return
+        budget.set_up(self._switch_s + node.fixed * next(node.noise))
+        if budget.over:
+            return
+        cost = node.cost * next(node.noise)
+        stage = Stage(step)
+        stage.start = budget.clock
+        inside = [(item, queue) for queue in node.queues for item in between.pop(queue, ())] if fresh else []
+        if budget.limit == math.inf:
+            self._run_all(stage, intake, inside, cost, budget)
+        else:
+            self._run_limited(stage, intake, inside, cost, budget)
+        self._close(call, stage, between)
+
+    def _run_all(self, stage: Stage, intake: Intake, inside: list[Waiting], cost: float, budget: _Budget) -> None:
+        node = stage.step.node
+        taken = intake.rest(node)
+        stage.taken = len(taken)
+        stage.add([*taken, *inside])
+        needs = [item[2] * cost for item in stage.items]
+        if node.partial is not None and taken:
+            needs[0] = self._continued(stage)
+        stage.times = list(accumulate(needs, initial=stage.start))[1:]
+        budget.clock = stage.times[-1]
+
+    def _run_limited(self, stage: Stage, intake: Intake, inside: list[Waiting], cost: float, budget: _Budget) -> None:
+        node = stage.step.node
+        while not budget.over and (waiting := intake.next(node)) is not None:
+            self._begin_taken(stage, waiting, cost, budget)
+        left = intake.rest(node)
+        stage.taken += len(left)
+        stage.add([*left, *inside])
+        for item in stage.items[len(stage.times) :]:
+            if budget.over:
+                return
+            stage.times.append(budget.work(item[2] * cost))
+
+    def _begin_taken(self, stage: Stage, waiting: Waiting, cost: float, budget: _Budget) -> None:
+        continued = stage.step.node.partial is not None
+        needs = self._continued(stage) if continued else waiting[0][2] * cost
+        stage.add([waiting])
+        stage.taken += 1
+        stage.times.append(budget.work(needs))
+
+    def _continued(self, stage: Stage) -> float:
+        """What the partly processed tuple still needs, now that it is taken up again."""
+        node = stage.step.node
+        assert node.partial is not None
+        self._board.spend(node.partial.edge, 0.0)
+        stage.spent, node.spent, node.partial = node.spent, 0.0, None
+        return node.left
+
+    def _close(self, call: RunningCall, stage: Stage, between: dict[SimulatedQueue, list[Item]]) -> None:
+        """Draw the outputs of the tuples begun, and hand on those that stay inside the unit."""
+        begun = len(stage.times)
+        items = stage.items if begun == len(stage.items) else stage.items[:begun]
+        stage.outputs = stage.step.node.draw(stage.times, items)
+        call.stages.append(stage)
+        for branch, (_, outputs) in zip(stage.step.branches, stage.outputs, strict=True):
+            for queue in branch.inner if outputs else ():
+                between.setdefault(queue, []).extend(outputs)
+
+
+def _leave(call: RunningCall, steps: list[Step], intake: Intake) -> None:
+    """Note what was taken and will not be begun, so that it is given back."""
+    for step in steps:
+        if left := intake.rest(step.node):
+            stage = Stage(step)
+            stage.taken = len(left)
+            stage.add(left)
+            call.stages.append(stage)

@@ -1,0 +1,137 @@
+"""The end of a call: results to the sinks, outputs to the queues, and what was not finished back where it was."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+from headgate.control.monitor import Monitor
+from headgate.flow.board import Board
+from headgate.runtime.simulated.calls import RunningCall, Stage
+from headgate.runtime.simulated.draws import Item
+from headgate.runtime.simulated.ledger import Ledger
+from headgate.runtime.simulated.network import Node, SimulatedQueue
+from headgate.runtime.simulated.programs import Branch
+
+
+class ResultEvent(NamedTuple):
+    """A result in a trace."""
+
+    time: float
+    query: str
+    arrival: float
+    key: int
+    weight: float
+
+
+class Done(NamedTuple):
+    """What a call did: tuples from queues that it finished, results it gave."""
+
+    tuples: int
+    results: int
+
+
+class CallCloser:
+    """Carries out what a call did up to its end, or up to the moment at which it was stopped."""
+
+    def __init__(
+        self, board: Board, monitor: Monitor, ledger: Ledger, fluid: bool, trace: list[ResultEvent] | None
+    ) -> None:
+        self._board = board
+        self._fluid = fluid
+        self._monitor = monitor
+        self._ledger = ledger
+        self._trace = trace
+
+    def finish(self, call: RunningCall) -> Done:
+        """A call that used up its input."""
+        tuples = results = 0
+        for stage in call.stages:
+            results += self._apply(stage, len(stage.times), None)
+            tuples += stage.taken
+        return Done(tuples, results)
+
+    def stop(self, call: RunningCall, now: float) -> Done:
+        """A call that ends at `now`, before its input is used up.
+
+        What it finished goes out. The tuple in progress goes back to the head of its queue and keeps what it was
+        given; tuples that were taken and not begun go back to the heads of their queues, in order; what the
+        unit's own operators made and did not begin waits in their queues.
+        """
+        tuples = results = 0
+        counts = [bisect_right(stage.times, now) for stage in call.stages]
+        reached = next((at for at, stage in enumerate(call.stages) if counts[at] < len(stage.items)), len(call.stages))
+        served = {stage.step.node for stage in call.stages[: reached + 1] if not stage.resumes and stage.times}
+        for stage, done in zip(call.stages, counts, strict=True):
+            results += self._apply(stage, done, served)
+            tuples += min(done, stage.taken)
+        for at in range(len(call.stages) - 1, reached - 1, -1):
+            self._give_back(call.stages[at], counts[at], now, at == reached)
+        return Done(tuples, results)
+
+    def _apply(self, stage: Stage, done: int, served: set[Node] | None) -> int:
+        """The first `done` tuples of a stage are finished; `served` are the operators that took what came to them
+        inside the unit (None: all)."""
+        if not done:
+            return 0
+        node = stage.step.node
+        node.processed += done
+        times = stage.times[:done]
+        self._ledger.add_many(
+            times, [-i[2] * q.item_bytes for i, q in zip(stage.items[:done], stage.origins, strict=False)]
+        )
+        results = 0
+        for branch, (out_times, outputs) in zip(stage.step.branches, stage.outputs, strict=True):
+            count = len(out_times)
+            if done < len(stage.times):
+                count = bisect_right(out_times, times[-1])
+                out_times, outputs = out_times[:count], outputs[:count]
+            if count:
+                node.out += sum(item[2] for item in outputs)
+                self._hand_out(branch, out_times, outputs, served)
+                results += count * len(branch.taps)
+        return results
+
+    def _hand_out(self, branch: Branch, times: list[float], outputs: list[Item], served: set[Node] | None) -> None:
+        if branch.held_bytes:
+            self._ledger.add_many(times, [item[2] * branch.held_bytes for item in outputs])
+        for queue in branch.inner:
+            queue.node.entered += len(outputs)
+            if served is not None and queue.node not in served:
+                queue.extend(outputs)
+        for queue in branch.outer:
+            queue.node.entered += len(outputs)
+            queue.extend(outputs)
+            self._board.wake(queue.gate)
+        for tap in branch.taps:
+            latencies = [time - item[0] for time, item in zip(times, outputs, strict=True)]
+            if self._fluid:
+                self._monitor.results(tap.query, times, latencies, [item[2] for item in outputs])
+            else:
+                tap.times += times
+                tap.latencies += latencies
+            if self._trace is not None:
+                self._trace += [ResultEvent(time, tap.query, *item) for time, item in zip(times, outputs, strict=True)]
+
+    def _give_back(self, stage: Stage, done: int, now: float, reached: bool) -> None:
+        """Put unfinished tuples back; from the last stage to `reached`, the first that is not finished.
+
+        Beyond that one, what came from inside the unit was never made, or waits in its queue already.
+        """
+        items, origins, taken = stage.items, stage.origins, stage.taken
+        begun = 0
+        if done < len(stage.times):
+            turn = stage.begun(done)
+            spent = max(0.0, now - turn) + (stage.spent if done == 0 else 0.0)
+            if spent > 0.0:
+                begun = 1
+                self._leave_partial(origins[done], stage.times[done] - max(now, turn), spent)
+        if reached:
+            for at in range(max(done + begun, taken), len(items)):
+                origins[at].append(items[at])
+        for at in range(max(taken, done + begun) - 1, done - 1, -1):
+            origins[at].appendleft(items[at])
+
+    def _leave_partial(self, queue: SimulatedQueue, left: float, spent: float) -> None:
+        queue.node.partial, queue.node.left, queue.node.spent = queue, left, spent
+        self._board.spend(queue.edge, spent)

@@ -1,0 +1,142 @@
+"""Which tuples an operator passes: a hash of seed, operator and tuple, so that every schedule passes the same ones.
+
+A simulated tuple is `(arrival, key, weight)`: its arrival time in seconds, a 64-bit identity made of stream and
+sequence number, and its size in tuples, which is 1 unless the simulation is fluid.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headgate.flow.seeds import derived_seed
+from headgate.plan.operators import Split
+from headgate.plan.operators.base import Operator
+
+Item = tuple[float, int, float]
+Outputs = tuple[list[float], list[Item]]  # finish time and tuple, in order
+Draw = Callable[[list[float], list[Item]], Sequence[Outputs]]  # finish times, inputs -> outputs of each branch
+
+_MASK = (1 << 64) - 1
+_ODD_1, _ODD_2, _GOLDEN = 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53, 0x9E3779B97F4A7C15
+_BLOCK = 1024
+
+
+def mixed(value: int) -> int:
+    """64 well-mixed bits. The inputs are keys that are random already, so two rounds do."""
+    value = (value * _ODD_1) & _MASK
+    value = ((value ^ (value >> 32)) * _ODD_2) & _MASK
+    return value ^ (value >> 32)
+
+
+def stream_keys(stream: str, first: int, count: int) -> NDArray[np.uint64]:
+    """The keys of the tuples number `first` and following of a stream."""
+    numbers = np.arange(first + 1, first + count + 1, dtype=np.uint64)
+    value = numbers * np.uint64(_GOLDEN) + np.uint64(derived_seed(0, "keys", stream))
+    for odd in (_ODD_1, _ODD_2, _ODD_1):  # counters are not random yet, so one round more
+        value = (value ^ (value >> np.uint64(32))) * np.uint64(odd)
+    keys: NDArray[np.uint64] = value ^ (value >> np.uint64(32))
+    return keys
+
+
+def branch_selectivities(operator: Operator) -> dict[str, float]:
+    """What each output of an operator passes of an input tuple.
+
+    Undeclared: 1; the branches of a split share what is declared of it (or 1) equally.
+    """
+    declared = operator.declared
+    total = 1.0 if declared.selectivity is None else declared.selectivity
+    share = total / max(1, len(operator.branches))
+    return {branch: declared.branches.get(branch, share) for branch in operator.branches}
+
+
+def make_draw(operator: Operator, seed: int, fluid: bool) -> Draw:
+    """How an operator turns tuples into outputs, for one simulation."""
+    shares = branch_selectivities(operator)
+    salts = [derived_seed(seed, "selectivity", operator.id, branch) for branch in shares]
+    if fluid:
+        return _each([_shrink(share) for share in shares.values()])
+    if isinstance(operator, Split) and operator.match == "first":
+        return _first_of(list(shares.values()), salts[0])
+    return _each([_copies(share, salt) for share, salt in zip(shares.values(), salts, strict=True)])
+
+
+_Branch = Callable[[list[float], list[Item]], Outputs]
+
+
+def _each(branches: list[_Branch]) -> Draw:
+    if len(branches) == 1:
+        only = branches[0]
+        return lambda times, items: (only(times, items),)
+    return lambda times, items: [branch(times, items) for branch in branches]
+
+
+def _shrink(share: float) -> _Branch:
+    def draw(times: list[float], items: list[Item]) -> Outputs:
+        if share == 0.0:
+            return [], []
+        return times, [(arrival, key, weight * share) for arrival, key, weight in items]
+
+    return draw
+
+
+def _copies(share: float, salt: int) -> _Branch:
+    whole = math.floor(share)
+    limit = int((share - whole) * 2.0**64)
+    if whole == 0:
+        return _some(limit, salt)
+    if whole == 1 and limit == 0:
+        return lambda times, items: (times, items)
+
+    def draw(times: list[float], items: list[Item]) -> Outputs:
+        outputs: Outputs = ([], [])
+        for time, (arrival, key, weight) in zip(times, items, strict=True):
+            start = mixed(key ^ salt)
+            for number in range(whole + (start < limit)):
+                outputs[0].append(time)
+                outputs[1].append((arrival, mixed(start + number * _GOLDEN & _MASK), weight))
+        return outputs
+
+    return draw
+
+
+def _some(limit: int, salt: int) -> _Branch:
+    def draw(times: list[float], items: list[Item]) -> Outputs:
+        kept: Outputs = ([], [])
+        for time, item in zip(times, items, strict=True):
+            value = ((item[1] ^ salt) * _ODD_1) & _MASK  # `mixed`, without the call
+            value = ((value ^ (value >> 32)) * _ODD_2) & _MASK
+            if value ^ (value >> 32) < limit:
+                kept[0].append(time)
+                kept[1].append(item)
+        return kept
+
+    return draw
+
+
+def _first_of(shares: list[float], salt: int) -> Draw:
+    """One draw, cut into parts by the branches' shares; what is left over passes nowhere."""
+    ends = [min(int(end * 2.0**64), 1 << 64) for end in np.cumsum(shares).tolist()]
+
+    def draw(times: list[float], items: list[Item]) -> Sequence[Outputs]:
+        outputs: list[Outputs] = [([], []) for _ in ends]
+        for time, item in zip(times, items, strict=True):
+            value = mixed(item[1] ^ salt)
+            for branch, end in zip(outputs, ends, strict=True):
+                if value < end:
+                    branch[0].append(time)
+                    branch[1].append(item)
+                    break
+        return outputs
+
+    return draw
+
+
+def factors(seed: int, noise: float) -> Iterator[float]:
+    """Factors between 1 - noise and 1 + noise, without end."""
+    rng = np.random.default_rng(seed)
+    while True:
+        yield from rng.uniform(1.0 - noise, 1.0 + noise, _BLOCK).tolist()

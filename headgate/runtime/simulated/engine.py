@@ -1,0 +1,221 @@
+"""The event loop: virtual time, slots, arrivals, calls."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+from headgate.flow.board import Board, Claim, InvariantError
+from headgate.flow.units import Unit
+from headgate.plan.application import SimulatorSettings
+from headgate.runtime.simulated.accounts import Accounts
+from headgate.runtime.simulated.calls import CallPlanner, RunningCall
+from headgate.runtime.simulated.closing import CallCloser
+from headgate.runtime.simulated.draws import Item
+from headgate.runtime.simulated.entrance import Entrance
+from headgate.runtime.simulated.light import LightUnit, LightUnits
+from headgate.runtime.simulated.network import Node
+
+_CHECK_CALLS = 131_072  # calls between two settlings of accounts
+
+# A call in flight: end, number (the order among equals), claim, and the planned call, or a light unit and its tuple.
+_Flight = tuple[float, int, Claim, RunningCall | None, LightUnit | None, Item]
+_NO_ITEM: Item = (0.0, 0, 0.0)
+
+
+class CallEvent(NamedTuple):
+    """A call in a trace."""
+
+    slot: int
+    unit: str
+    start: float
+    end: float
+    tuples: int
+    preempted: bool
+
+
+class Engine:
+    """Advances virtual time from event to event. At equal times: ends of calls, then arrivals in stream order, then
+    decisions (a preemptive policy may then stop calls, and decides again)."""
+
+    def __init__(
+        self,
+        board: Board,
+        entrance: Entrance,
+        planner: CallPlanner,
+        closer: CallCloser,
+        lights: LightUnits,
+        accounts: Accounts,
+        settings: SimulatorSettings,
+        trace: list[CallEvent] | None = None,
+    ) -> None:
+        self._board = board
+        self._entrance = entrance
+        self._planner = planner
+        self._closer = closer
+        self._lights = lights
+        self._accounts = accounts
+        self._settings = settings
+        self._trace = trace
+        self._overheads = bool(settings.decision_s or settings.inspect_s or settings.preempt_s)
+        self._number = 0
+        self._check_at = _CHECK_CALLS
+        self._flights: list[_Flight] = []  # a heap
+        self._idle = list(range(board.slots))
+        self._debts = [0.0] * board.slots  # seconds that a slot still owes for stopping its last call
+
+    def run(self, end: float) -> float:
+        """Run until nothing is left to do, or until `end`; returns the time of the last event.
+
+        One long loop on purpose: it is passed once a call, and each method called here would cost a few per cent.
+        """
+        board, entrance, flights, idle = self._board, self._entrance, self._flights, self._idle
+        admit, claim_for, release, lights = entrance.admit, board.claim, board.release, self._lights
+        pop, push, plain = heappop, heappush, not self._overheads
+        while True:
+            preemptive = board.policy.preemptive
+            now = flights[0][0] if flights else math.inf
+            if entrance.next_time < now:
+                if idle or preemptive:
+                    now = entrance.next_time
+                else:
+                    admit(now)
+            if now > end or now == math.inf:
+                break
+            if now < board.now:
+                raise InvariantError(f"time goes backwards, from {board.now} to {now}")
+            board.now = now
+            while flights and flights[0][0] <= now:
+                _, _, claim, call, light, item = pop(flights)
+                if light is None:
+                    self._end_call(claim, call, now)
+                    continue
+                light.ends.append(now)
+                light.latencies.append(now - item[0])
+                if light.outer:
+                    light.hand_on(item, board)
+                release(claim, 1, light.results)
+                idle.append(claim.slot)
+            if entrance.next_time <= now:
+                entrance.fed = [] if preemptive else None
+                admit(math.nextafter(now, math.inf))
+            deciding = True
+            while deciding:
+                if len(idle) > 1:
+                    idle.sort(reverse=True)
+                asked = len(idle)  # idle slots ask in order: the last in the list first
+                while asked and board.ready_units:
+                    asked -= 1
+                    claimed = claim_for(idle[asked])
+                    if claimed is None:
+                        continue
+                    claim = claimed
+                    del idle[asked]
+                    unit, tuples, seconds, _, _ = claim.decision
+                    self._number = number = self._number + 1
+                    start = now if plain else self._start(claim)
+                    light = lights[unit]
+                    if (
+                        light is not None
+                        and (tuples == 1 or (tuples is None and len(light.queue) == 1))
+                        and seconds is None
+                        and not unit.spent
+                    ):
+                        due = start + light.set_up + light.cost
+                        push(flights, (due, number, claim, None, light, light.queue.popleft()))
+                    else:
+                        self._begin_call(claim, start)
+                deciding = preemptive and self._preempt()
+            if self._number >= self._check_at:
+                self._settle()
+        self._close(end)
+        return board.now
+
+    def _start(self, claim: Claim) -> float:
+        """When the first operator of a call is called: after the decision, and after what the slot owes."""
+        settings, slot = self._settings, claim.slot
+        debt, self._debts[slot] = self._debts[slot], 0.0
+        return self._board.now + debt + settings.decision_s + claim.decision.inspected * settings.inspect_s
+
+    def _begin_call(self, claim: Claim, start: float) -> None:
+        call = self._planner.begin(claim, start)
+        heappush(self._flights, (call.end, self._number, claim, call, None, _NO_ITEM))
+
+    def _end_call(self, claim: Claim, call: RunningCall | None, now: float) -> None:
+        assert call is not None
+        if call.stopped or now < call.end:
+            self._stop(claim, call, now)
+            return
+        tuples, results = self._closer.finish(call)
+        self._board.release(claim, tuples, results)
+        self._idle.append(claim.slot)
+        if self._trace is not None:
+            self._note(claim, tuples, False)
+
+    def _stop(self, claim: Claim, call: RunningCall, now: float) -> None:
+        tuples, results = self._closer.stop(call, now)
+        self._debts[claim.slot] += self._settings.preempt_s
+        self._board.release(claim, tuples, results, True)
+        self._idle.append(claim.slot)
+        if self._trace is not None:
+            self._note(claim, tuples, True)
+
+    def _preempt(self) -> bool:
+        """Ask a preemptive policy about each unit that just got input, while all slots are busy: stop a call?"""
+        fed = self._entrance.fed
+        while fed and not self._idle:
+            for unit in self._board.gate(fed[0]).units:
+                if unit.waiting and self._preempt_for(unit):
+                    return True
+            del fed[0]
+        return False
+
+    def _preempt_for(self, unit: Unit) -> bool:
+        policy, now = self._board.policy, self._board.now
+        for flight in sorted(self._flights, key=lambda flight: flight[2].slot):
+            claim, call = flight[2], flight[3]
+            running = claim.decision.unit
+            if running is unit:
+                return False
+            if call is None or unit.blocked > (running in unit.overlaps):
+                continue  # it could not run in that slot either
+            running.spent = call.spent(now)
+            if policy.preempts(running, unit):
+                self._flights.remove(flight)
+                heapify(self._flights)
+                self._stop(claim, call, now)
+                return True
+        return False
+
+    def _settle(self) -> None:
+        self._check_at = self._number + _CHECK_CALLS
+        flying: Counter[Node] = Counter()
+        for _, _, _, call, light, _ in self._flights:
+            if light is not None:
+                flying[light.node] += 1
+            for stage in call.stages if call is not None else ():
+                flying[stage.step.node] += stage.taken
+        certain = min((flight[2].started for flight in self._flights), default=self._board.now)
+        self._accounts.settle(self._board.now, certain, flying, len(self._flights))
+
+    def _close(self, end: float) -> None:
+        """The run is over: calls in flight end where they are."""
+        if not self._flights and self._board.ready_units:
+            ready = ", ".join(unit.id for unit in self._board.ready())
+            raise InvariantError(f"policy {self._board.policy.name} never runs {ready}, which could run")
+        if end < math.inf:
+            self._board.now = end
+        for _, _, claim, call, light, item in sorted(self._flights, key=lambda flight: flight[1]):
+            if light is not None:
+                light.queue.appendleft(item)
+            elif call is not None:
+                self._stop(claim, call, end)
+        self._flights.clear()
+        self._accounts.settle(self._board.now, math.inf, Counter(), 0)
+
+    def _note(self, claim: Claim, tuples: int, preempted: bool) -> None:
+        assert self._trace is not None
+        unit = claim.decision.unit.id
+        self._trace.append(CallEvent(claim.slot, unit, claim.started, self._board.now, tuples, preempted))

@@ -1,0 +1,116 @@
+"""Where tuples enter: puts arrivals into the queues that read their streams, in order of time."""
+
+from __future__ import annotations
+
+import math
+from itertools import repeat
+
+import numpy as np
+
+from headgate.control.monitor import Monitor
+from headgate.flow.board import Board
+from headgate.plan.model import Edge
+from headgate.plan.operators.base import Port
+from headgate.runtime.simulated.closing import ResultEvent
+from headgate.runtime.simulated.draws import Item
+from headgate.runtime.simulated.ledger import Ledger
+from headgate.runtime.simulated.network import Network, Outlet
+from headgate.runtime.simulated.sources import Merged
+
+
+class Entrance:
+    """Loads arrivals block by block and admits them one by one. Arrivals after `end` do not happen."""
+
+    def __init__(
+        self,
+        network: Network,
+        arrivals: Merged,
+        board: Board,
+        monitor: Monitor,
+        ledger: Ledger,
+        end: float,
+        results: list[ResultEvent] | None,
+    ) -> None:
+        self._outlets = [network.outlets[Port(name)] for name in network.plan.streams]
+        self._readers = [network.readers[name] for name in network.plan.streams]
+        self._held = np.array([outlet.held_bytes for outlet in self._outlets])
+        self._arrivals = arrivals
+        self._board = board
+        self._monitor = monitor
+        self._ledger = ledger
+        self._end = end
+        self._results = results
+        self._before = 0  # tuples of the blocks before this one
+        self._counted = 0  # tuples of this block that the counters know of
+        self._next = 0
+        self._times: list[float] = [math.inf]
+        self._items: list[Item] = []
+        self._targets: list[Outlet] = []
+        self._streams = np.zeros(0, dtype=np.intp)
+        self.next_time = math.inf  # when the next tuple enters
+        self.fed: list[Edge] | None = None  # the queues that got input; kept when a preemptive policy asks
+        self._load()
+
+    def admit(self, before: float) -> None:
+        """Put all tuples that enter before a time into their queues, and announce what can now run."""
+        board = self._board
+        wake = board.wake
+        while True:
+            times, items, targets, at = self._times, self._items, self._targets, self._next
+            time = times[at]
+            while time < before:
+                outlet = targets[at]
+                for queue in outlet.queues:
+                    queue.append(items[at])
+                    if len(queue) == 1:  # else those who may run know already
+                        board.now = time
+                        wake(queue.gate)
+                if outlet.taps:
+                    self._straight_through(outlet, time, items[at])
+                if self.fed is not None:
+                    self.fed += [queue.edge for queue in outlet.queues]
+                at += 1
+                time = times[at]
+            self._next, self.next_time = at, time
+            board.arrived = self._before + at
+            if time < math.inf or not self._load():
+                return
+
+    def count(self) -> None:
+        """Bring the counters of operators and queries up to date."""
+        new = np.bincount(self._streams[self._counted : self._next], minlength=len(self._outlets)).tolist()
+        self._counted = self._next
+        for outlet, queries, tuples in zip(self._outlets, self._readers, new, strict=True):
+            for queue in outlet.queues if tuples else ():
+                queue.node.entered += tuples
+            for query in queries if tuples else ():
+                self._monitor.arrived(query, tuples)
+
+    def _straight_through(self, outlet: Outlet, time: float, item: Item) -> None:
+        """A query that reads a stream without any operator: its tuples are results at once."""
+        for tap in outlet.taps:
+            tap.times.append(time)
+            tap.latencies.append(time - item[0])
+            if self._results is not None:
+                self._results.append(ResultEvent(time, tap.query, *item))
+
+    def _load(self) -> bool:
+        """Take the next block; False at the end."""
+        self.count()
+        block = self._arrivals.next()
+        if block is None:
+            return False
+        kept = int(np.searchsorted(block.entries, self._end, side="right"))
+        if kept < len(block.entries):
+            block = block.first(kept)
+            self._arrivals = Merged([])  # time only grows: nothing that comes after it counts
+        self._before += self._next
+        self._next = self._counted = 0
+        self._streams = block.streams
+        self._times = [*block.entries.tolist(), math.inf]
+        self._items = list(zip(block.arrivals.tolist(), block.keys.tolist(), repeat(1.0)))
+        self._targets = [self._outlets[stream] for stream in block.streams.tolist()]
+        self.next_time = self._times[0]
+        held = self._held[block.streams]
+        self._ledger.add_many(block.entries[held > 0], held[held > 0])
+        return kept > 0

@@ -1,0 +1,89 @@
+"""The input of a call: which waiting tuples it takes, in which order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from heapq import merge
+
+from headgate.runtime.simulated.draws import Item
+from headgate.runtime.simulated.network import Node, SimulatedQueue
+
+Waiting = tuple[Item, SimulatedQueue]  # a tuple and the queue it stands in
+
+
+class Intake:
+    """Tuples taken out of the queues when the call begins: all of them, or the oldest `bound`.
+
+    Oldest first over all queues of the unit, except that a partly processed tuple comes before all others.
+    """
+
+    def __init__(self, nodes: Iterable[Node], bound: int | None) -> None:
+        self._taken: dict[Node, deque[Waiting]] = {}
+        for node in nodes if bound is None else ():
+            if waiting := take_all(node):
+                self._taken[node] = waiting
+        if bound is not None:
+            self._take_oldest([queue for node in nodes for queue in node.queues], bound)
+
+    def next(self, node: Node) -> Waiting | None:
+        """The next tuple for an operator; None when the call has no more for it."""
+        waiting = self._taken.get(node)
+        return waiting.popleft() if waiting else None
+
+    def rest(self, node: Node) -> deque[Waiting]:
+        """All that the call still has for an operator."""
+        return self._taken.pop(node, deque())
+
+    def has(self, node: Node) -> bool:
+        return bool(self._taken.get(node))
+
+    def _take_oldest(self, queues: list[SimulatedQueue], bound: int) -> None:
+        if len(queues) == 1:
+            queue = queues[0]
+            self._taken[queue.node] = deque((queue.popleft(), queue) for _ in range(min(bound, len(queue))))
+            return
+        for queue in queues:
+            if bound > 0 and queue.node.partial is queue:
+                self._taken[queue.node] = deque([(queue.popleft(), queue)])
+                bound -= 1
+        for _ in range(bound):
+            heads = [(queue[0][0], at) for at, queue in enumerate(queues) if queue]
+            if not heads:
+                return
+            queue = queues[min(heads)[1]]
+            self._taken.setdefault(queue.node, deque()).append((queue.popleft(), queue))
+
+
+class LazyIntake(Intake):
+    """Takes tuples as the call gets to them: a time budget may reach only the first few of a long queue."""
+
+    def __init__(self) -> None:
+        super().__init__((), None)
+
+    def next(self, node: Node) -> Waiting | None:
+        queue = node.partial
+        if queue is None:
+            queue = min((q for q in node.queues if q), key=lambda q: q[0][0], default=None)
+        return (queue.popleft(), queue) if queue else None
+
+    def rest(self, node: Node) -> deque[Waiting]:
+        return deque()  # nothing was taken, so there is nothing to give back
+
+    def has(self, node: Node) -> bool:
+        return node.queued > 0
+
+
+def take_all(node: Node) -> deque[Waiting]:
+    """Empty an operator's queues, oldest first, a partly processed tuple before all others."""
+    queues = node.queues
+    if len(queues) == 1:
+        taken = deque((item, queues[0]) for item in queues[0])
+    else:
+        first = node.partial
+        started = [(first.popleft(), first)] if first else []
+        rows = [[(item, queue) for item in queue] for queue in queues if queue]
+        taken = deque([*started, *merge(*rows, key=lambda waiting: waiting[0][0])])
+    for queue in queues:
+        queue.clear()
+    return taken

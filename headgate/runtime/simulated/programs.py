@@ -1,0 +1,52 @@
+"""What a call of a unit does: the unit's operators in order, and where their outputs go."""
+
+from __future__ import annotations
+
+from headgate.control.monitor import Tap
+from headgate.flow.units import Unit
+from headgate.runtime.simulated.network import Network, Node, SimulatedQueue
+
+
+class Branch:
+    """One output of an operator as a unit sees it: queues inside the unit, queues outside, sinks."""
+
+    __slots__ = ("held_bytes", "inner", "outer", "taps")
+
+    def __init__(
+        self, inner: tuple[SimulatedQueue, ...], outer: tuple[SimulatedQueue, ...], taps: tuple[Tap, ...]
+    ) -> None:
+        self.inner = inner
+        self.outer = outer
+        self.taps = taps
+        self.held_bytes = sum(queue.item_bytes for queue in (*inner, *outer))
+
+
+class Step:
+    """An operator of a unit and where its outputs go."""
+
+    __slots__ = ("branches", "node")
+
+    def __init__(self, node: Node, branches: tuple[Branch, ...]) -> None:
+        self.node = node
+        self.branches = branches
+
+
+class Program:
+    """The steps of a unit. Made once a unit; a queue inside the unit is served later in the same call."""
+
+    __slots__ = ("queues", "steps")
+
+    def __init__(self, unit: Unit, network: Network) -> None:
+        place = {name: i for i, name in enumerate(unit.operators)}
+        self.steps: list[Step] = []
+        for at, name in enumerate(unit.operators):
+            node = network.nodes[name]
+            branches = []
+            for port in node.ports:
+                outlet = network.outlets[port]
+                inside = [place.get(queue.node.id, -1) > at for queue in outlet.queues]
+                inner = tuple(q for q, within in zip(outlet.queues, inside, strict=True) if within)
+                outer = tuple(q for q, within in zip(outlet.queues, inside, strict=True) if not within)
+                branches.append(Branch(inner, outer, outlet.taps))
+            self.steps.append(Step(node, tuple(branches)))
+        self.queues = tuple(queue for step in self.steps for queue in step.node.queues)

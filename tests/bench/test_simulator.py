@@ -1,0 +1,22 @@
+"""The simulator's benchmark: same model, same answer, and faster."""
+
+import sys
+
+import pytest
+
+from headgate.bench import simulator
+
+
+def test_quick_run_reports_speed_and_agreeing_responses():
+    report = simulator.run(quick=True)
+    assert report["speedup_over_simpy"] > 1.0
+    assert report["headgate"]["tuples_per_second"] > 0
+    assert set(report["versions"]) == {"python", "numpy", "simpy"}
+    for side in ("headgate", "simpy"):
+        assert 150 < report[side]["mean_response"] < 700  # few tuples: only the size is right
+
+
+def test_without_simpy_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "simpy", None)
+    with pytest.raises(ModuleNotFoundError, match=r"headgate\[bench\]"):
+        simulator.run(quick=True)

@@ -1,0 +1,114 @@
+"""The monitor: the report as documented, and its measures."""
+
+import json
+
+import numpy as np
+import pytest
+
+from headgate.control.monitor import Monitor, priority_inversion, starvation_ratio, weighted_mean
+from tests.conformance.plans import feeder, make_plan, project
+
+CLASSES = {"critical": 6, "normal": 3, "archive": 1}
+KEYS = [
+    "runtime", "policy", "slots", "seconds", "weighted_mean_latency", "priority_inversion", "starvation_ratio",
+    "classes", "queries", "memory", "throughput", "switches", "shedding",
+]  # fmt: skip
+LATENCY_KEYS = ["mean", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "max"]
+
+
+@pytest.fixture
+def monitor():
+    operators = [project(f"{q}/p", "s") for q in ("fire", "average", "log")]
+    members = {"fire": "critical", "average": "normal", "log": "archive"}
+    return Monitor(make_plan({"s": feeder()}, operators, {q: f"{q}/p" for q in members}, CLASSES, members))
+
+
+def test_an_empty_report_has_every_key_and_no_invented_numbers(monitor):
+    report = monitor.report("simulated", "rr", 2, 10.0)
+    assert list(report) == KEYS
+    assert list(report["classes"]) == list(CLASSES)
+    assert report["weighted_mean_latency"] is None
+    assert report["priority_inversion"] is None
+    assert report["starvation_ratio"] is None
+    for part in (*report["classes"].values(), *report["queries"].values()):
+        assert list(part["latency"]) == LATENCY_KEYS
+        assert set(part["latency"].values()) == {None}
+        assert part["inputs"] == part["outputs"] == part["shed"] == 0
+    assert report["memory"] == {"mean": 0.0, "max": 0.0}
+    assert json.loads(json.dumps(report)) == report
+
+
+def test_a_full_report(monitor):
+    for query, tuples in (("fire", 10), ("average", 20), ("log", 30)):
+        monitor.arrived(query, tuples)
+    monitor.results("fire", 1.0, np.array([0.1, 0.3]))
+    monitor.result("average", 1.0, 0.4)
+    monitor.result("log", 2.0, 1.0)
+    monitor.shed("log", "log/p", 5)
+    monitor.shed("log", "log/p", 2)
+    monitor.switched(1.5, "rr", "mbd", "latency of critical above 0.5 s")
+    report = monitor.report("spark", "mbd", 2, 10.0)
+    assert report["classes"]["critical"]["latency"]["mean"] == pytest.approx(0.2)
+    assert report["queries"]["fire"]["outputs"] == 2
+    assert report["queries"]["fire"]["class"] == "critical"
+    assert report["weighted_mean_latency"] == pytest.approx((6 * 0.2 + 3 * 0.4 + 1 * 1.0) / 10)
+    assert report["priority_inversion"] == 0.0
+    assert report["starvation_ratio"] == pytest.approx(5.0)
+    assert report["queries"]["log"]["shed"] == report["classes"]["archive"]["shed"] == 7
+    assert report["shedding"] == [{"query": "log", "operator": "log/p", "tuples": 7}]
+    assert report["switches"] == [{"at": 1.5, "from": "rr", "to": "mbd", "reason": "latency of critical above 0.5 s"}]
+    assert report["throughput"] == {"inputs": 6.0, "outputs": 0.4}
+
+
+def test_memory_is_weighted_by_time(monitor):
+    monitor.memory(0.0, 100.0)
+    monitor.memory(2.0, 400.0)
+    monitor.memory(2.0, 50.0)  # at the same instant: the level of 400 never lasted
+    monitor.memory(4.0, 0.0)
+    assert monitor.report("spark", "rr", 1, 10.0)["memory"] == {"mean": pytest.approx(30.0), "max": 100.0}
+
+
+def test_levels_in_blocks_are_the_same_as_one_by_one(monitor):
+    other = Monitor(monitor._plan)
+    times, levels = np.array([0.0, 1.0, 1.0, 4.0, 4.0, 9.0]), np.array([3.0, 9.0, 5.0, 2.0, 7.0, 0.0])
+    other.memory_levels(times[:3], levels[:3])
+    other.memory_levels(times[3:], levels[3:])
+    for time, level in zip(times, levels, strict=True):
+        monitor.memory(time, level)
+    assert other.report("s", "p", 1, 10.0)["memory"] == monitor.report("s", "p", 1, 10.0)["memory"]
+
+
+def test_recent_is_the_mean_of_the_last_half_second(monitor):
+    assert monitor.recent("critical") is None
+    monitor.results("fire", [0.1, 0.2, 1.0, 1.1], [9.0, 9.0, 1.0, 3.0])
+    assert monitor.recent("critical") == pytest.approx(2.0)
+    assert monitor.recent("critical", now=0.25) == pytest.approx(9.0)
+    monitor.result("average", 1.55, 5.0)  # time goes on
+    assert monitor.recent("critical") == pytest.approx(3.0)
+    assert monitor.recent("normal") == pytest.approx(5.0)
+    assert monitor.recent("critical", now=7.0) is None
+
+
+def test_many_single_results_are_all_counted(monitor):
+    for number in range(20_000):
+        monitor.result("fire", number / 1000, 0.5)
+    report = monitor.report("spark", "rr", 1, 20.0)
+    assert report["queries"]["fire"]["outputs"] == 20_000
+    assert report["queries"]["fire"]["latency"]["p99"] == pytest.approx(0.5)
+
+
+def test_priority_inversion_of_the_specification():
+    priorities = {"a": 6, "b": 3, "c": 1}
+    order = ["a", "b", "c"]
+    assert priority_inversion(order, {"a": 1.0, "b": 2.0, "c": 3.0}, priorities) == 0.0
+    assert priority_inversion(order, {"a": 3.0, "b": 2.0, "c": 1.0}, priorities) == pytest.approx(2 * 0.5 + 3 * 1.0)
+    assert priority_inversion(order, {"a": 3.0, "b": None, "c": 1.0}, priorities) == 0.0
+    assert priority_inversion(order, {"a": 2.0, "b": 2.0, "c": 9.0}, priorities) == 0.0
+    assert priority_inversion(["a", "b"], {"a": 2.0, "b": 1.0}, {"a": 3, "b": 3}) == 0.0
+
+
+def test_measures_that_are_not_defined_are_none():
+    assert weighted_mean({"a": None}, {"a": 3}) is None
+    assert starvation_ratio(["a"], {"a": 1.0}) is None
+    assert starvation_ratio(["a", "b"], {"a": None, "b": 1.0}) is None
+    assert starvation_ratio(["a", "b"], {"a": 0.0, "b": 1.0}) is None

@@ -1,0 +1,154 @@
+"""What must hold for every plan, policy and number of slots."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from headgate.plan.application import RunLimits
+from headgate.policies.base import Decision, Policy
+from headgate.policies.registry import POLICIES
+from headgate.runtime.simulated import simulate
+from tests.conformance.plans import make_app
+from tests.conformance.strategies import plans
+
+IDLE = RunLimits(until_idle=True)
+OVERHEADS = [{}, {"decision_s": 0.01, "switch_s": 0.005, "preempt_s": 0.002, "inspect_s": 0.001, "noise": 0.2}]
+NAMES = [*POLICIES, "restless"]
+few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+class Restless(Policy):
+    """Stops calls at many arrivals, and bounds calls in every way: what no paper's policy does all at once."""
+
+    name = "restless"
+    preemptive = True
+    bounds = ({"tuples": 1}, {"tuples": 3, "seconds": 0.07}, {"seconds": 0.03}, {}, {"tuples": 2})
+
+    def __init__(self, unit="operator"):
+        self.unit = unit
+
+    def start(self, view):
+        super().start(view)
+        self.turn = 0
+
+    def choose(self, slot):
+        ready = self.view.ready()
+        self.turn += 1
+        if not ready:
+            return None
+        return Decision(ready[self.turn * 7 % len(ready)], **self.bounds[self.turn % 5], inspected=self.turn % 3)
+
+    def preempts(self, running, arrived):
+        self.turn += 1
+        return self.turn % 3 > 0
+
+
+@pytest.fixture(autouse=True, scope="module")
+def restless():
+    POLICIES["restless"] = Restless
+    yield
+    del POLICIES["restless"]
+
+
+def survivors(result):
+    return Counter((event.query, event.key) for event in result.trace.results)
+
+
+@few
+@given(plan=plans(), slots=st.integers(1, 4), overheads=st.sampled_from(OVERHEADS), seed=st.integers(0, 3))
+def test_no_schedule_changes_the_answer(plan, slots, overheads, seed):
+    """Conservation, work conservation and the order of time are asserted by the simulator itself."""
+    want = survivors(simulate(make_app(plan, "fifo", seed=seed), IDLE, trace=True))
+    for name in POLICIES:
+        app = make_app(plan, name, slots=slots, seed=seed, simulator=overheads)
+        result = simulate(app, IDLE, trace=True)
+        assert survivors(result) == want, name
+        for counts in result.operators.values():
+            assert counts["in"] == counts["processed"]
+            assert counts["queued"] == 0
+
+
+@few
+@given(
+    plan=plans(),
+    slots=st.integers(1, 4),
+    unit=st.sampled_from(["operator", "path", "query"]),
+    overheads=st.sampled_from(OVERHEADS),
+)
+def test_stopping_calls_anywhere_loses_nothing(plan, slots, unit, overheads):
+    want = simulate(make_app(plan, "fifo"), IDLE, trace=True)
+    app = make_app(plan, "restless", {"unit": unit}, slots=slots, simulator=overheads)
+    result = simulate(app, IDLE, trace=True)
+    assert survivors(result) == survivors(want)
+    if not overheads and all(operator.declared.fixed_s == 0.0 for operator in plan.operators.values()):
+        assert busy(result) == pytest.approx(busy(want))
+
+
+@few
+@given(
+    plan=plans(),
+    slots=st.integers(1, 4),
+    quantum=st.sampled_from([0.001, 0.01, 0.07, None]),
+    unit=st.sampled_from(["operator", "path", "query"]),
+)
+def test_quanta_change_neither_answer_nor_work(plan, slots, quantum, unit):
+    """Stopped calls lose nothing: the same survivors, and, without overheads, the same busy time."""
+    whole = simulate(make_app(plan, "rr", {"quantum": None, "unit": unit}, slots=slots), IDLE, trace=True)
+    cut = simulate(make_app(plan, "rr", {"quantum": quantum, "unit": unit}, slots=slots), IDLE, trace=True)
+    assert survivors(cut) == survivors(whole)
+    if all(operator.declared.fixed_s == 0.0 for operator in plan.operators.values()):
+        assert busy(cut) == pytest.approx(busy(whole))
+
+
+def busy(result):
+    return sum(call.end - call.start for call in result.trace.calls)
+
+
+@few
+@given(plan=plans(), slots=st.integers(1, 4), seconds=st.floats(0.0, 3.0), name=st.sampled_from(NAMES))
+def test_a_run_that_ends_early_conserves_tuples(plan, slots, seconds, name):
+    result = simulate(make_app(plan, name, slots=slots), RunLimits(seconds=seconds), trace=True)
+    assert result.report["seconds"] == seconds
+    for counts in result.operators.values():
+        assert counts["in"] == counts["processed"] + counts["queued"] + counts["shed"]
+    assert all(event.time <= seconds for event in result.trace.results)
+
+
+@few
+@given(plan=plans(), slots=st.integers(1, 4), name=st.sampled_from(NAMES))
+def test_same_seed_same_report_and_tracing_changes_nothing(plan, slots, name):
+    app = make_app(plan, name, slots=slots, simulator={"noise": 0.1})
+    first, second = simulate(app, IDLE), simulate(app, IDLE)
+    assert first == second
+    traced = simulate(app, IDLE, trace=True)
+    assert traced.operators == first.operators
+    assert traced.report["seconds"] == first.report["seconds"]
+    assert traced.report["memory"] == pytest.approx(first.report["memory"])
+    for query, report in first.report["queries"].items():
+        assert traced.report["queries"][query]["latency"]["mean"] == pytest.approx(report["latency"]["mean"])
+
+
+@few
+@given(plan=plans(), slots=st.integers(1, 4), name=st.sampled_from(NAMES))
+def test_light_calls_do_what_planned_calls_do(plan, slots, name):
+    """Without noise, light units are used unless tracing asks for the full record: the reports must agree."""
+    app = make_app(plan, name, slots=slots)
+    light, planned = simulate(app, IDLE), simulate(app, IDLE, trace=True)
+    assert light.operators == planned.operators
+    assert light.report["seconds"] == planned.report["seconds"]
+    assert light.report["memory"] == pytest.approx(planned.report["memory"])
+    for query, report in light.report["queries"].items():
+        assert planned.report["queries"][query]["latency"] == pytest.approx(report["latency"])
+
+
+@few
+@given(plan=plans(), slots=st.integers(1, 4), name=st.sampled_from(NAMES))
+def test_no_slot_idles_while_a_tuple_waits_and_no_unit_runs_twice(plan, slots, name):
+    result = simulate(make_app(plan, name, slots=slots), IDLE, trace=True)
+    calls = result.trace.calls
+    for number, call in enumerate(calls):
+        for other in calls[:number]:
+            apart = other.end <= call.start or call.end <= other.start
+            assert apart or (call.slot != other.slot and call.unit != other.unit)

@@ -1,0 +1,156 @@
+"""Arrivals of a simulation: merged in order, from feeders and files; and the keys of tuples."""
+
+import numpy as np
+import pytest
+
+from headgate.flow.seeds import derived_seed
+from headgate.flow.sizes import port_bytes
+from headgate.plan.application import Application, RunLimits
+from headgate.plan.errors import ApplicationError
+from headgate.plan.graph import build_plan
+from headgate.plan.model import Query, QueryClass, Stream
+from headgate.plan.operators import Declared, Port, Project
+from headgate.plan.schema import parse_schema
+from headgate.runtime.simulated import simulate
+from headgate.runtime.simulated import sources as module
+from headgate.runtime.simulated.draws import stream_keys
+from headgate.runtime.simulated.sources import Merged, SourceSlots, make_sources
+from tests.conformance.plans import feeder, make_app, make_plan, project, select, split
+
+IDLE = RunLimits(until_idle=True)
+
+
+def all_blocks(merged):
+    blocks = []
+    while (block := merged.next()) is not None:
+        blocks.append(block)
+    return [np.concatenate(column) for column in zip(*blocks, strict=True)]
+
+
+def app_of(streams, **more):
+    operators = [project(f"{name}/p", name) for name in streams]
+    return make_app(make_plan(streams, operators, {name: f"{name}/p" for name in streams}), **more)
+
+
+def test_blocks_are_in_order_of_time_then_stream_whatever_their_size(monkeypatch):
+    streams = {
+        "a": feeder(10, 5000),
+        "b": feeder(10, 4000),
+        "c": feeder(500, 3000, arrivals="poisson"),
+        "d": feeder(5, 0),
+    }
+    entries, arrivals, keys, numbers = all_blocks(Merged(make_sources(app_of(streams))))
+    assert len(entries) == 12_000
+    assert (np.diff(entries) >= 0).all()
+    assert (arrivals == entries).all()
+    same = np.diff(entries) == 0
+    assert same.sum() >= 4000  # a and b come at the same times
+    assert (np.diff(numbers)[same] >= 0).all()
+    assert len(set(keys.tolist())) == 12_000
+    monkeypatch.setattr(module, "_AT_A_TIME", 300)
+    again = all_blocks(Merged(make_sources(app_of(streams))))
+    for column, other in zip((entries, arrivals, keys, numbers), again, strict=True):
+        assert (column == other).all()
+
+
+def test_streams_without_a_seed_get_their_own(tmp_path):
+    streams = {name: feeder(10, 100, arrivals="poisson") for name in "ab"}
+    first, second = (source.arrivals.take(100) for source in make_sources(app_of(streams)))
+    other, _ = (source.arrivals.take(100) for source in make_sources(app_of(streams, seed=1)))
+    assert not np.allclose(first, second)
+    assert not np.allclose(first, other)
+    given = {"a": feeder(10, 100, arrivals="poisson", seed=derived_seed(0, "stream", "a"))}
+    assert (make_sources(app_of(given))[0].arrivals.take(100) == first).all()
+
+
+@pytest.mark.parametrize("slots", [1, 2, 3])
+def test_source_slots_serve_first_come_first_served(slots):
+    arrivals = np.sort(np.random.default_rng(5).uniform(0, 40, 101))
+    desk, free, want = SourceSlots(slots, 0.9), [0.0] * slots, []
+    for arrival in arrivals:
+        slot = free.index(min(free))
+        free[slot] = max(free[slot], arrival) + 0.9
+        want.append(free[slot])
+    got = np.concatenate([desk.serve(arrivals[:50]), desk.serve(arrivals[50:51]), desk.serve(arrivals[51:])])
+    assert got == pytest.approx(np.array(want))
+
+
+def csv_app(folder, schema, text, time=None, **source):
+    (folder / "in.csv").write_text(text)
+    stream = Stream("s", parse_schema(schema, "s"), {"kind": "csv", "path": "in.csv", **source}, time)
+    operator = Project(id="q/p", inputs=(Port("s"),), declared=Declared(cost_s=0.0), columns={"x": "x"})
+    plan = build_plan({"s": stream}, {}, {"c": QueryClass("c", 1)}, [operator], [Query("q", "c", Port("q/p"), ())])
+    return Application(plan, folder=folder)
+
+
+def arrivals_of(app):
+    return sorted(event.arrival for event in simulate(app, IDLE, trace=True).trace.results)
+
+
+def test_csv_rows_replay_fast_real_or_at_a_speed(tmp_path):
+    text = "x,ts\n1,100\n2,103\n3,101\n4,110\n"
+    assert arrivals_of(csv_app(tmp_path, "x INT, ts BIGINT", text, "ts", header=True)) == [0, 0, 0, 0]
+    real = csv_app(tmp_path, "x INT, ts BIGINT", text, "ts", header=True, replay="real")
+    assert arrivals_of(real) == [0, 3, 3, 10]
+    fast = csv_app(tmp_path, "x INT, ts BIGINT", text, "ts", header=True, replay=2)
+    assert arrivals_of(fast) == [0, 1.5, 1.5, 5]
+
+
+def test_csv_timestamps(tmp_path):
+    text = "a b,2026-01-01 00:00:00.5\n,2026-01-01 00:00:02\n"
+    app = csv_app(tmp_path, "x STRING, ts TIMESTAMP", text, "ts", header=False, replay="real")
+    assert arrivals_of(app) == pytest.approx([0, 1.5])
+
+
+def test_wrong_sources_are_named(tmp_path):
+    missing = csv_app(tmp_path, "x INT", "x\n1\n")
+    (tmp_path / "in.csv").unlink()
+    with pytest.raises(ApplicationError, match=r"streams\.s\.source.*in\.csv"):
+        simulate(missing, IDLE)
+    timeless = csv_app(tmp_path, "x INT", "x\n1\n", replay="real")
+    with pytest.raises(ApplicationError, match="time"):
+        simulate(timeless, IDLE)
+    kafka = make_plan({"s": {"kind": "kafka"}}, [project("q/p", "s")], {"q": "q/p"})
+    with pytest.raises(ApplicationError, match=r"streams\.s\.source\.kind.*kafka"):
+        simulate(make_app(kafka), IDLE)
+    rateless = make_plan({"s": {"kind": "feeder", "rows": 3}}, [project("q/p", "s")], {"q": "q/p"})
+    with pytest.raises(ApplicationError, match=r"streams\.s\.source.*rate"):
+        simulate(make_app(rateless), IDLE)
+
+
+def test_draws_are_independent_between_operators_and_fair():
+    plan = make_plan(
+        {"s": feeder(1000, 20_000)},
+        [
+            select("q/a", "s", selectivity=0.3),
+            select("q/b", "q/a", selectivity=0.5),
+            split("q/c", "q/b", {"l": 0.25, "r": 0.5}),
+            select("q/d", "s", selectivity=2.4),
+        ],
+        {"l": "q/c.l", "r": "q/c.r", "d": "q/d"},
+    )
+    out = {name: counts["out"] for name, counts in simulate(make_app(plan), IDLE).operators.items()}
+    assert out["q/a"] == pytest.approx(6000, rel=0.05)
+    assert out["q/b"] == pytest.approx(3000, rel=0.05)
+    assert out["q/c"] == pytest.approx(2250, rel=0.06)
+    assert out["q/d"] == pytest.approx(48_000, rel=0.01)
+    other = simulate(make_app(plan, seed=1), IDLE).operators
+    assert other["q/a"]["out"] != out["q/a"]
+
+
+def test_keys_depend_on_stream_and_number_alone():
+    whole = stream_keys("s", 0, 100)
+    assert (stream_keys("s", 60, 40) == whole[60:]).all()
+    assert not np.isin(stream_keys("t", 0, 100), whole).any()
+    ones = np.unpackbits(whole.view(np.uint8)).mean()
+    assert ones == pytest.approx(0.5, abs=0.03)
+
+
+def test_sizes_come_from_declarations_then_sources_then_schemas():
+    plan = make_plan(
+        {"s": feeder(bytes=20), "t": feeder()},
+        [project("q/p", "s"), project("q/r", "t", tuple_bytes=3.0), select("q/u", "q/r")],
+        {"q": "q/p", "r": "q/u"},
+    )
+    sizes = port_bytes(plan)
+    assert [sizes[Port(n)] for n in ("s", "t", "q/p", "q/r", "q/u")] == [20.0, 8.0, 20.0, 3.0, 3.0]
