@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 WRONG = 2  # exit code for anything that the user can put right
+INTERRUPTED = 130  # as shells have it for Ctrl-C
 
 
 def speaks_plainly(command: Callable[P, R]) -> Callable[P, R]:
@@ -33,6 +34,9 @@ def speaks_plainly(command: Callable[P, R]) -> Callable[P, R]:
             if not _is_the_users(error):
                 raise
             fail(str(error))
+        except KeyboardInterrupt:  # before a run has begun, or a second time while it ends
+            typer.echo("interrupted", err=True)
+            raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:  # the reader, `head` say, has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from headgate.flow.board import Board, Claim
@@ -38,9 +38,10 @@ class Stage:
         self.spent = 0.0
         self.resumes = False  # only continues a tuple that a stopped call left
 
-    def add(self, waiting: Sequence[Waiting]) -> None:
-        self.items += [item for item, _ in waiting]
-        self.origins += [queue for _, queue in waiting]
+    def add(self, waiting: Iterable[Waiting]) -> None:
+        for item, queue in waiting:
+            self.items.append(item)
+            self.origins.append(queue)
 
     def begun(self, index: int) -> float:
         """When a tuple's turn came."""
@@ -177,8 +178,12 @@ class CallPlanner:
         between: dict[SimulatedQueue, list[Item]],
     ) -> None:
         node = step.node
-        fresh = any(queue in between for queue in node.queues)
-        if budget.over or not (fresh or intake.has(node)):
+        if budget.over:
+            return
+        inside: list[Waiting] = []
+        if between:
+            inside = [(item, queue) for queue in node.queues for item in between.get(queue, ())]
+        if not inside and not intake.has(node):
             return
         budget.set_up(self._switch_s + node.fixed * next(node.noise))
         if budget.over:
@@ -186,7 +191,8 @@ class CallPlanner:
         cost = node.cost * next(node.noise)
         stage = Stage(step)
         stage.start = budget.clock
-        inside = [(item, queue) for queue in node.queues for item in between.pop(queue, ())] if fresh else []
+        for queue in node.queues if inside else ():
+            between.pop(queue, None)
         if budget.limit == math.inf:
             self._run_all(stage, intake, inside, cost, budget)
         else:
@@ -197,7 +203,8 @@ class CallPlanner:
         node = stage.step.node
         taken = intake.rest(node)
         stage.taken = len(taken)
-        stage.add([*taken, *inside])
+        stage.add(taken)
+        stage.add(inside)
         needs = [item[2] * cost for item in stage.items]
         if node.partial is not None and taken:
             needs[0] = self._continued(stage)

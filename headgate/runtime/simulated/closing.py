@@ -74,27 +74,28 @@ class CallCloser:
         inside the unit (None: all)."""
         if not done:
             return 0
-        node = stage.step.node
+        node, times, ledger = stage.step.node, stage.times, self._ledger
+        cut = done < len(times)
+        if cut:
+            times = times[:done]
         node.processed += done
-        times = stage.times[:done]
-        self._ledger.add_many(
-            times, [-i[2] * q.item_bytes for i, q in zip(stage.items[:done], stage.origins, strict=False)]
-        )
+        ledger.times += times
+        ledger.changes += [-i[2] * q.item_bytes for i, q in zip(stage.items, stage.origins[:done], strict=False)]
         results = 0
         for branch, (out_times, outputs) in zip(stage.step.branches, stage.outputs, strict=True):
-            count = len(out_times)
-            if done < len(stage.times):
+            if cut:
                 count = bisect_right(out_times, times[-1])
                 out_times, outputs = out_times[:count], outputs[:count]
-            if count:
-                node.out += sum(item[2] for item in outputs)
+            if outputs:
+                node.out += sum([item[2] for item in outputs]) if self._fluid else len(outputs)
                 self._hand_out(branch, out_times, outputs, served)
-                results += count * len(branch.taps)
+                results += len(outputs) * len(branch.taps)
         return results
 
     def _hand_out(self, branch: Branch, times: list[float], outputs: list[Item], served: set[Node] | None) -> None:
         if branch.held_bytes:
-            self._ledger.add_many(times, [item[2] * branch.held_bytes for item in outputs])
+            self._ledger.times += times
+            self._ledger.changes += [item[2] * branch.held_bytes for item in outputs]
         for queue in branch.inner:
             queue.node.entered += len(outputs)
             if served is not None and queue.node not in served:

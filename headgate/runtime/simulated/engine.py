@@ -15,6 +15,7 @@ from headgate.runtime.simulated.calls import CallPlanner, RunningCall
 from headgate.runtime.simulated.closing import CallCloser
 from headgate.runtime.simulated.draws import Item
 from headgate.runtime.simulated.entrance import Entrance
+from headgate.runtime.simulated.ledger import Ledger
 from headgate.runtime.simulated.light import LightUnit, LightUnits
 from headgate.runtime.simulated.network import Node
 
@@ -48,6 +49,7 @@ class Engine:
         closer: CallCloser,
         lights: LightUnits,
         accounts: Accounts,
+        ledger: Ledger,
         settings: SimulatorSettings,
         trace: list[CallEvent] | None = None,
     ) -> None:
@@ -57,6 +59,7 @@ class Engine:
         self._closer = closer
         self._lights = lights
         self._accounts = accounts
+        self._ledger = ledger
         self._settings = settings
         self._trace = trace
         self._overheads = bool(settings.decision_s or settings.inspect_s or settings.preempt_s)
@@ -92,11 +95,12 @@ class Engine:
                 if light is None:
                     self._end_call(claim, call, now)
                     continue
-                light.ends.append(now)
-                light.latencies.append(now - item[0])
-                if light.outer:
-                    light.hand_on(item, board)
-                release(claim, 1, light.results)
+                if light.direct:
+                    light.ends.append(now)
+                    light.latencies.append(now - item[0])
+                    release(claim, 1, light.results)
+                else:
+                    release(claim, 1, light.finish(item, now, board, self._ledger))
                 idle.append(claim.slot)
             if entrance.next_time <= now:
                 entrance.fed = [] if preemptive else None
@@ -163,13 +167,12 @@ class Engine:
             self._note(claim, tuples, True)
 
     def _preempt(self) -> bool:
-        """Ask a preemptive policy about each unit that just got input, while all slots are busy: stop a call?"""
+        """Ask a preemptive policy, once for each unit that just got input, whether a call should be stopped for it."""
         fed = self._entrance.fed
         while fed and not self._idle:
-            for unit in self._board.gate(fed[0]).units:
-                if unit.waiting and self._preempt_for(unit):
-                    return True
-            del fed[0]
+            unit = fed.pop(0)
+            if unit.waiting and self._preempt_for(unit):
+                return True
         return False
 
     def _preempt_for(self, unit: Unit) -> bool:

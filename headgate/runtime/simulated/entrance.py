@@ -9,7 +9,7 @@ import numpy as np
 
 from headgate.control.monitor import Monitor
 from headgate.flow.board import Board
-from headgate.plan.model import Edge
+from headgate.flow.units import Unit
 from headgate.plan.operators.base import Port
 from headgate.runtime.simulated.closing import ResultEvent
 from headgate.runtime.simulated.draws import Item
@@ -48,7 +48,7 @@ class Entrance:
         self._targets: list[Outlet] = []
         self._streams = np.zeros(0, dtype=np.intp)
         self.next_time = math.inf  # when the next tuple enters
-        self.fed: list[Edge] | None = None  # the queues that got input; kept when a preemptive policy asks
+        self.fed: list[Unit] | None = None  # the units that got input; kept only for preemptive policies
         self._load()
 
     def admit(self, before: float) -> None:
@@ -68,7 +68,7 @@ class Entrance:
                 if outlet.taps:
                     self._straight_through(outlet, time, items[at])
                 if self.fed is not None:
-                    self.fed += [queue.edge for queue in outlet.queues]
+                    self.fed += [unit for queue in outlet.queues for unit in queue.gate.units]
                 at += 1
                 time = times[at]
             self._next, self.next_time = at, time
@@ -112,5 +112,5 @@ class Entrance:
         self._targets = [self._outlets[stream] for stream in block.streams.tolist()]
         self.next_time = self._times[0]
         held = self._held[block.streams]
-        self._ledger.add_many(block.entries[held > 0], held[held > 0])
+        self._ledger.add_block(block.entries[held > 0], held[held > 0])
         return kept > 0

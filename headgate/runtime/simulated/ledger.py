@@ -28,14 +28,14 @@ class Ledger:
         self._keep = keep
         self._kept: list[tuple[Floats, Floats]] = []
 
-    def add_many(self, times: Sequence[float] | Floats, changes: Sequence[float] | Floats) -> None:
-        """Changes in blocks."""
+    def add_block(self, times: Sequence[float] | Floats, changes: Sequence[float] | Floats) -> None:
+        """Many changes at once. Few are better appended to `times` and `changes`."""
         if len(times):
             self._parts.append((np.asarray(times, dtype=np.float64), np.asarray(changes, dtype=np.float64)))
 
     def settle(self, until: float) -> None:
         """No change before `until` will come any more: pass on the levels up to then (not including it)."""
-        self.add_many(self.times, self.changes)
+        self.add_block(self.times, self.changes)
         self.times.clear()
         self.changes.clear()
         if not self._parts:

@@ -89,7 +89,7 @@ class Node:
         self.entered = 0  # tuples put into its queues; entered = processed + queued + in a call + shed
         self.processed = 0
         self.shed = 0
-        self.out = 0.0  # tuples given out, all branches together; weights in a fluid simulation
+        self.out: int | float = 0  # tuples given out, all branches together; weights in a fluid simulation
 
     @property
     def queued(self) -> int:

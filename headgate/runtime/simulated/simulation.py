@@ -98,7 +98,7 @@ def _wire(
     planner = CallPlanner(network, board, settings)
     closer = CallCloser(board, monitor, ledger, settings.fluid, results)
     accounts = Accounts(network, board, entrance, monitor, ledger, lights, progress)
-    return network, Engine(board, entrance, planner, closer, lights, accounts, settings, calls), ledger
+    return network, Engine(board, entrance, planner, closer, lights, accounts, ledger, settings, calls), ledger
 
 
 def _refuse_endless(sources: list[Source], limits: RunLimits) -> None:
@@ -118,7 +118,7 @@ def _counters(network: Network) -> dict[str, dict[str, int | float]]:
             "processed": node.processed,
             "queued": node.queued,
             "shed": node.shed,
-            "out": node.processed if node.passes_all else node.out,
+            "out": node.out,
         }
         for node in network.nodes.values()
     }

@@ -82,6 +82,7 @@ class SparkRuntime:
         )
         self._changed = threading.Condition()  # guards board, queues, stats and monitor
         self._done = threading.Event()
+        self._fatal: Exception | None = None
         self._stopping = False
         self._group = f"headgate-{next(_runs)}"
         self._stats_due = 0.0
@@ -130,10 +131,15 @@ class SparkRuntime:
         return time.monotonic() - self._began
 
     def wait(self, limits: RunLimits, tick: Callable[[], None] | None = None, tick_s: float = 0.5) -> None:
-        """Return when the limits are reached or no query is left; `tick` is called now and then."""
+        """Return when the limits are reached or no query is left; `tick` is called now and then.
+
+        Raises what a slot raised when the scheduler itself failed.
+        """
         while limits.seconds is None or self.now() < limits.seconds:
             left = tick_s if limits.seconds is None else min(tick_s, max(0.0, limits.seconds - self.now()))
             if self._done.wait(left):
+                if self._fatal is not None:
+                    raise self._fatal
                 if limits.until_idle or limits.seconds is None or not self._plan.queries:
                     return
                 time.sleep(left)  # nothing more will happen, but so many seconds were asked for
@@ -215,9 +221,14 @@ class SparkRuntime:
     # Slots run units ---------------------------------------------------------------------------------------------
 
     def _slot(self, slot: int) -> None:
-        """What a slot thread does until the run stops."""
-        while not self._stopping:
-            self.step(slot, patience_s=0.1)
+        """What a slot thread does until the run stops. A policy that breaks the rules ends the run, loudly."""
+        try:
+            while not self._stopping:
+                self.step(slot, patience_s=0.1)
+        except Exception as error:
+            log.exception("slot %d failed", slot)
+            self._fatal = error
+            self._done.set()
 
     def step(self, slot: int, patience_s: float = 0.0) -> bool:
         """Make one call: claim, run, publish. False when the policy has nothing for this slot now; then it waits

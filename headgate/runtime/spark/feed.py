@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from headgate.connect.sources import Source
 log = logging.getLogger("headgate.source")
 
 TICK_S = 0.005  # how often sources are asked; the price is at most this much latency
+DUTY = 0.2  # most of a core's time that reading may take when there is no hurry; ticks get longer with many sources
 ROWS_A_TICK = 100_000  # most rows read from one source at once, so that no source holds the others up
 
 
@@ -40,6 +42,7 @@ class Feed(threading.Thread):
         open_sources = dict(self._sources)
         while open_sources and not self._stopping.is_set():
             busy = False
+            began = time.perf_counter()
             for name, source in list(open_sources.items()):
                 error: Exception | None = None
                 try:
@@ -53,7 +56,8 @@ class Feed(threading.Thread):
                     del open_sources[name]
                     self._ended(name, error)
             if not busy:
-                self._stopping.wait(TICK_S)
+                spent = time.perf_counter() - began
+                self._stopping.wait(max(TICK_S, spent * (1 - DUTY) / DUTY))
         for source in open_sources.values():
             source.close()
 

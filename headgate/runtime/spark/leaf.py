@@ -31,6 +31,7 @@ class Leaf:
             self._cell = _find_cell(jdf)
         except Py4JError as error:
             raise LeafError("the data of a leaf is not where this Spark kept it") from error
+        self._arrays = jvm.java.lang.reflect.Array
         # The coalesce tells the planner that there is one partition, so that it adds no exchange.
         self.frame = DataFrame(jdf, session).coalesce(1)
 
@@ -38,7 +39,8 @@ class Leaf:
         """Put new data in. Not while a job reads the leaf."""
         if table.schema != self.schema:
             table = table.select(self.schema.names).cast(self.schema)
-        self._cell[0] = _serialised(table)
+        # One trip to the JVM; an index into the array through py4j would ask for its length first.
+        self._arrays.set(self._cell, 0, _serialised(table))
 
 
 def _serialised(table: pa.Table) -> bytes:

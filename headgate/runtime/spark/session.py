@@ -58,7 +58,7 @@ _CORE = {
 def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
     """Start Spark, or join the one this process has. `settings` may name `master` and any Spark setting."""
     given = dict(settings or {})
-    master = given.pop("master", None) or os.environ.get("HEADGATE_MASTER") or "local[*]"
+    master = given.pop("master", None) or "local[*]"
     find_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("headgate").master(master)

@@ -273,3 +273,16 @@ def test_decisions_are_logged_when_a_query_stops(spark: Any, caplog: pytest.LogC
     runtime.stop()
     assert "query bad stopped" in caplog.text
     assert rows_of(results(runtime, "good"))
+
+
+def test_a_policy_that_breaks_the_rules_ends_the_run_loudly(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from headgate.flow.board import InvariantError
+
+    runtime = SparkRuntime(feeder_app(simple_plan(), rows=10, rate=1000), spark)
+    monkeypatch.setattr(runtime._board.policy, "choose", lambda slot: None)
+    runtime.start()
+    try:
+        with pytest.raises(InvariantError, match="leaves slot"):
+            runtime.wait(RunLimits(seconds=20))
+    finally:
+        runtime.stop()

@@ -1,0 +1,319 @@
+"""README, CONTRIBUTING and docs are executed: commands and their shown output, code, YAML, links, options, names.
+
+In ```console blocks a line that begins with `$ ` is a command and what follows is its output; a line `...` stands for
+any lines, `...` at the end of a line for any text. Commands run in a copy of the examples folder. `make` lines are only
+checked for being targets. In ```python blocks, `print(...)  # text` must print that text.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from headgate.cli.main import app as cli
+from headgate.plan import file as sections
+from headgate.plan.application import Application, PolicySettings, RunLimits
+from headgate.plan.load import load_application
+from headgate.policies.base import Policy, View
+from headgate.policies.registry import POLICIES
+from headgate.runtime.simulated import SimulationResult, simulate
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+README = PAGES[0]
+IDLE = RunLimits(until_idle=True)
+
+
+def named(page: Path) -> str:
+    return page.name
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def commands(page: Path) -> Iterator[tuple[str, list[str]]]:
+    """Every command of a page's console blocks, with the output that is shown for it."""
+    for block in blocks(page, "console"):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, *shown = part.rstrip("\n").split("\n")
+            yield command, shown
+
+
+def matches(shown: list[str], actual: str) -> bool:
+    """Does the output look as shown? Blanks at line ends do not count."""
+    pattern = ""
+    for line in shown:
+        if line == "...":
+            pattern += r"(?:.*\n)*"
+        else:
+            pattern += r".*".join(map(re.escape, line.rstrip().split("..."))) + r"\n"
+    lines = [line.rstrip() + "\n" for line in actual.splitlines()]
+    return re.fullmatch(pattern, "".join(lines)) is not None
+
+
+def run_headgate(command: str, exit_code: int = 0) -> Any:
+    result = CliRunner().invoke(cli, shlex.split(command)[1:])
+    assert result.exit_code == exit_code, f"{command}: {result.output}"
+    return result
+
+
+@pytest.fixture
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The examples in a folder of their own, which is the current one."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("out", "__pycache__"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# Commands --------------------------------------------------------------------------------------------------------
+
+
+def test_the_matcher_can_fail() -> None:
+    assert matches(["a", "...", "c ..."], "a\nx\ny\nc 12  \n")
+    assert matches(["a"], "a   \n")
+    assert not matches(["a"], "a\nb\n")
+    assert not matches(["a", "..."], "b\n")
+
+
+def test_commands_that_need_no_spark(copy: Path) -> None:
+    done = [command.split()[:2] for page in PAGES for command, _ in commands(page)]
+    assert ["headgate", "explain"] in done
+    assert ["headgate", "simulate"] in done
+    for page in PAGES:
+        for command, shown in commands(page):
+            if command.startswith(("headgate run", "cat ")):
+                continue  # below
+            if command.startswith("make "):
+                words = ["make", "-n", *shlex.split(command)[1:]]
+                made = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+                assert made.returncode == 0, made.stderr
+            else:
+                assert command.startswith("headgate "), f"{page.name}: cannot try '{command}'"
+                output = run_headgate(command).stdout
+                assert matches(shown, output), f"{page.name}: {command} gave\n{output}"
+
+
+@pytest.mark.spark
+def test_the_readme_runs_on_spark(spark: Any, copy: Path) -> None:
+    ran = 0
+    for command, shown in commands(README):
+        if command.startswith("headgate run"):
+            output = run_headgate(command).stdout
+        elif command.startswith("cat "):
+            output = Path(command.removeprefix("cat ")).read_text(encoding="utf-8")
+        else:
+            continue
+        ran += 1
+        assert matches(shown, output), f"{command} gave\n{output}"
+    assert ran == 2
+
+
+@pytest.mark.spark
+def test_the_python_way_runs_on_spark(spark: Any, copy: Path) -> None:
+    from headgate.runtime.spark.engine import run
+
+    assert "from headgate.runtime.spark.engine import run" in README.read_text(encoding="utf-8")
+    report = run(load_application("examples/first.yaml"), IDLE)
+    assert report["classes"]["critical"]["outputs"] == 2
+
+
+# Code and YAML ---------------------------------------------------------------------------------------------------
+
+PYTHON = [(page, code) for page in PAGES if page.name != "CONTRIBUTING.md" for code in blocks(page, "python")]
+
+
+@pytest.mark.parametrize(("page", "code"), PYTHON, ids=[page.name for page, _ in PYTHON])
+def test_python_blocks_run(page: Path, code: str, copy: Path) -> None:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, page.name, "exec"), {"__name__": "docs"})
+    printed = out.getvalue().splitlines()
+    for expected in re.findall(r"^print\(.*\)  # (.*)$", code, re.MULTILINE):
+        assert expected in printed
+
+
+def test_yaml_blocks_load(copy: Path) -> None:
+    found = [(page, text) for page in PAGES for text in blocks(page, "yaml")]
+    assert len(found) >= 4
+    for page, text in found:
+        file = copy / "examples" / "block.yaml"
+        file.write_text(text, encoding="utf-8")
+        assert load_application(file).plan.queries, page.name
+
+
+def test_the_readme_shows_the_example_itself() -> None:
+    assert blocks(README, "yaml") == [(ROOT / "examples" / "first.yaml").read_text(encoding="utf-8")]
+
+
+# The policy of CONTRIBUTING --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def longest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The policy as a module of its own, registered for one test; its name."""
+    (code,) = blocks(ROOT / "CONTRIBUTING.md", "python")
+    assert len(code.splitlines()) <= 15
+    file = tmp_path / "longest.py"
+    file.write_text(code, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("longest_of_contributing", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    (kind,) = [k for k in vars(module).values() if isinstance(k, type) and issubclass(k, Policy) and k is not Policy]
+    monkeypatch.setitem(POLICIES, kind.name, kind)
+    return kind.name
+
+
+def simulated(policy: str, **changes: Any) -> tuple[Application, SimulationResult]:
+    rows = ["streams.sensors.source.rows=600", "streams.doors.source.rows=200"]
+    app = load_application("examples/sensors.yaml", [*rows, f"policy={policy}"])
+    return app, simulate(app, IDLE, **changes)
+
+
+def test_the_policy_conserves_tuples_and_gives_the_same_results(longest: str, copy: Path) -> None:
+    app, result = simulated(longest, trace=True)
+    assert app.policy == PolicySettings("longest")
+    for name, counts in result.operators.items():
+        assert counts["in"] == counts["processed"] + counts["queued"] + counts["shed"], name
+        assert counts["queued"] == 0, name
+    _, other = simulated("fifo")
+    outputs = {name: query["outputs"] for name, query in result.report["queries"].items()}
+    assert outputs == {name: query["outputs"] for name, query in other.report["queries"].items()}
+    assert sum(outputs.values()) > 100
+
+
+def test_the_policy_takes_the_longest_queue(longest: str, copy: Path) -> None:
+    text = (copy / "examples" / "first.yaml").read_text(encoding="utf-8")
+    second = "  more:\n    schema: 'k INT'\n    source: {kind: feeder, rate: 1e9, rows: 50, arrivals: constant}\n"
+    many = "  many:\n    class: archive\n    operators: [{id: all, kind: select, input: more, where: 'k > 1'}]\n"
+    text = text.replace("classes:\n", second + "classes:\n").replace("queries:\n", "queries:\n" + many)
+    (copy / "examples" / "two.yaml").write_text(text, encoding="utf-8")
+    app = load_application("examples/two.yaml", [f"policy={longest}"])
+    trace = simulate(app, IDLE, trace=True).trace
+    assert trace is not None
+    assert [call.unit for call in trace.calls[:2]] == ["fire", "many"]  # only `fire` and `log` wait at first: a tie
+
+
+def test_the_registry_has_the_line_that_is_told() -> None:
+    told = blocks(ROOT / "CONTRIBUTING.md", "text")[0]
+    registry = (ROOT / "headgate" / "policies" / "registry.py").read_text(encoding="utf-8")
+    start = told.split("(Fifo")[0]
+    assert start in registry
+
+
+@pytest.mark.usefixtures("longest")
+def test_the_policy_is_listed() -> None:
+    assert "longest" in run_headgate("headgate policies").stdout
+
+
+# Names -----------------------------------------------------------------------------------------------------------
+
+
+def slug(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def without_code(text: str) -> str:
+    return re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text(encoding="utf-8"))):
+        if link.startswith(("http://", "https://")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path) if path else page
+        assert target.exists(), f"{page.name}: {link}"
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", without_code(target.read_text(encoding="utf-8")), re.MULTILINE)
+            assert anchor in [slug(heading) for heading in headings], f"{page.name}: {link}"
+
+
+def test_every_page_is_linked_from_the_readme() -> None:
+    text = README.read_text(encoding="utf-8")
+    for page in PAGES[1:]:
+        assert f"({page.relative_to(ROOT)})" in text, page.name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_options_and_commands_exist(page: Path) -> None:
+    group: Any = typer.main.get_command(cli)
+    options = {name for part in (group, *group.commands.values()) for p in part.params for name in p.opts}
+    text = page.read_text(encoding="utf-8")
+    for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", text):
+        assert option in options, f"{page.name}: there is no option {option}"
+    for command in re.findall(r"(?:`|\$ )headgate ([a-z]+)", text):
+        assert command in group.commands, f"{page.name}: there is no command {command}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_files_and_targets_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for name in re.findall(r"`((?:headgate|tests|docs|examples|scripts)/[\w./-]*)`", text):
+        assert (ROOT / name).exists() or "NAME" in name, f"{page.name}: there is no {name}"
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"`make ([a-z]+)", text):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"{page.name}: there is no make {target}"
+
+
+def test_every_key_of_the_application_file_is_told() -> None:
+    text = (ROOT / "docs" / "application.md").read_text(encoding="utf-8")
+    kinds = [k for k in vars(sections).values() if isinstance(k, type) and issubclass(k, sections.Section)]
+    missing = {key for kind in kinds for key in kind.known() if not re.search(rf"[`{{ ]{key}[`,:}}]", text)}
+    assert not missing
+
+
+def test_every_part_of_the_protocol_is_told() -> None:
+    text = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
+    parts = {name for kind in (Policy, View) for name in vars(kind) if not name.startswith("_")}
+    assert {name for name in parts if not re.search(rf"`{name}\b", text)} == set()
+    for name, kind in POLICIES.items():
+        assert f"## {name}\n" in text, f"policy {name} is not explained"
+        assert kind.paper, name
+
+
+def test_the_protocol_is_told_in_the_words_of_the_code() -> None:
+    source = (ROOT / "headgate" / "policies" / "base.py").read_text(encoding="utf-8")
+    lines = {line.partition("  # ")[0].strip() for line in source.splitlines()}
+    told = blocks(ROOT / "docs" / "policies.md", "text")[0].splitlines()
+    assert [line for line in told if line.strip() not in lines] == []
+
+
+def test_every_key_of_the_report_is_told(copy: Path) -> None:
+    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    report = simulate(load_application("examples/first.yaml"), IDLE).report
+    inner = [*report["queries"]["fire"], *report["classes"]["critical"]]
+    assert {key for key in (*report, *inner) if f"`{key}`" not in text} == set()
+
+
+def test_errors_are_told_as_they_are(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = (ROOT / "docs" / "application.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(copy / "examples")
+    said = run_headgate("headgate explain first.yaml --set queries.fire.class=critcal", exit_code=2).stderr
+    assert said.strip() in told
+    text = Path("first.yaml").read_text(encoding="utf-8")
+    Path("first.yaml").write_text(text.replace("temperature > 35", "temprature > 35"), encoding="utf-8")
+    assert run_headgate("headgate explain first.yaml", exit_code=2).stderr.strip() in told
+
+
+def test_docs_speak_of_the_project_alone() -> None:
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        assert str(ROOT) not in text, page.name
+        assert str(Path(sys.prefix)) not in text, page.name

@@ -1,0 +1,134 @@
+"""The board: who may run, who runs, and what survives a change of policy."""
+
+import pytest
+
+from headgate.control.stats import DeclaredStats
+from headgate.flow.board import Board, InvariantError
+from headgate.plan.model import Edge
+from headgate.policies.base import Decision, Policy, PolicyError
+from headgate.policies.registry import make_policy
+from tests.conformance.plans import feeder, make_plan, project
+
+
+class Waiting:
+    """A queue for the scheduler's eyes: arrival times only."""
+
+    def __init__(self):
+        self.arrivals = []
+
+    count = property(lambda self: len(self.arrivals))
+    oldest = property(lambda self: self.arrivals[0] if self.arrivals else None)
+    bytes = property(lambda self: 8.0 * len(self.arrivals))
+
+
+class Recording(Policy):
+    """Oldest unit number first; remembers what it was told."""
+
+    name = "recording"
+
+    def start(self, view):
+        super().start(view)
+        self.ready, self.calls, self.rounds = [], [], 0
+
+    def became_ready(self, unit):
+        self.ready.append(unit.id)
+
+    def choose(self, slot):
+        ready = self.view.ready()
+        return Decision(ready[0], ends_round=True) if ready else None
+
+    def finished(self, call):
+        self.calls.append((call.unit.id, call.slot, call.seconds, call.tuples, call.preempted))
+
+    def round_ended(self):
+        self.rounds += 1
+
+
+@pytest.fixture
+def plan():
+    operators = [project("q/a", "s"), project("q/b", "q/a"), project("r/c", "q/a")]
+    return make_plan({"s": feeder()}, operators, {"q": "q/b", "r": "r/c"})
+
+
+def make_board(plan, policy, slots=2):
+    queues = {edge: Waiting() for edge in plan.edges}
+    return Board(plan, queues, policy, DeclaredStats(plan), slots), queues
+
+
+def feed(board, queues, operator, *arrivals):
+    queues[Edge(operator, 0)].arrivals += arrivals
+    board.fed(Edge(operator, 0))
+
+
+def test_a_unit_is_announced_once_claimed_once_and_announced_again(plan):
+    policy = Recording()
+    board, queues = make_board(plan, policy)
+    feed(board, queues, "q/a", 1.0)
+    feed(board, queues, "q/a", 2.0)
+    assert (policy.ready, board.ready_units, board.memory) == (["q/a"], 1, 16.0)
+    board.now = 3.0
+    claim = board.claim(0)
+    assert (claim.decision.unit.id, claim.slot, claim.started, board.flying) == ("q/a", 0, 3.0, 1)
+    assert board.claim(1) is None
+    assert policy.rounds == board.rounds == 1
+    board.now = 5.0
+    board.release(claim, 1, 0)
+    assert policy.calls == [("q/a", 0, 2.0, 1, False)]
+    assert policy.ready == ["q/a", "q/a"]
+    assert (board.ready_units, board.flying) == (1, 0)
+
+
+def test_overlapping_units_wait_for_each_other(plan):
+    policy = make_policy("fifo")  # by path: both paths contain q/a
+    board, queues = make_board(plan, policy)
+    feed(board, queues, "r/c", 0.5)
+    feed(board, queues, "q/a", 1.0)
+    assert board.ready_units == 2
+    claim = board.claim(0)
+    assert (claim.decision.unit.id, board.ready_units) == ("r#1", 0)
+    feed(board, queues, "q/b", 0.1)
+    assert board.claim(1) is None
+    board.release(claim, 0, 0)
+    assert board.ready_units == 2
+
+
+def test_a_policy_replaced_during_a_call_inherits_what_the_call_blocks(plan):
+    board, queues = make_board(plan, Recording())
+    feed(board, queues, "q/a", 1.0)
+    claim = board.claim(0)
+    successor = Recording()
+    board.install(successor)
+    assert board.claim(1) is None
+    board.release(claim, 0, 0)
+    assert successor.calls == []  # the call was not its own
+    assert successor.ready == ["q/a"]
+    assert board.claim(0) is not None
+
+
+def test_time_given_to_a_stopped_tuple_is_seen_by_every_unit_and_policy(plan):
+    board, queues = make_board(plan, make_policy("fifo"))
+    feed(board, queues, "q/a", 1.0)
+    board.spend(Edge("q/a", 0), 0.25)
+    assert [unit.spent for unit in board.units] == [0.25, 0.25]
+    board.install(Recording())
+    assert [unit.spent for unit in board.units] == [0.25, 0, 0]
+    board.spend(Edge("q/a", 0), 0.0)
+    assert [unit.spent for unit in board.units] == [0, 0, 0]
+
+
+def test_broken_laws_are_errors(plan):
+    class Wrong(Recording):
+        def choose(self, slot):
+            return None if slot else Decision(self.view.units[1])
+
+    board, queues = make_board(plan, Wrong())
+    feed(board, queues, "q/a", 1.0)
+    with pytest.raises(InvariantError, match="slot 1 idle while q/a could run"):
+        board.claim(1)
+    with pytest.raises(PolicyError, match="chose q/b, which cannot run"):
+        board.claim(0)
+    board, queues = make_board(plan, Recording())
+    feed(board, queues, "q/a", 1.0)
+    board.claim(0)
+    with pytest.raises(InvariantError, match="slot 0 asks for a call while it runs q/a"):
+        board.claim(0)
