@@ -2,54 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-import numpy as np
+import math
+from collections.abc import Mapping
 
 from headgate.control.stats import OperatorStats, declared_stats
 from headgate.plan.model import Plan
 from headgate.plan.operators.base import Operator, Port
 
-# Where learning starts when nothing is declared. They fade with the first dozen calls.
-START_FIXED_S = 0.01
-START_COST_S = 1e-6
+START_COST_S = 1e-6  # where learning starts when nothing is declared
 START_SELECTIVITY_WEIGHT = 100.0  # tuples that a declared selectivity counts for
 
 FORGET = 0.98  # weight of the past at each call: about the last 50 calls count
-NOISE = 0.3  # job times scatter by about this share
+LOW_SHARE = 0.1  # the fixed cost is what the quickest tenth of all calls take
+LOW_STEP = 0.05  # how fast that follows
+CAUTION = 0.1  # how much the work of calls must vary, beside its mean, before a unit's own slope is believed
 
 
-class CostFit:
-    """Job time = fixed + sum over operators of cost * rows, fitted as calls come in.
+class FixedCost:
+    """What a call costs beside its tuples: what a tenth of all calls stay below, whatever unit they run.
 
-    Recursive least squares with forgetting, started at the declared values. Inside a fused unit the operators' row
-    counts rise and fall together, so their costs cannot be told apart by data alone; the start values then keep
-    their ratio while their sum follows the measurements.
+    All units share it. One unit alone could not tell it apart from the cost of its tuples: when its calls are all of
+    one size, every split of their time into the two fits.
     """
 
-    def __init__(self, fixed_s: float, costs_s: Sequence[float]) -> None:
-        self._estimate = np.array([fixed_s, *costs_s])
-        self._start_spread = np.diag(self._estimate**2) * 4.0
-        self._spread = self._start_spread.copy()
+    def __init__(self) -> None:
+        self.seconds: float | None = None
 
-    def learn(self, rows: Sequence[int], seconds: float) -> None:
-        """Take in one call: the rows that each operator took, and its time."""
-        x = np.array([1.0, *rows])
-        expected = float(x @ self._estimate)
-        noise = (NOISE * max(expected, seconds, 1e-6)) ** 2
-        gain = self._spread @ x / (float(x @ self._spread @ x) + noise)
-        self._estimate = np.maximum(self._estimate + gain * (seconds - expected), 0.0)
-        spread = (self._spread - np.outer(gain, x) @ self._spread) / FORGET
-        # Forgetting without new information would let the spread grow for ever.
-        self._spread = spread if np.trace(spread) < np.trace(self._start_spread) else self._start_spread.copy()
+    def learn(self, seconds: float) -> None:
+        """Take in the time of a call, less what is known to have gone to its tuples."""
+        if self.seconds is None:
+            self.seconds = seconds
+        elif seconds < self.seconds:
+            self.seconds *= 1 - LOW_STEP * (1 - LOW_SHARE)
+        else:
+            self.seconds *= 1 + LOW_STEP * LOW_SHARE
 
-    @property
-    def fixed_s(self) -> float:
-        return float(self._estimate[0])
 
-    @property
-    def costs_s(self) -> tuple[float, ...]:
-        return tuple(map(float, self._estimate[1:]))
+class TimeFit:
+    """The time of a unit's calls against their work: a straight line, in which old calls fade.
+
+    Work is the time that the start values promise for a call's rows, so the slope is the factor by which they are off.
+    """
+
+    def __init__(self) -> None:
+        self._calls = self._work = self._time = self._squares = self._products = 0.0
+
+    def learn(self, work: float, seconds: float) -> None:
+        self._calls = self._calls * FORGET + 1.0
+        self._work = self._work * FORGET + work
+        self._time = self._time * FORGET + seconds
+        self._squares = self._squares * FORGET + work * work
+        self._products = self._products * FORGET + work * seconds
+
+    def slope(self, fixed_s: float = math.inf) -> float:
+        """As long as the work hardly varies, what the fixed cost leaves of the mean time; then the regression's.
+
+        Without a fixed cost only what the regression has shown, which is nothing at first.
+        """
+        work, time = self._work / self._calls, self._time / self._calls
+        spread = max(0.0, self._squares / self._calls - work * work)
+        together = self._products / self._calls - work * time
+        doubt = CAUTION * work * work
+        left = max(0.0, time - fixed_s) / work
+        return max(0.0, (together + doubt * left) / (spread + doubt))
 
 
 class Ratio:
@@ -75,6 +90,7 @@ class LearnedStats:
     def __init__(self, plan: Plan) -> None:
         self._operators = dict(plan.operators)
         self._declared = {name: declared_stats(operator) for name, operator in plan.operators.items()}
+        self._start = {name: s.cost_s or START_COST_S for name, s in self._declared.items()}
         self._costs: dict[str, float | None] = {name: s.cost_s for name, s in self._declared.items()}
         self._passing = {
             port: Ratio(_declared_share(operator, port))
@@ -82,31 +98,41 @@ class LearnedStats:
             for port in operator.ports
         }
         self._sizes = {name: Ratio(s.tuple_bytes) for name, s in self._declared.items()}
-        self._fits: dict[tuple[str, ...], CostFit] = {}
-        self._fixed: Ratio = Ratio(None)
+        self._fits: dict[tuple[str, ...], TimeFit] = {}
+        self._fixed = FixedCost()
 
     @property
     def call_fixed_s(self) -> float | None:
-        """Mean fixed cost of a call over all units; None before the first call."""
-        return self._fixed.value
+        """Fixed cost of a call of any unit; None before the first call."""
+        return self._fixed.seconds
 
     def learn(
         self, taken: Mapping[str, int], given: Mapping[Port, int], seconds: float, sizes: Mapping[Port, int]
     ) -> None:
         """Take in one call: rows into each operator, rows out of each port, its time, bytes of what came out."""
-        names = tuple(taken)
-        fit = self._fits.get(names)
-        if fit is None:
-            fixed = self.call_fixed_s or START_FIXED_S
-            fit = self._fits[names] = CostFit(fixed, [self._costs[n] or START_COST_S for n in names])
-        fit.learn(list(taken.values()), seconds)
-        self._fixed.learn(fit.fixed_s, 1.0)
-        for name, cost in zip(names, fit.costs_s, strict=True):
-            self._costs[name] = cost
+        self._learn_costs(taken, seconds)
         for port, rows in given.items():
             self._passing[port].learn(rows, taken[port.node])
         for port, size in sizes.items():
             self._sizes[port.node].learn(size, given[port])
+
+    def _learn_costs(self, taken: Mapping[str, int], seconds: float) -> None:
+        """Scale the costs of a call's operators so that together they explain its time.
+
+        Inside one job the operators' row counts rise and fall together, so their costs cannot be told apart: they keep
+        the ratio of their start values.
+        """
+        names = tuple(taken)
+        work = sum(self._start[name] * taken[name] for name in names)
+        if not work:
+            self._fixed.learn(seconds)
+            return
+        fit = self._fits.setdefault(names, TimeFit())
+        fit.learn(work, seconds)
+        self._fixed.learn(max(0.0, seconds - fit.slope() * work))
+        factor = fit.slope(self._fixed.seconds or 0.0)
+        for name in names:
+            self._costs[name] = self._start[name] * factor
 
     def of(self, operator: str) -> OperatorStats:
         kind = self._operators[operator]

@@ -11,6 +11,7 @@ from headgate.flow.units import Group, Unit, by_operator, by_path, by_query
 from headgate.plan.model import Plan
 
 Granularity = Literal["operator", "segment", "path", "query", "class"]
+Preemption = Literal["none", "quantum", "arrival"]
 _GROUPINGS = {"operator": by_operator, "path": by_path, "query": by_query}
 
 
@@ -82,7 +83,7 @@ class View(Protocol):
 
 
 class Policy(ABC):
-    """Decides which unit a slot runs next. Pure: no clock, no I/O, no randomness but what `seed` gives.
+    """Decides which unit a slot runs next. Pure: no clock, no I/O, no randomness.
 
     A runtime calls `units` and `start` when it installs the policy, `became_ready` and `choose` under its lock, and
     `finished` when a call has ended. `choose` must always answer: a strange view gives None ("nothing"), never an
@@ -91,14 +92,24 @@ class Policy(ABC):
 
     name: ClassVar[str]
     unit: Granularity = "operator"
-    preemptive: ClassVar[bool] = False
+    preemption: ClassVar[Preemption] = "none"  # what may stop a call: its quantum's end, or an arrival (`preempts`)
     needs: ClassVar[tuple[str, ...]] = ()  # statistics it reads: fixed_s, cost_s, selectivity, tuple_bytes
     work_conserving: ClassVar[bool] = True
     paper: ClassVar[str] = ""
 
     def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
-        """The units to schedule. Default: by the policy's granularity."""
+        """The units to schedule. Default: by the policy's granularity; a policy of segments or classes says its own."""
+        if self.unit not in _GROUPINGS:
+            known = ", ".join(_GROUPINGS)
+            raise PolicyError(
+                f"policy '{self.name}' schedules by {self.unit}: it must define `units`; only {known} are made for it"
+            )
         return _GROUPINGS[self.unit](plan)
+
+    @property
+    def preemptive(self) -> bool:
+        """May an arrival stop a call? Then `preempts` is asked."""
+        return self.preemption == "arrival"
 
     def start(self, view: View) -> None:
         """Installed: at the start of a run, or in place of another policy. Ready units are announced next."""
@@ -111,8 +122,16 @@ class Policy(ABC):
     def choose(self, slot: int) -> Decision | None:
         """The next call of a free slot; None when nothing should run until something changes."""
 
+    @property
+    def in_arrival_order(self) -> bool:
+        """Would a single slot serve tuples one by one and exactly in the order of their arrival?
+
+        Then no decision is open, and the simulator need not ask for each. Asked after `start`.
+        """
+        return False
+
     def preempts(self, running: Unit, arrived: Unit) -> bool:
-        """Should `arrived`, which just got input, take the slot of `running`? Asked of preemptive policies only.
+        """Should `arrived`, which just got input, take the slot of `running`? Asked when `preemption` is `arrival`.
 
         `running.spent` is the time given so far to the tuple in progress.
         """

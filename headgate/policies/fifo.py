@@ -20,16 +20,14 @@ class Fifo(Policy):
 
     name = "fifo"
     needs = ("fixed_s", "cost_s", "selectivity")
-    paper = (
-        "Sharaf, Chrysanthis, Labrinidis: Preemptive Rate-based Operator Scheduling in a DSMS, section 3.4"
-    )
+    paper = "Sharaf, Chrysanthis, Labrinidis: Preemptive Rate-based Operator Scheduling in a DSMS, section 3.4"
 
     def __init__(self, unit: Literal["operator", "path", "query"] = "path") -> None:
         self.unit = one_of("unit", unit, ("operator", "path", "query"))
 
     def start(self, view: View) -> None:
         super().start(view)
-        self._line: list[tuple[float, int, Unit]] = []
+        self._line: list[tuple[float, int, Unit]] = []  # a heap
         self._place: list[float | None] = [None] * len(view.units)  # the arrival time a unit stands in line with
         self._decisions: list[Decision] = []
         self._version = -1
@@ -53,8 +51,18 @@ class Fifo(Policy):
             if unit.oldest != arrival:
                 self.became_ready(unit)  # something older came in at another queue, or others took its head
                 continue
-            if self._version != self.view.stats_version:
-                self._version = self.view.stats_version
-                self._decisions = [Decision(u, grain(u, self.view)) for u in self.view.units]
+            self._refresh()
             return self._decisions[index]
         return None
+
+    @property
+    def in_arrival_order(self) -> bool:
+        """Unless calls take several tuples, or operators are scheduled one by one: then a result that waits for its
+        next operator is as old as the tuple that it was made from."""
+        self._refresh()
+        return self.unit != "operator" and all(decision.tuples == 1 for decision in self._decisions)
+
+    def _refresh(self) -> None:
+        if self._version != self.view.stats_version:
+            self._version = self.view.stats_version
+            self._decisions = [Decision(unit, grain(unit, self.view)) for unit in self.view.units]

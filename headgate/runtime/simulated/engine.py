@@ -15,6 +15,7 @@ from headgate.runtime.simulated.calls import CallPlanner, RunningCall
 from headgate.runtime.simulated.closing import CallCloser
 from headgate.runtime.simulated.draws import Item
 from headgate.runtime.simulated.entrance import Entrance
+from headgate.runtime.simulated.in_order import serve_in_order
 from headgate.runtime.simulated.ledger import Ledger
 from headgate.runtime.simulated.light import LightUnit, LightUnits
 from headgate.runtime.simulated.network import Node
@@ -74,6 +75,8 @@ class Engine:
 
         One long loop on purpose: it is passed once a call, and each method called here would cost a few per cent.
         """
+        if end == math.inf and not self._overheads:
+            serve_in_order(self._board, self._entrance, self._lights, self._accounts)
         board, entrance, flights, idle = self._board, self._entrance, self._flights, self._idle
         admit, claim_for, release, lights = entrance.admit, board.claim, board.release, self._lights
         pop, push, plain = heappop, heappush, not self._overheads

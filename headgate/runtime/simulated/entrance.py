@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import repeat
 
 import numpy as np
@@ -31,9 +32,9 @@ class Entrance:
         end: float,
         results: list[ResultEvent] | None,
     ) -> None:
-        self._outlets = [network.outlets[Port(name)] for name in network.plan.streams]
+        self.outlets = [network.outlets[Port(name)] for name in network.plan.streams]
         self._readers = [network.readers[name] for name in network.plan.streams]
-        self._held = np.array([outlet.held_bytes for outlet in self._outlets])
+        self._held = np.array([outlet.held_bytes for outlet in self.outlets])
         self._arrivals = arrivals
         self._board = board
         self._monitor = monitor
@@ -76,11 +77,29 @@ class Entrance:
             if time < math.inf or not self._load():
                 return
 
+    @property
+    def is_plain(self) -> bool:
+        """Do tuples enter at their arrival, and only into queues?"""
+        return self._results is None and not self._arrivals.delays and not any(o.taps for o in self.outlets)
+
+    def blocks(self) -> Iterator[tuple[list[float], list[Item], list[int]]]:
+        """All tuples that are still to enter, block by block, for who serves them without queues: when they enter,
+        the tuples, and the number of their stream."""
+        while True:
+            first, last = self._next, len(self._items)
+            self._next, self.next_time = last, math.inf
+            if last > first:
+                yield self._times[first:last], self._items[first:], self._streams[first:].tolist()
+            self._board.arrived = self._before + last
+            if not self._load():
+                self.next_time = math.inf
+                return
+
     def count(self) -> None:
         """Bring the counters of operators and queries up to date."""
-        new = np.bincount(self._streams[self._counted : self._next], minlength=len(self._outlets)).tolist()
+        new = np.bincount(self._streams[self._counted : self._next], minlength=len(self.outlets)).tolist()
         self._counted = self._next
-        for outlet, queries, tuples in zip(self._outlets, self._readers, new, strict=True):
+        for outlet, queries, tuples in zip(self.outlets, self._readers, new, strict=True):
             for queue in outlet.queues if tuples else ():
                 queue.node.entered += tuples
             for query in queries if tuples else ():
@@ -109,7 +128,7 @@ class Entrance:
         self._streams = block.streams
         self._times = [*block.entries.tolist(), math.inf]
         self._items = list(zip(block.arrivals.tolist(), block.keys.tolist(), repeat(1.0)))
-        self._targets = [self._outlets[stream] for stream in block.streams.tolist()]
+        self._targets = [self.outlets[stream] for stream in block.streams.tolist()]
         self.next_time = self._times[0]
         held = self._held[block.streams]
         self._ledger.add_block(block.entries[held > 0], held[held > 0])

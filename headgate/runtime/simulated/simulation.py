@@ -68,6 +68,7 @@ def simulate(
     if kept is not None:
         kept.memory.extend(ledger.trace())
     report = monitor.report("simulated", app.policy.name, app.slots, seconds)
+    report["rejected"] = {source.stream: source.rejected for source in sources}
     return SimulationResult(report, _counters(network), kept)
 
 

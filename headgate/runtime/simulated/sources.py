@@ -5,31 +5,42 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyarrow import csv
 
-from headgate.flow.arrivals import ArrivalProcess, Immediately, Timeline, make_arrivals
+from headgate.connect.sources import make_source as make_file_source
+from headgate.flow.arrivals import make_arrivals
 from headgate.flow.seeds import derived_seed
 from headgate.plan.application import Application
 from headgate.plan.errors import ApplicationError
 from headgate.plan.model import Stream
+from headgate.plan.schema import ARRIVAL
 from headgate.runtime.simulated.draws import stream_keys
 
 Floats = NDArray[np.float64]
 _AT_A_TIME = 16384  # arrivals drawn ahead, all streams together; more would not fit the processor's cache
+_FAR_S = 9e12  # later than any arrival
+
+
+class Arrivals(Protocol):
+    """The part of an `ArrivalProcess` that the simulator needs."""
+
+    def take(self, n: int) -> Floats: ...
 
 
 class Source(NamedTuple):
     """The arrivals of a stream; `endless` when they never stop by themselves."""
 
     stream: str
-    arrivals: ArrivalProcess
+    arrivals: Arrivals
     endless: bool
+
+    @property
+    def rejected(self) -> int:
+        """Malformed rows of its file that were put aside so far."""
+        return self.arrivals.rejected if isinstance(self.arrivals, FileArrivals) else 0
 
 
 class Block(NamedTuple):
@@ -52,18 +63,12 @@ def make_sources(app: Application) -> list[Source]:
 
 def make_source(stream: Stream, seed: int, folder: Path) -> Source:
     """The simulated source of a stream: its arrival times alone, since simulated tuples have no values."""
-    kind = stream.source.get("kind")
-    place = f"streams.{stream.name}.source"
-    if kind not in ("feeder", "csv"):
-        raise ApplicationError(
-            f"{place}.kind", f"the simulator cannot read from '{kind}'", "use feeder or csv to simulate"
-        )
+    if stream.source.get("kind") != "feeder":
+        return Source(stream.name, FileArrivals(stream, seed, folder), endless=False)
     try:
-        if kind == "csv":
-            return Source(stream.name, _csv_arrivals(stream, folder), endless=False)
         return _feeder(stream, seed, folder)
-    except (ValueError, OSError, pa.ArrowException) as error:
-        raise ApplicationError(place, str(error)) from error
+    except (ValueError, OSError) as error:
+        raise ApplicationError(f"streams.{stream.name}.source", str(error)) from error
 
 
 def _feeder(stream: Stream, seed: int, folder: Path) -> Source:
@@ -86,39 +91,28 @@ def _feeder(stream: Stream, seed: int, folder: Path) -> Source:
     return Source(stream.name, arrivals, endless=rows is None and not once and not fades)
 
 
-def _csv_arrivals(stream: Stream, folder: Path) -> ArrivalProcess:
-    replay: Any = stream.source.get("replay", "fast")
-    header = bool(stream.source.get("header", True))
-    names = list(stream.schema.names)
-    column = stream.time or names[0]
-    if replay != "fast" and stream.time is None:
-        raise ValueError(f"replay: {replay} needs the stream's `time` column")
-    table = csv.read_csv(
-        folder / stream.source["path"],
-        csv.ReadOptions(column_names=names, skip_rows=1 if header else 0),
-        convert_options=csv.ConvertOptions(
-            include_columns=[column],
-            column_types={column: pa.string()} if replay == "fast" else {column: _time_type(stream)},
-        ),
-    )
-    if replay == "fast":
-        return Immediately(table.num_rows)
-    return Timeline(_seconds(table.column(column)), 1.0 if replay == "real" else float(replay))
+class FileArrivals:
+    """The arrivals of a file, read as the Spark runtime reads it: the same rows at the same times.
 
+    A fast replay arrives all at 0. The file is read as it is needed, a block at a time.
+    """
 
-def _time_type(stream: Stream) -> pa.DataType:
-    assert stream.time is not None
-    column = stream.schema.find(stream.time)
-    return pa.timestamp("us") if column and (column.type or "").startswith("TIMESTAMP") else pa.int64()
+    def __init__(self, stream: Stream, seed: int, folder: Path) -> None:
+        self._source = make_file_source(stream, folder, seed, epoch_us=0)
+        self._now = 0.0 if stream.source.get("replay", "fast") == "fast" else _FAR_S
 
+    @property
+    def rejected(self) -> int:
+        """Malformed rows that were put aside so far."""
+        return self._source.rejected
 
-def _seconds(column: pa.ChunkedArray) -> Floats:
-    """Event times as seconds: BIGINT counts seconds, TIMESTAMP microseconds; a missing one is NaN."""
-    scale = 1e-6 if pa.types.is_timestamp(column.type) else 1.0
-    numbers = pc.cast(column, pa.int64())
-    first = pc.min(numbers).as_py() or 0  # differences stay exact as floats, times since the epoch would not
-    values: Floats = pc.cast(pc.subtract(numbers, first), pa.float64()).to_numpy() * scale
-    return values
+    def take(self, n: int) -> Floats:
+        """The next n arrival times; fewer, finally none, at the end of the file."""
+        pieces: list[Floats] = []
+        while n and (table := self._source.poll(self._now, n)) is not None:
+            pieces.append(table.column(ARRIVAL).to_numpy() / 1e6)
+            n -= table.num_rows
+        return np.concatenate(pieces) if pieces else np.empty(0)
 
 
 class Merged:
@@ -135,6 +129,11 @@ class Merged:
         self._ended = [False] * len(sources)
         self._numbers = [0] * len(sources)  # of the next tuple of each stream
         self._desk = SourceSlots(source_slots, source_cost_s) if source_slots > 0 else None
+
+    @property
+    def delays(self) -> bool:
+        """Do tuples enter later than they arrive?"""
+        return self._desk is not None
 
     def next(self) -> Block | None:
         """The next block; None when all sources have ended."""

@@ -189,7 +189,7 @@ class Preempting(Policy):
     """Most important class first, one tuple a call; a more important arrival stops a running call."""
 
     name = "preempting"
-    preemptive = True
+    preemption = "arrival"
 
     def choose(self, slot):
         ready = sorted(self.view.ready(), key=self._rank)

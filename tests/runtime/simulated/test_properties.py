@@ -23,7 +23,7 @@ class Restless(Policy):
     """Stops calls at many arrivals, and bounds calls in every way: what no paper's policy does all at once."""
 
     name = "restless"
-    preemptive = True
+    preemption = "arrival"
     bounds = ({"tuples": 1}, {"tuples": 3, "seconds": 0.07}, {"seconds": 0.03}, {}, {"tuples": 2})
 
     def __init__(self, unit="operator"):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from headgate.connect.sources import make_source as make_real_source
 from headgate.flow.seeds import derived_seed
 from headgate.flow.sizes import port_bytes
 from headgate.plan.application import Application, RunLimits
@@ -76,8 +77,9 @@ def test_source_slots_serve_first_come_first_served(slots):
 
 
 def csv_app(folder, schema, text, time=None, **source):
-    (folder / "in.csv").write_text(text)
-    stream = Stream("s", parse_schema(schema, "s"), {"kind": "csv", "path": "in.csv", **source}, time)
+    source = {"kind": "csv", "path": "in.csv", **source}
+    (folder / source["path"]).write_text(text)
+    stream = Stream("s", parse_schema(schema, "s"), source, time)
     operator = Project(id="q/p", inputs=(Port("s"),), declared=Declared(cost_s=0.0), columns={"x": "x"})
     plan = build_plan({"s": stream}, {}, {"c": QueryClass("c", 1)}, [operator], [Query("q", "c", Port("q/p"), ())])
     return Application(plan, folder=folder)
@@ -100,6 +102,39 @@ def test_csv_timestamps(tmp_path):
     text = "a b,2026-01-01 00:00:00.5\n,2026-01-01 00:00:02\n"
     app = csv_app(tmp_path, "x STRING, ts TIMESTAMP", text, "ts", header=False, replay="real")
     assert arrivals_of(app) == pytest.approx([0, 1.5])
+
+
+def test_csv_columns_are_found_by_name_and_parted_by_the_delimiter(tmp_path):
+    text = "when;other;X\n100;a,b;1\n104;;2\n"
+    app = csv_app(tmp_path, "x INT, when BIGINT", text, "when", delimiter=";", replay="real")
+    assert arrivals_of(app) == [0, 4]
+
+
+def test_json_rows_replay_as_csv_rows_do(tmp_path):
+    text = '{"x": 1, "ts": 100}\n{"ts": 103, "x": 2}\n\n{"x": 3}\n{"x": 4, "ts": 110}\n'
+    said = {"kind": "json", "path": "in.json"}
+    assert arrivals_of(csv_app(tmp_path, "x INT, ts BIGINT", text, "ts", **said)) == [0, 0, 0, 0]
+    assert arrivals_of(csv_app(tmp_path, "x INT, ts BIGINT", text, "ts", **said, replay=2)) == [0, 1.5, 1.5, 5]
+
+
+@pytest.mark.parametrize("replay", ["fast", "real", 2.5])
+def test_a_file_gives_the_arrivals_and_rejects_that_spark_sees(tmp_path, replay):
+    rng = np.random.default_rng(3)
+    times = 100 + rng.integers(0, 5, 3000).cumsum() - rng.integers(0, 9, 3000)
+    lines = [f"{'hot' if n % 70 == 3 else n},{t}" + (",9" if n % 90 == 5 else "") for n, t in enumerate(times)]
+    app = csv_app(tmp_path, "x INT, ts BIGINT", "\n".join(["x,ts", *lines]), "ts", replay=replay)
+    real = make_real_source(app.plan.streams["s"], tmp_path, 0, 0)
+    stamps = []
+    while (table := real.poll(0.0 if replay == "fast" else 1e9)) is not None:
+        stamps += table.column("_arrival").to_pylist()
+    result = simulate(app, IDLE, trace=True)
+    assert sorted(event.arrival for event in result.trace.results) == [stamp / 1e6 for stamp in stamps]
+    assert result.report["rejected"] == {"s": real.rejected}
+    assert real.rejected > 70
+    pieces, source = [], make_sources(app)[0].arrivals
+    while len(piece := source.take(7)):
+        pieces += piece.tolist()
+    assert pieces == [stamp / 1e6 for stamp in stamps]
 
 
 def test_wrong_sources_are_named(tmp_path):

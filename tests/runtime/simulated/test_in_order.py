@@ -1,0 +1,62 @@
+"""The short cut for tuples served in order of arrival gives what the event loop gives, to the last digit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headgate.plan.application import RunLimits
+from headgate.policies.fifo import Fifo
+from headgate.runtime.simulated import simulate
+from tests.conformance.plans import feeder, make_app, make_plan, project
+
+ARRIVALS = st.sampled_from(["constant", "poisson"])
+
+
+@st.composite
+def apps(draw: st.DrawFn) -> Any:
+    """Queries of one operator each; some streams are read by two of them, some arrivals coincide."""
+    streams = {
+        f"s{i}": feeder(draw(st.sampled_from([1.0, 2.0, 5.0])), draw(st.integers(0, 40)), seed=i)
+        | {"arrivals": draw(ARRIVALS)}
+        for i in range(draw(st.integers(1, 4)))
+    }
+    readers = [name for name in streams for _ in range(draw(st.integers(1, 2)))]
+    if draw(st.booleans()):
+        readers.reverse()  # then the order of units is not that of streams
+    made = [project(f"q/o{i}", s, draw(st.sampled_from([0.0, 0.05, 0.1, 0.3]))) for i, s in enumerate(readers)]
+    return make_app(make_plan(streams, made, {f"q{i}": f"q/o{i}" for i in range(len(made))}))
+
+
+@settings(max_examples=60, deadline=None)
+@given(app=apps())
+def test_same_report_as_the_event_loop(app: Any) -> None:
+    quick = simulate(app, RunLimits(until_idle=True))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Fifo, "in_arrival_order", False)
+        slow = simulate(app, RunLimits(until_idle=True))
+    mean, other = quick.report["memory"].pop("mean"), slow.report["memory"].pop("mean")
+    assert mean == pytest.approx(other, rel=1e-12)  # the same changes, summed up in other portions
+    assert quick.report == slow.report
+    assert quick.operators == slow.operators
+
+
+def test_it_is_used_where_it_applies_and_only_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [project("q/o", "s", 0.1)]
+    plan = make_plan({"s": feeder(5.0, 50)}, made, {"q": "q/o"})
+    asked: list[int] = []
+    choose = Fifo.choose
+    monkeypatch.setattr(Fifo, "choose", lambda self, slot: asked.append(slot) or choose(self, slot))
+    simulate(make_app(plan), RunLimits(until_idle=True))
+    assert asked == []
+    for other in (
+        make_app(plan, slots=2),
+        make_app(plan, simulator={"noise": 0.1}),
+        make_app(plan, parameters={"unit": "operator"}),
+    ):
+        asked.clear()
+        simulate(other, RunLimits(until_idle=True))
+        assert asked
