@@ -165,11 +165,7 @@ def check_clocks(module: str, source: str) -> list[str]:
 
 def check_length(module: str, source: str) -> list[str]:
     lines = len(source.splitlines())
-    return (
-        [f"{module}: {lines} lines; split it by meaning, {MOST_LINES} is the most"]
-        if lines > MOST_LINES
-        else []
-    )
+    return [f"{module}: {lines} lines; split it by meaning, {MOST_LINES} is the most"] if lines > MOST_LINES else []
 
 
 def offences(checker: Checker, *folders: str, root: Path = ROOT) -> list[str]:

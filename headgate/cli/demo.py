@@ -17,7 +17,7 @@ from headgate.cli.options import (
     overrides,
 )
 from headgate.cli.output import console, print_json, speaks_plainly
-from headgate.cli.run import run_on_spark
+from headgate.cli.run import exit_with, run_on_spark
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -39,7 +39,10 @@ def demo(
     changes: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Watch nine continuous queries of three importance classes run on Spark, until Ctrl-C or --seconds."""
+    """Watch nine continuous queries of three importance classes run on Spark, until Ctrl-C or --seconds.
+
+    Exit code 1 when a query stopped with an error.
+    """
     app = load(APP, changes, policy, slots)
     when = limits(seconds, until_idle=False)
 
@@ -56,6 +59,7 @@ def demo(
         print_json(report)
     else:
         print_report(report, out)
+    exit_with(report)
 
 
 def register(app: typer.Typer) -> None:

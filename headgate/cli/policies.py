@@ -42,7 +42,7 @@ def describe(kind: type[Policy]) -> dict[str, Any]:
     return {
         "name": kind.name,
         "unit": parameters.get("unit", kind.unit),
-        "preemptive": kind.preemptive,
+        "preemption": kind.preemption,
         "work_conserving": kind.work_conserving,
         "needs": list(kind.needs),
         "paper": kind.paper,
@@ -57,13 +57,13 @@ def _print(told: list[dict[str, Any]]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table("policy", "unit", "preempts", "needs", "parameters", "what it does", show_lines=True)
+    table = Table("policy", "unit", "preemption", "needs", "parameters", "what it does", show_lines=True)
     for one in told:
         parameters = "\n".join(f"{name}: {_shown(default)}" for name, default in one["parameters"].items())
         cells = (
             one["name"],
             one["unit"],
-            "yes" if one["preemptive"] else "no",
+            one["preemption"],
             "\n".join(one["needs"]) or "nothing",
             parameters,
             f"{one['summary']}\n{one['paper']}".strip(),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +71,11 @@ def run(
         from headgate.cli.reporting import print_report
 
         print_report(report, console())
+    exit_with(report)
+
+
+def exit_with(report: Mapping[str, Any]) -> None:
+    """End the command with exit code 1 when a query stopped; shared with `demo`."""
     if report["errors"]:
         raise typer.Exit(SOME_QUERY_STOPPED)
 
@@ -88,8 +92,13 @@ def run_on_spark(
         runtime = SparkRuntime(app)
         with stops_on_signals():
             runtime.start()
-            with contextlib.suppress(KeyboardInterrupt):
+            try:
                 runtime.wait(when, None if show is None else lambda: show(runtime.report()))
+            except KeyboardInterrupt:
+                pass  # asked to end: below
+            except BaseException:
+                runtime.stop()
+                raise
         return runtime.stop()
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from headgate.plan.schema import ARRIVAL
 
@@ -158,6 +160,15 @@ class BatchQueue:
     def oldest(self) -> float | None:
         """Arrival of the first tuple, in seconds since the run began; None when empty."""
         return self._batches[0].first if self._batches else None
+
+    def arrivals(self, limit: int | None = None) -> NDArray[np.float64]:
+        """Arrivals of the first `limit` tuples, all when None, in seconds; the tuples stay.
+
+        SpillError: they are on disk and cannot be read.
+        """
+        wanted = self.count if limit is None else min(limit, self.count)
+        columns = [table.column(ARRIVAL).to_numpy() for table in self._look(wanted)]
+        return np.concatenate(columns)[:wanted] / 1e6 if columns else np.empty(0)
 
     def put(self, table: pa.Table, shed: int = 0) -> None:
         """Append a batch; `shed` tells how many tuples a shedder dropped from it on the way in.

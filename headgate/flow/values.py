@@ -106,13 +106,17 @@ class ValueGenerator:
         for index, column in enumerate(self._columns):
             draw, end = self._draws[index], first + len(times)
             if draw == "time":
-                values = self._epoch_us + np.rint(np.asarray(times) * 1e6).astype(np.int64)
+                values = self._times(column, np.rint(np.asarray(times) * 1e6).astype(np.int64))
             elif draw == "sequence":
                 values = column.from_whole(draw, np.arange(first, end))
             else:
                 values = self._rows(index, draw, first, end)
             result[column.name] = values.tolist() if column.as_list else values
         return result
+
+    def _times(self, column: Column, arrivals_us: Rows) -> Rows:
+        """TIMESTAMP: microseconds since the epoch. BIGINT: whole seconds since the run began, as `replay` reads it."""
+        return self._epoch_us + arrivals_us if column.family == "timestamp" else arrivals_us // 1_000_000
 
     def _rows(self, index: int, draw: Draw, first: int, end: int) -> NDArray[Any]:
         pieces = [
@@ -160,7 +164,7 @@ class Column:
         return ValueError(f"column {self.name} {self.sql_type}: {said!r} {problem}; it takes {forms}{also}")
 
     def takes(self, form: str) -> bool:
-        """Whether the type takes the form; a BIGINT may hold the time, in microseconds."""
+        """Whether the type takes the form; a BIGINT may hold the time, in whole seconds."""
         return form in _ALLOWED[self.family] or (form == "time" and self.dtype is np.int64)
 
     def from_word(self, said: str, word: str) -> Any:

@@ -22,11 +22,12 @@ def fixed_cost(unit: Unit, view: View) -> float | None:
 
 
 def cost_per_tuple(unit: Unit, view: View) -> float | None:
-    """Expected seconds for one tuple that enters at the unit's first operator, through to the unit's end.
+    """Expected seconds for one tuple that enters the unit, through to the unit's end.
 
-    The cost of each later operator counts as often as a tuple is expected to reach it (Sharaf et al. eq. 1).
+    The cost of each operator counts as often as a tuple is expected to reach it (Sharaf et al. eq. 1). Where tuples
+    can enter at several places it is the mean over them, weighted by the tuples that wait there now.
     """
-    reach: dict[str, float] = {unit.operators[0]: 1.0} if unit.operators else {}
+    reach = _entries(unit, view)
     total = 0.0
     for name in unit.operators:
         weight = reach.get(name, 0.0)
@@ -44,6 +45,22 @@ def cost_per_tuple(unit: Unit, view: View) -> float | None:
                 if edge.operator in unit.operators:
                     reach[edge.operator] = reach.get(edge.operator, 0.0) + weight * passed
     return total
+
+
+def _entries(unit: Unit, view: View) -> dict[str, float]:
+    """Operator -> the share of the unit's tuples that enters there from outside; equal shares when none waits."""
+    operators = view.plan.operators
+    waiting = {
+        edge: queue.count
+        for edge, queue in zip(unit.edges, unit.queues, strict=True)
+        if operators[edge.operator].inputs[edge.input].node not in unit.operators
+    }
+    total = sum(waiting.values())
+    shares: dict[str, float] = {}
+    for edge, count in waiting.items():
+        share = count / total if total else 1.0 / len(waiting)
+        shares[edge.operator] = shares.get(edge.operator, 0.0) + share
+    return shares
 
 
 def passing(stats: OperatorStats, branch: str) -> float | None:

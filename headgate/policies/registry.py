@@ -23,9 +23,7 @@ def make_policy(name: str, parameters: Mapping[str, Any] | None = None) -> Polic
     known = policy_parameters(kind)
     for key in given:
         if key not in known:
-            raise PolicyError(
-                f"policy '{name}' has no parameter '{key}'; {known_names('parameters', known, key)}"
-            )
+            raise PolicyError(f"policy '{name}' has no parameter '{key}'; {known_names('parameters', known, key)}")
     try:
         return kind(**given)
     except (TypeError, ValueError) as error:

@@ -19,14 +19,10 @@ class RoundRobin(Policy):
     """
 
     name = "rr"
-    preemptive = False  # its quantum ends calls; arrivals never do
-    paper = (
-        "Sharaf, Chrysanthis, Labrinidis: Preemptive Rate-based Operator Scheduling in a DSMS, section 3.1"
-    )
+    preemption = "quantum"
+    paper = "Sharaf, Chrysanthis, Labrinidis: Preemptive Rate-based Operator Scheduling in a DSMS, section 3.1"
 
-    def __init__(
-        self, quantum: float | None = 0.1, unit: Literal["operator", "path", "query"] = "operator"
-    ) -> None:
+    def __init__(self, quantum: float | None = 0.1, unit: Literal["operator", "path", "query"] = "operator") -> None:
         self.quantum = None if quantum is None else positive("quantum", quantum)
         self.unit = one_of("unit", unit, ("operator", "path", "query"))
 

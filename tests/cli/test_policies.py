@@ -15,9 +15,10 @@ def test_json() -> None:
     assert set(told) == set(POLICIES)
     assert told["rr"]["parameters"]["quantum"] == 0.1
     for name, one in told.items():
-        assert set(one) >= {"unit", "preemptive", "needs", "paper", "parameters", "summary"}
+        assert set(one) >= {"unit", "preemption", "needs", "paper", "parameters", "summary"}
         assert one["summary"]
-        assert make_policy(name).preemptive == one["preemptive"]
+        assert make_policy(name).preemption == one["preemption"]
+    assert (told["rr"]["preemption"], told["fifo"]["preemption"]) == ("quantum", "none")
 
 
 def test_table() -> None:

@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 from headgate.flow.arrivals import (
     ArrivalProcess,
     Constant,
-    Immediately,
     Poisson,
     Recorded,
     SelfSimilar,
-    Timeline,
     make_arrivals,
 )
 
@@ -34,8 +32,6 @@ MAKERS: dict[str, Callable[[int], ArrivalProcess]] = {
     "self-similar changed": lambda seed: SelfSimilar(300, seed, rows=9000, changes=CHANGES, pauses=PAUSES),
     "recorded": lambda seed: Recorded(np.random.default_rng(seed).exponential(0.01, 700)),
     "recorded once": lambda seed: Recorded([0.1, 0.0, 0.2] * 2000, repeat=False, pauses=PAUSES),
-    "timeline": lambda seed: Timeline(np.random.default_rng(seed).normal(50, 20, 6000), speed=3),
-    "immediately": lambda seed: Immediately(5000),
 }
 RANDOM = [name for name in MAKERS if name.split()[0] in ("poisson", "self-similar")]
 every_kind = pytest.mark.parametrize("kind", MAKERS)
@@ -80,19 +76,6 @@ def test_recorded_gaps_once_repeated_and_rescaled() -> None:
     assert Recorded([1, 0, 2]).take(7).tolist() == [1, 1, 3, 4, 4, 6, 7]
     assert Recorded([1, 0, 2], rate=2).take(4).tolist() == [0.5, 0.5, 1.5, 2.0]
     assert Recorded("1, 0  # two at once\n2\n", repeat=False, rows=2).take(9).tolist() == [1, 1]
-
-
-def test_timeline_starts_at_zero_and_never_goes_back() -> None:
-    assert Timeline([100, 104, 102, 110], speed=2).take(9).tolist() == [0, 2, 2, 5]
-    assert Timeline([5, 3, 6]).take(9).tolist() == [0, 0, 1]
-    assert Timeline([np.nan, 3, np.nan, 4]).take(9).tolist() == [0, 0, 0, 1]
-    assert Timeline([]).take(9).tolist() == []
-
-
-def test_immediately_is_everything_at_zero() -> None:
-    process = Immediately(5000)
-    assert process.until(0.0).tolist() == [0.0] * 5000
-    assert process.take(1).tolist() == []
 
 
 def test_self_similar_reaches_the_asked_rate_exactly_when_rows_are_known() -> None:

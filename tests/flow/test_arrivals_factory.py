@@ -14,7 +14,6 @@ from headgate.flow.arrivals import (
     Poisson,
     Recorded,
     SelfSimilar,
-    Timeline,
     make_arrivals,
     parse_gaps,
 )
@@ -101,10 +100,6 @@ def test_bad_calls_are_refused() -> None:
         Poisson(5, 1, rows=3).until(np.nan)
     with pytest.raises(ValueError, match="number of arrivals to take"):
         Poisson(5, 1).take(-1)
-    with pytest.raises(ValueError, match="speed must be a positive number"):
-        Timeline([1, 2], speed=0)
-    with pytest.raises(ValueError, match="event times must be"):
-        Timeline([1, np.inf])
 
 
 def test_parse_gaps_takes_blanks_commas_and_comments() -> None:

@@ -26,6 +26,21 @@ def numbers(table: pa.Table | None) -> list[int]:
     return [] if table is None else table.column("k").to_pylist()
 
 
+def test_arrivals_can_be_looked_at_in_memory_and_on_disk() -> None:
+    shelf = Shelf()
+    queue = BatchQueue(Memory(4 * TUPLE, shelf, piece_bytes=2 * TUPLE))
+    assert queue.arrivals().tolist() == []
+    for first in range(0, 9, 3):
+        queue.put(batch(first, 3))
+    assert shelf.tables
+    assert queue.arrivals(0).tolist() == []
+    assert queue.arrivals(4).tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert queue.arrivals().tolist() == queue.arrivals(50).tolist() == [float(n) for n in range(9)]
+    assert (queue.count, queue.taken) == (9, 0)
+    queue.check()
+    assert numbers(queue.take()) == list(range(9))
+
+
 class Shelf:
     """A spill in memory that can be told to fail."""
 

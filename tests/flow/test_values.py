@@ -108,14 +108,15 @@ def test_choice_constant_and_sequence() -> None:
     assert column("TINYINT", "sequence", 3, first=125).tolist() == [125, 126, 127]
 
 
-def test_time_is_the_arrival_in_microseconds_since_the_epoch() -> None:
+def test_time_is_the_arrival_as_a_timestamp_or_in_whole_seconds_since_the_run_began() -> None:
     made = ValueGenerator([("ts", "TIMESTAMP"), ("at", "BIGINT")], {"at": "time"}, 1, "ts", 1_000_000_000)
     block = made.block(0, np.array([0.0, 0.1, 2.5]))
     assert block["ts"].dtype == np.int64  # type: ignore[union-attr]
     assert flat(block)["ts"] == [1_000_000_000, 1_000_100_000, 1_002_500_000]
-    assert flat(block)["at"] == flat(block)["ts"]
-    logical = ValueGenerator([("t", "BIGINT")], {}, 1, time_column="t").block(0, np.array([0.25]))
-    assert flat(logical) == {"t": [250_000]}
+    assert flat(block)["at"] == [0, 0, 2]  # as a replay of BIGINT event times reads them
+    times = np.array([0.25, 0.999999, 1.0, 61.5])
+    logical = ValueGenerator([("t", "BIGINT")], {}, 1, time_column="t", epoch_us=5).block(0, times)
+    assert flat(logical) == {"t": [0, 0, 1, 61]}
 
 
 @pytest.mark.parametrize(

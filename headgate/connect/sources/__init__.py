@@ -11,7 +11,7 @@ import pyarrow as pa
 from headgate.connect.sources.base import Source
 from headgate.connect.sources.csv import CsvReader, CsvSource
 from headgate.connect.sources.feeder import FeederSource
-from headgate.connect.sources.files import Reader, find_file, make_timing
+from headgate.connect.sources.files import FileSource, Reader, find_file, make_timing
 from headgate.connect.sources.json import JsonReader, JsonSource
 from headgate.flow.arrivals import make_arrivals
 from headgate.flow.seeds import stream_seed
@@ -23,11 +23,12 @@ from headgate.plan.model import Stream, Table
 __all__ = ["CsvSource", "FeederSource", "JsonSource", "Source", "make_source", "read_table"]
 
 
-def make_source(stream: Stream, folder: Path, seed: int, epoch_us: int) -> Source:
+def make_source(stream: Stream, folder: Path, seed: int, epoch_us: int, quiet: bool = False) -> Source:
     """The source of a stream; the runtime calls it once a stream, at the start of a run.
 
     `folder` is where relative file names start, `seed` the application's seed, `epoch_us` what time 0 of the run is
-    called, in microseconds since 1970. ApplicationError: the settings or the file are wrong.
+    called, in microseconds since 1970. A `quiet` source logs nothing of malformed rows: for who reads only a sample
+    of what another source will read. ApplicationError: the settings or the file are wrong.
     """
     place = f"streams.{stream.name}.source"
     makers: dict[str, Callable[[], Source]] = {
@@ -40,7 +41,10 @@ def make_source(stream: Stream, folder: Path, seed: int, epoch_us: int) -> Sourc
         raise ApplicationError(
             f"{place}.kind", f"{kind!r} is no kind of source", known_names("kinds", makers, str(kind))
         )
-    return makers[kind]()
+    source = makers[kind]()
+    if quiet and isinstance(source, FileSource):
+        source.hush()
+    return source
 
 
 def read_table(table: Table, folder: Path) -> pa.Table:

@@ -96,6 +96,10 @@ class FileSource:
             limit = None if limit is None else limit - end
         return pa.concat_tables(tables) if tables else None
 
+    def hush(self) -> None:
+        """Log nothing of malformed rows; call it before the first poll."""
+        self._rejects.quiet = True
+
     def close(self) -> None:
         """See `Source`."""
         self._blocks = iter(())

@@ -15,6 +15,7 @@ class Rejects:
 
     def __init__(self, file: str, where: Callable[[int], str] = lambda record: f"line {record}") -> None:
         self.count = 0
+        self.quiet = False  # count only, for a reader of what will be read again
         self._summarized = False
         self._file = file
         self._where = where
@@ -22,7 +23,7 @@ class Rejects:
     def add(self, record: int, column: str | None, value: object, problem: str) -> None:
         """Put one row aside: its record number, the column and value that were wrong (or the whole row)."""
         self.count += 1
-        if self.count > _MOST_LINES:
+        if self.count > _MOST_LINES or self.quiet:
             return
         text = str(value)
         shown = text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
@@ -33,6 +34,6 @@ class Rejects:
 
     def summarize(self) -> None:
         """Say once how many there were; called at the end of the file and when it is closed before."""
-        if self.count > _MOST_LINES and not self._summarized:
+        if self.count > _MOST_LINES and not self._summarized and not self.quiet:
             self._summarized = True
             _log.warning("%s: %d malformed rows were put aside", self._file, self.count)

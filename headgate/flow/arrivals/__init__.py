@@ -10,7 +10,6 @@ Everything here is pure: time is in seconds since the start of the process; the 
 from headgate.flow.arrivals.base import ArrivalProcess
 from headgate.flow.arrivals.factory import KINDS, make_arrivals
 from headgate.flow.arrivals.recorded import Recorded, parse_gaps
-from headgate.flow.arrivals.replay import Immediately, Timeline
 from headgate.flow.arrivals.self_similar import SelfSimilar
 from headgate.flow.arrivals.steady import Constant, Poisson
 
@@ -18,11 +17,9 @@ __all__ = [
     "KINDS",
     "ArrivalProcess",
     "Constant",
-    "Immediately",
     "Poisson",
     "Recorded",
     "SelfSimilar",
-    "Timeline",
     "make_arrivals",
     "parse_gaps",
 ]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import pyarrow as pa
 
 from headgate.flow.board import Board
@@ -15,20 +18,33 @@ PREEMPTIBLE_S = 0.1  # a preemptive policy gets to decide anew at least this oft
 
 
 def take(decision: Decision, board: Board) -> dict[Edge, pa.Table]:
-    """Remove a call's input from the unit's queues; the queue with the oldest tuple gives first."""
+    """Remove a call's input from the unit's queues: the oldest tuples over all of them."""
     unit = decision.unit
-    left = _rows(decision, board)
-    taken: dict[Edge, pa.Table] = {}
-    waiting = [(q.oldest, e, q) for e, q in zip(unit.edges, unit.queues, strict=True) if q.count]
-    for _, edge, queue in sorted(waiting, key=lambda entry: entry[:2]):
+    waiting: list[tuple[Edge, BatchQueue]] = []
+    for edge, queue in zip(unit.edges, unit.queues, strict=True):
         assert isinstance(queue, BatchQueue)
-        table = queue.take(left)
-        if table is not None and table.num_rows:
-            taken[edge] = table
-            left -= table.num_rows
-        if left <= 0:
-            break
-    return taken
+        if queue.count:
+            waiting.append((edge, queue))
+    shares = oldest_first([queue for _, queue in waiting], _rows(decision, board))
+    taken = {edge: queue.take(share) for (edge, queue), share in zip(waiting, shares, strict=True)}
+    return {edge: table for edge, table in taken.items() if table is not None}
+
+
+def oldest_first(queues: Sequence[BatchQueue], limit: int) -> list[int]:
+    """How many tuples of each queue are among the first `limit` when always the oldest head is next.
+
+    Of equally old heads the first queue's goes first. Arrivals may fall within a queue; a tuple behind a younger one
+    waits for it, so it counts as young as the youngest before it.
+    """
+    counts = [queue.count for queue in queues]
+    if sum(counts) <= limit:
+        return counts
+    if len(queues) == 1:
+        return [limit]
+    heads = [np.maximum.accumulate(queue.arrivals(limit)) for queue in queues]
+    owners = np.repeat(np.arange(len(queues)), [len(head) for head in heads])
+    first = np.argsort(np.concatenate(heads), kind="stable")[:limit]
+    return [int(share) for share in np.bincount(owners[first], minlength=len(queues))]
 
 
 def _rows(decision: Decision, board: Board) -> int:

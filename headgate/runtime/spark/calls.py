@@ -87,6 +87,14 @@ class Caller:
         self.calls["partitioned" if prepared is None else "prepared"] += 1
         return _result(self.plan, shape, inputs, table, given, seconds, prepared is not None, True)
 
+    def close(self) -> None:
+        """Let Spark forget the cached tables; called when the run ends. A Spark that is gone has forgotten them."""
+        for name, frame in self._broadcast_tables.items():
+            try:
+                frame.unpersist()
+            except Exception as error:
+                log.debug("table %s could not be taken out of Spark's cache: %s", name, error)
+
     def schema(self, edge: Edge) -> pa.Schema:
         """What a queue holds."""
         return self._schemas[self._port(edge)]

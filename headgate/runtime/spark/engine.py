@@ -8,6 +8,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -60,15 +61,29 @@ class SparkRuntime:
         partitioned_rows: int | None = None,
     ) -> None:
         self._app = app
-        self._owns_spark = spark is None and SparkSession.getActiveSession() is None
+        self._opened = ExitStack()  # what the run holds besides sinks and threads; let go of when it ends
+        owns_spark = spark is None and SparkSession.getActiveSession() is None
         self._spark = spark or start_spark(app.spark)
+        if owns_spark:
+            self._opened.callback(self._spark.stop)
+        try:
+            self._set_up(queue_bytes, partitioned_rows)
+        except BaseException:
+            self._opened.close()
+            raise
+
+    def _set_up(self, queue_bytes: int, partitioned_rows: int | None) -> None:
+        app = self._app
         self._session = own_session(self._spark)
         self._caller: Caller = make_caller(self._session, app, partitioned_rows)
+        self._opened.callback(self._caller.close)
         self._monitor = Monitor(app.plan)
         self._plan = app.plan
         self._policy = app.policy
         self._spill = SpillFolder()
+        self._opened.callback(self._spill.close)
         self._memory = Memory(queue_bytes, self._spill)
+        self._wait_bytes = queue_bytes // 2  # from here on replayable sources wait
         self._queues = {edge: BatchQueue(self._memory, f"{edge.operator}:{edge.input}") for edge in app.plan.edges}
         self._stats = LearnedStats(app.plan)
         self._board = Board(
@@ -98,14 +113,27 @@ class SparkRuntime:
     def open(self) -> None:
         """Open the sinks and start the clock. `step` and `deliver` work from here on."""
         app = self._app
-        self.sinks = {q.name: make_sink(q, app.plan.schemas[q.root], app.folder) for q in app.plan.queries.values()}
+        for query in app.plan.queries.values():
+            self.sinks[query.name] = make_sink(query, app.plan.schemas[query.root], app.folder)
         self._began = time.monotonic()
 
     def start(self) -> None:
-        """Open everything, rehearse on a sample, and let source and slot threads go."""
+        """Open everything, rehearse on a sample, and let source and slot threads go.
+
+        When that fails or is interrupted, nothing stays behind: what was opened is closed, then the error goes on.
+        """
+        try:
+            self._start()
+        except BaseException:
+            self._end_threads()
+            self._close_sinks()
+            self._opened.close()
+            raise
+
+    def _start(self) -> None:
         app = self._app
         self.open()
-        samples = {name: sample(source) for name, source in self._sources().items()}
+        samples = {name: sample(source) for name, source in self._sources(quiet=True).items()}
         known = {name: table for name, table in samples.items() if table is not None}
         warm_up(self._caller, self._plan, self._board.units, known)
         sources = self._sources()
@@ -120,11 +148,11 @@ class SparkRuntime:
         for slot in self._slots:
             slot.start()
 
-    def _sources(self) -> dict[str, Source]:
+    def _sources(self, quiet: bool = False) -> dict[str, Source]:
         """Fresh sources of every stream that is read."""
         app, epoch_us = self._app, time.time_ns() // 1000
         read = [stream for name, stream in app.plan.streams.items() if app.plan.consumers[Port(name)]]
-        return {stream.name: make_source(stream, app.folder, app.seed, epoch_us) for stream in read}
+        return {stream.name: make_source(stream, app.folder, app.seed, epoch_us, quiet) for stream in read}
 
     def now(self) -> float:
         """Seconds since the run began."""
@@ -148,29 +176,15 @@ class SparkRuntime:
 
     def stop(self) -> dict[str, Any]:
         """End the run: calls in flight may finish, the rest stays in the queues. Returns the report."""
-        seconds = self.now()
-        if self._feed is not None:
-            self._feed.stop()
-        with self._changed:
-            self._stopping = True
-            self._changed.notify_all()
-        if self._feed is not None:
-            self._feed.join(GRACE_S)
-        self._join_slots()
-        with self._changed:
-            report = self._report(seconds)
-            for queue in self._queues.values():
-                queue.check()
-            self._memory.close()
-        for name, sink in self.sinks.items():
-            try:
-                sink.close()
-            except OSError as error:
-                self._say_stopped(name, error)
-        self._spill.close()
-        if self._owns_spark:
-            self._spark.stop()
-        return report
+        with self._opened:
+            seconds = self.now()
+            self._end_threads()
+            self._close_sinks()
+            with self._changed:
+                for queue in self._queues.values():
+                    queue.check()
+                self._memory.close()
+                return self._report(seconds)
 
     def report(self) -> dict[str, Any]:
         """The report as of now, while running."""
@@ -209,7 +223,7 @@ class SparkRuntime:
             self._changed.notify_all()
 
     def _memory_short(self) -> bool:
-        return self._memory.used > QUEUE_BYTES // 2 or self._memory.short
+        return self._memory.used > self._wait_bytes or self._memory.short
 
     def _stream_ended(self, stream: str, error: Exception | None) -> None:
         with self._changed:
@@ -318,13 +332,18 @@ class SparkRuntime:
     # When something fails ----------------------------------------------------------------------------------------
 
     def _rescue(self, claim: Claim, inputs: Mapping[Edge, pa.Table], error: Exception) -> None:
-        """A call failed: run its operators one by one, so that only the queries that must stop do."""
+        """A call failed: run its operators one by one, so that only the queries that must stop do.
+
+        It is told once: here when the fault has passed, else when queries stop.
+        """
         unit = claim.decision.unit
         if self._stopping:  # cut off by the end of the run: its input stays in the queues
             self._publish(claim, inputs, Outcome(unused=dict(inputs)))
             return
-        log.warning("a call of %s failed, its operators are tried one by one: %s", unit.id, _essence(error))
-        self._publish(claim, inputs, run_apart(self._caller, self._plan, unit.operators, inputs))
+        outcome = run_apart(self._caller, self._plan, unit.operators, inputs)
+        if not outcome.failed:
+            log.warning("a call of %s failed and went well at the second attempt: %s", unit.id, _essence(error))
+        self._publish(claim, inputs, outcome)
 
     def _stop_queries(self, failed: Mapping[str, Exception]) -> None:
         """Take queries out of the plan; what waits for them stays in their queues, counted. Lock held."""
@@ -350,15 +369,33 @@ class SparkRuntime:
         if not self._open_streams and not self._board.flying and not self.waiting():
             self._done.set()
 
-    def _join_slots(self) -> None:
+    def _end_threads(self) -> None:
+        """Stop reading sources, let calls in flight finish, cancel those that take too long."""
+        if self._feed is not None:
+            self._feed.stop()
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        if self._feed is not None and self._feed.is_alive():
+            self._feed.join(GRACE_S)
         until = time.monotonic() + GRACE_S
-        for slot in self._slots:
+        slots = [slot for slot in self._slots if slot.is_alive()]
+        for slot in slots:
             slot.join(max(0.0, until - time.monotonic()))
-        if any(slot.is_alive() for slot in self._slots):
+        if any(slot.is_alive() for slot in slots):
             log.warning("calls in flight take too long and are cancelled")
             self._spark.sparkContext.cancelJobGroup(self._group)
-            for slot in self._slots:
+            for slot in slots:
                 slot.join(GRACE_S)
+
+    def _close_sinks(self) -> None:
+        """Results that cannot be brought to an end count as an error of their query."""
+        for name, sink in self.sinks.items():
+            try:
+                sink.close()
+            except OSError as error:
+                if name not in self.errors:  # a sink that failed before is likely to fail again, for the same reason
+                    self._say_stopped(name, error)
 
     def _report(self, seconds: float) -> dict[str, Any]:
         report = self._monitor.report("spark", self._policy.name, self._app.slots, seconds)
@@ -400,4 +437,7 @@ def run(
         runtime.wait(limits, None if tick is None else lambda: tick(runtime))
     except KeyboardInterrupt:
         log.info("stopping")
+    except BaseException:
+        runtime.stop()
+        raise
     return runtime.stop()

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from headgate.plan.errors import ApplicationError
@@ -43,6 +44,9 @@ _SQL = {
     ),
 }
 
+# Python loggers of PySpark that print each failed query with its stack trace, as one long line of JSON.
+_LOUD = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+
 # Defaults of the application, when Headgate starts Spark itself.
 _CORE = {
     "spark.ui.showConsoleProgress": "false",
@@ -70,7 +74,14 @@ def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
     spark = builder.getOrCreate()
     # A failing job is reported once, by us; embedded Spark would add its stack traces to the console.
     spark.sparkContext.setLogLevel("FATAL" if master.startswith("local") else "ERROR")
+    _hush_pyspark()
     return spark
+
+
+def _hush_pyspark() -> None:
+    for name in _LOUD:
+        # Made by PySpark's own class: its callers pass what a plain logger does not take.
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def own_session(spark: SparkSession) -> SparkSession:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 
 import pyarrow as pa
@@ -11,30 +12,41 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from headgate.connect.sources import read_table
 from headgate.plan.application import Application
 from headgate.runtime.spark.calls import PARTITIONED_ROWS, Caller
-from headgate.runtime.spark.leaf import Leaf
+from headgate.runtime.spark.leaf import Leaf, LeafError
 from headgate.runtime.spark.markers import Markers
 from headgate.runtime.spark.typing_pass import port_schemas
 
+log = logging.getLogger("headgate.spark")
+
 
 def make_caller(session: SparkSession, app: Application, partitioned_rows: int | None = None) -> Caller:
-    """Read the tables, let Spark check every operator, and get ready to run units."""
+    """Read the tables, let Spark check every operator, and get ready to run units.
+
+    The caller holds tables in Spark's cache until its `close`.
+    """
     if str(app.folder) not in sys.path:
         sys.path.insert(0, str(app.folder))  # user functions live beside the application file
     used = {getattr(operator, "table", None) for operator in app.plan.operators.values()}
     data = {name: read_table(table, app.folder) for name, table in app.plan.tables.items() if name in used}
-    single = {name: _leaf(session, table) for name, table in data.items()}
-    spread = {name: _frame(session, table) for name, table in data.items()}
+    single = {name: _single(session, name, table) for name, table in data.items()}
     markers = Markers(port for operator in app.plan.operators.values() for port in operator.ports)
     schemas = port_schemas(session, app.plan, single, markers)
+    spread = {name: _frame(session, table).cache() for name, table in data.items()}
     rows = PARTITIONED_ROWS if partitioned_rows is None else partitioned_rows
     return Caller(session, app.plan, schemas, single, spread, markers, rows)
 
 
-def _leaf(session: SparkSession, table: pa.Table) -> DataFrame:
-    leaf = Leaf(session, table.schema)
-    leaf.set(table)
-    return leaf.frame
+def _single(session: SparkSession, name: str, table: pa.Table) -> DataFrame:
+    """A table in one partition: a leaf, or where that fails an ordinary DataFrame, whose plans the guards judge."""
+    try:
+        leaf = Leaf(session, table.schema)
+        leaf.set(table)
+        return leaf.frame
+    except LeafError as reason:
+        log.info("table %s is no leaf of prepared plans: %s", name, reason)
+        return _frame(session, table).coalesce(1)
 
 
 def _frame(session: SparkSession, table: pa.Table) -> DataFrame:
-    return session.createDataFrame(table, schema=from_arrow_schema(table.schema)).cache()
+    frame: DataFrame = session.createDataFrame(table, schema=from_arrow_schema(table.schema))
+    return frame

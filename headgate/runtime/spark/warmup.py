@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 
 import pyarrow as pa
 
 from headgate.connect.sources import Source
 from headgate.flow.units import Unit
+from headgate.plan.errors import ApplicationError
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators import Function
 from headgate.plan.operators.base import Port
@@ -23,18 +25,31 @@ SAMPLE_ROWS = 600
 
 
 def sample(source: Source) -> pa.Table | None:
-    """The first rows of a source that nobody else reads; None when it has none."""
-    try:
+    """The first rows of a source that nobody else reads; None when it has none, or fails: the run will find that.
+
+    The source should be a quiet one: the run will read, log and count malformed rows. ApplicationError: its file makes
+    no sense.
+    """
+    with closing(source):
+        try:
+            rows = _first_rows(source)
+        except ApplicationError:
+            raise
+        except Exception as error:
+            log.debug("a source failed in the rehearsal: %s", error)
+            return None
+    return pa.concat_tables(rows).slice(0, SAMPLE_ROWS) if rows else None
+
+
+def _first_rows(source: Source) -> list[pa.Table]:
+    rows: list[pa.Table] = []
+    due = source.next_arrival()
+    while due is not None and sum(t.num_rows for t in rows) < SAMPLE_ROWS and not source.exhausted:
+        table = source.poll(due, SAMPLE_ROWS)
+        if table is not None:
+            rows.append(table)
         due = source.next_arrival()
-        rows: list[pa.Table] = []
-        while due is not None and sum(t.num_rows for t in rows) < SAMPLE_ROWS and not source.exhausted:
-            table = source.poll(due, SAMPLE_ROWS)
-            if table is not None:
-                rows.append(table)
-            due = source.next_arrival()
-        return pa.concat_tables(rows).slice(0, SAMPLE_ROWS) if rows else None
-    finally:
-        source.close()
+    return rows
 
 
 def warm_up(caller: Caller, plan: Plan, units: Sequence[Unit], samples: Mapping[str, pa.Table]) -> None:

@@ -98,7 +98,9 @@ def test_a_shared_operator_survives_the_failure_of_one_of_its_queries(spark: Any
     assert results(runtime, "a").num_rows == expected
 
 
-def test_a_passing_fault_is_tried_again(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_passing_fault_is_tried_again(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     runtime = SparkRuntime(app_of(simple_plan(), unit="query"), spark)
     runtime.open()
     run, calls = runtime._caller.run, []
@@ -115,6 +117,9 @@ def test_a_passing_fault_is_tried_again(spark: Any, monkeypatch: pytest.MonkeyPa
     report = runtime.stop()
     assert report["errors"] == {}
     assert calls == [("q/select", "q/project"), ("q/select",), ("q/project",)]
+    assert [record.getMessage() for record in caplog.records if "hiccup" in record.getMessage()] == [
+        "a call of q failed and went well at the second attempt: the network had a hiccup"
+    ]
     assert results(runtime, "q").num_rows == int((numbers(100, 1).to_pandas().v > 0.5).sum())
 
 
@@ -271,7 +276,9 @@ def test_decisions_are_logged_when_a_query_stops(spark: Any, caplog: pytest.LogC
         runtime.deliver("s", numbers(20, 1))
         drain(runtime)
     runtime.stop()
-    assert "query bad stopped" in caplog.text
+    said = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(said) == 1
+    assert said[0].startswith("query bad stopped: [DIVIDE_BY_ZERO]")
     assert rows_of(results(runtime, "good"))
 
 
@@ -279,7 +286,7 @@ def test_a_policy_that_breaks_the_rules_ends_the_run_loudly(spark: Any, monkeypa
     from headgate.flow.board import InvariantError
 
     runtime = SparkRuntime(feeder_app(simple_plan(), rows=10, rate=1000), spark)
-    monkeypatch.setattr(runtime._board.policy, "choose", lambda slot: None)
+    monkeypatch.setattr(runtime._board, "_choose", lambda slot: None)
     runtime.start()
     try:
         with pytest.raises(InvariantError, match="leaves slot"):

@@ -1,0 +1,50 @@
+"""What the base class gives a policy, and what it refuses."""
+
+import pytest
+
+from headgate.control.stats import DeclaredStats
+from headgate.flow.units import Group
+from headgate.policies.base import Policy, PolicyError
+from headgate.policies.registry import make_policy
+from tests.conformance.plans import feeder, make_plan, project
+
+
+class BySegment(Policy):
+    name = "by-segment"
+    unit = "segment"
+
+    def choose(self, slot):
+        return None
+
+
+@pytest.fixture
+def plan():
+    return make_plan({"s": feeder()}, [project("q/a", "s")], {"q": "q/a"})
+
+
+@pytest.mark.parametrize("unit", ["segment", "class"])
+def test_a_granularity_without_a_grouping_needs_units_of_its_own(plan, unit):
+    policy = BySegment()
+    policy.unit = unit
+    with pytest.raises(PolicyError, match=f"'by-segment' schedules by {unit}: it must define `units`"):
+        policy.units(plan, DeclaredStats(plan))
+
+
+def test_a_policy_may_define_its_units(plan):
+    class Own(BySegment):
+        def units(self, plan, stats):
+            return [Group("all", tuple(plan.operators))]
+
+    assert Own().units(plan, DeclaredStats(plan)) == [Group("all", ("q/a",))]
+
+
+@pytest.mark.parametrize(("preemption", "asked"), [("none", False), ("quantum", False), ("arrival", True)])
+def test_only_arrivals_make_a_policy_preemptive(preemption, asked):
+    policy = BySegment()
+    policy.preemption = preemption
+    assert policy.preemptive is asked
+
+
+def test_what_stops_calls_of_the_policies_there_are():
+    assert make_policy("rr").preemption == "quantum"
+    assert make_policy("fifo").preemption == "none"

@@ -1,0 +1,73 @@
+"""What a call takes: the oldest tuples over all queues of its unit. Needs no Spark."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headgate.control.stats import DeclaredStats
+from headgate.flow.board import Board
+from headgate.flow.queue import BatchQueue
+from headgate.plan.model import Edge
+from headgate.policies.base import Decision
+from headgate.policies.registry import make_policy
+from headgate.runtime.spark.budget import oldest_first, take
+from tests.conformance.plans import feeder, make_plan, project, union
+
+arrivals = st.lists(st.lists(st.lists(st.integers(0, 12), max_size=6), max_size=4), min_size=1, max_size=4)
+
+
+def batch(times: list[int], first: int = 0) -> pa.Table:
+    stamps = pa.array(times, pa.int64()), pa.array(range(first, first + len(times)), pa.int64())
+    return pa.table({"_arrival": stamps[0], "_sequence": stamps[1]})
+
+
+def queue_of(batches: list[list[int]]) -> BatchQueue:
+    queue = BatchQueue()
+    for times in batches:
+        queue.put(batch(times, queue.entered))
+    return queue
+
+
+def by_heads(queues: list[list[int]], limit: int) -> list[int]:
+    """One tuple at a time, from the queue with the oldest head."""
+    left = [list(times) for times in queues]
+    for _ in range(limit):
+        heads = [(times[0], at) for at, times in enumerate(left) if times]
+        if not heads:
+            break
+        left[min(heads)[1]].pop(0)
+    return [len(times) - len(rest) for times, rest in zip(queues, left, strict=True)]
+
+
+@settings(max_examples=300, deadline=None)
+@given(arrivals, st.integers(1, 40), st.booleans())
+def test_shares_are_those_of_a_merge(drawn: list[list[list[int]]], limit: int, in_order: bool) -> None:
+    if in_order:
+        drawn = [[sorted(chain.from_iterable(batches))] for batches in drawn]
+    flat = [list(chain.from_iterable(batches)) for batches in drawn]
+    shares = oldest_first([queue_of(batches) for batches in drawn], limit)
+    assert shares == by_heads(flat, limit)
+    if in_order:
+        merged = sorted(time for times in flat for time in times)
+        taken = [time for times, share in zip(flat, shares, strict=True) for time in times[:share]]
+        assert sorted(taken) == merged[:limit]
+
+
+def test_a_call_takes_the_oldest_of_all_queues() -> None:
+    operators = [project("q/a", "s"), project("q/b", "t"), union("q/u", "q/a", "q/b")]
+    plan = make_plan({"s": feeder(), "t": feeder()}, operators, {"q": "q/u"})
+    queues = {edge: BatchQueue() for edge in plan.edges}
+    queues[Edge("q/a", 0)].put(batch([1, 3, 5, 7]))
+    queues[Edge("q/b", 0)].put(batch([2, 4, 6]))
+    board = Board(plan, queues, make_policy("rr", {"unit": "query"}), DeclaredStats(plan), 1)
+    taken = take(Decision(board.units[0], tuples=5), board)
+    times = {edge.operator: table.column("_arrival").to_pylist() for edge, table in taken.items()}
+    assert times == {"q/a": [1, 3, 5], "q/b": [2, 4]}
+    rest = take(Decision(board.units[0], tuples=1), board)
+    assert {edge.operator for edge in rest} == {"q/b"}
+    for queue in queues.values():
+        queue.check()
