@@ -82,6 +82,8 @@ def _hush_pyspark() -> None:
     for name in _LOUD:
         # Made by PySpark's own class: its callers pass what a plain logger does not take.
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
+    # Py4j prints a stack trace for each call that Ctrl-C cuts off; what fails reaches us as an exception anyway.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
 
 
 def own_session(spark: SparkSession) -> SparkSession:
