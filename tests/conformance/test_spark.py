@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from headgate.connect.sinks.memory import MemorySink
 from headgate.flow.types import arrow_schema
-from headgate.plan.application import Application, PolicySettings
+from headgate.plan.application import Application, PolicySettings, RunLimits
 from headgate.plan.model import Plan
 from headgate.plan.operators import Port, Project, Select, Split, TableJoin, Union
 from headgate.policies.registry import POLICIES, policy_parameters
@@ -121,3 +122,23 @@ def test_every_policy_batch_size_and_slot_count_gives_one_answer(
     assert all(expected.values())
     for size, slots in ((1000, 1), (5, 4), (1, 2)):
         assert run(spark, FIXED, policy, DATA, size, slots, folder) == expected, (size, slots)
+
+
+@pytest.mark.parametrize("policy", ALL, ids=lambda p: f"{p.name}-{p.parameters.get('unit', 'own')}")
+def test_slots_that_run_at_the_same_time_give_the_same_answer(spark: Any, folder: Path, policy: PolicySettings) -> None:
+    """The plan above with real threads: a source thread that replays files, and four slots."""
+    rows = {name: given * 40 for name, given in DATA.items()}
+    streams = {name: replace(stream, source=_file(folder, name, rows[name])) for name, stream in FIXED.streams.items()}
+    app = Application(replace(FIXED, streams=streams), policy, slots=4, folder=folder)
+    runtime = SparkRuntime(app, spark)
+    runtime.start()
+    runtime.wait(RunLimits(seconds=120, until_idle=True))
+    report = runtime.stop()
+    assert report["errors"] == {}
+    assert {name: _rows(sink) for name, sink in runtime.sinks.items()} == evaluate(FIXED, rows)
+
+
+def _file(folder: Path, name: str, rows: list[Row]) -> dict[str, Any]:
+    lines = ["k,v", *(f"{'' if k is None else k},{v}" for k, v, _ in rows)]
+    (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    return {"kind": "csv", "path": f"{name}.csv", "replay": "fast"}

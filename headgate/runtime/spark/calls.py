@@ -57,7 +57,7 @@ class Caller:
         markers: Markers,
         partitioned_rows: int = PARTITIONED_ROWS,
     ) -> None:
-        self.plan = plan
+        self._plan = plan
         self.partitioned_rows = partitioned_rows
         self.calls: Counter[str] = Counter()  # by way
         self.fallbacks: dict[str, str] = {}  # unit -> why its calls are planned each time
@@ -69,9 +69,12 @@ class Caller:
         self._prepared: dict[JobShape, _Prepared | None] = {}
         self._lock = threading.Lock()
 
-    def run(self, operators: Iterable[str], inputs: Mapping[Edge, pa.Table]) -> JobResult:
-        """One Spark job over `inputs`. Raises what Spark raises; nothing is kept of a failed call."""
-        shape = shape_of(self.plan, operators, inputs)
+    def run(self, operators: Iterable[str], inputs: Mapping[Edge, pa.Table], plan: Plan | None = None) -> JobResult:
+        """One Spark job over `inputs`. Raises what Spark raises; nothing is kept of a failed call.
+
+        `plan` is what is left of the whole plan when queries have stopped: it says which outputs are still wanted.
+        """
+        shape = shape_of(plan or self._plan, operators, inputs)
         rows = sum(table.num_rows for table in inputs.values())
         prepared = self._prepare(shape) if rows < self.partitioned_rows else None
         started = time.perf_counter()
@@ -82,10 +85,10 @@ class Caller:
         else:
             table, given = self._probation(shape, prepared, inputs)
             self.calls["partitioned"] += 1
-            return _result(self.plan, shape, inputs, table, given, time.perf_counter() - started, False, False)
+            return _result(self._plan, shape, inputs, table, given, time.perf_counter() - started, False, False)
         seconds = time.perf_counter() - started
         self.calls["partitioned" if prepared is None else "prepared"] += 1
-        return _result(self.plan, shape, inputs, table, given, seconds, prepared is not None, True)
+        return _result(self._plan, shape, inputs, table, given, seconds, prepared is not None, True)
 
     def close(self) -> None:
         """Let Spark forget the cached tables; called when the run ends. A Spark that is gone has forgotten them."""
@@ -95,22 +98,16 @@ class Caller:
             except Exception as error:
                 log.debug("table %s could not be taken out of Spark's cache: %s", name, error)
 
-    def schema(self, edge: Edge) -> pa.Schema:
-        """What a queue holds."""
-        return self._schemas[self._port(edge)]
-
-    def _port(self, edge: Edge) -> Port:
-        return self.plan.operators[edge.operator].inputs[edge.input]
-
     def _prepare(self, shape: JobShape) -> _Prepared | None:
         """The prepared plan of a shape, built at first use; None when it cannot be prepared."""
         with self._lock:
             if shape in self._prepared:
                 return self._prepared[shape]
-        schemas = {edge: self.schema(edge) for edge in shape.edges}
+        ports = {edge: self._plan.operators[edge.operator].inputs[edge.input] for edge in shape.edges}
+        schemas = {edge: self._schemas[port] for edge, port in ports.items()}
         found: _Prepared | None = None
         try:
-            job = PreparedJob(self._session, self.plan, shape, schemas, self._single_tables, self._markers)
+            job = PreparedJob(self._session, self._plan, shape, schemas, self._single_tables, self._markers)
             found = _Prepared(job)
         except (NotPreparable, LeafError) as reason:
             self._fall_back(shape, str(reason))
@@ -144,7 +141,7 @@ class Caller:
         return expected, counts
 
     def _partitioned(self, shape: JobShape, inputs: Mapping[Edge, pa.Table]) -> tuple[pa.Table, dict[Port, int]]:
-        return run_partitioned(self._session, self.plan, shape, inputs, self._broadcast_tables, self._markers)
+        return run_partitioned(self._session, self._plan, shape, inputs, self._broadcast_tables, self._markers)
 
     def _fall_back(self, shape: JobShape, reason: str) -> None:
         name = " + ".join(shape.operators)

@@ -24,7 +24,7 @@ from headgate.control.monitor import Monitor
 from headgate.flow.board import Board, Claim
 from headgate.flow.queue import BatchQueue, Memory
 from headgate.plan.application import Application, PolicySettings, RunLimits
-from headgate.plan.model import Edge
+from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
 from headgate.plan.schema import ARRIVAL
 from headgate.policies.registry import make_policy
@@ -255,15 +255,15 @@ class SparkRuntime:
                 if patience_s and not self._stopping:
                     self._changed.wait(patience_s)
                 return False
-            inputs = self._take(claim)
+            inputs, plan = self._take(claim), self._plan
         unit = claim.decision.unit
         if self._described.get(slot) != unit.id:
             self._described[slot] = unit.id
             self._spark.sparkContext.setJobGroup(self._group, f"{', '.join(unit.queries)}: {unit.id}", True)
         try:
-            result = self._caller.run(unit.operators, inputs)
+            result = self._caller.run(unit.operators, inputs, plan)
         except Exception as error:
-            self._rescue(claim, inputs, error)
+            self._rescue(claim, plan, inputs, error)
         else:
             self._publish(claim, inputs, Outcome([result]))
         return True
@@ -331,7 +331,7 @@ class SparkRuntime:
 
     # When something fails ----------------------------------------------------------------------------------------
 
-    def _rescue(self, claim: Claim, inputs: Mapping[Edge, pa.Table], error: Exception) -> None:
+    def _rescue(self, claim: Claim, plan: Plan, inputs: Mapping[Edge, pa.Table], error: Exception) -> None:
         """A call failed: run its operators one by one, so that only the queries that must stop do.
 
         It is told once: here when the fault has passed, else when queries stop.
@@ -340,7 +340,7 @@ class SparkRuntime:
         if self._stopping:  # cut off by the end of the run: its input stays in the queues
             self._publish(claim, inputs, Outcome(unused=dict(inputs)))
             return
-        outcome = run_apart(self._caller, self._plan, unit.operators, inputs)
+        outcome = run_apart(self._caller, plan, unit.operators, inputs)
         if not outcome.failed:
             log.warning("a call of %s failed and went well at the second attempt: %s", unit.id, _essence(error))
         self._publish(claim, inputs, outcome)
@@ -353,7 +353,6 @@ class SparkRuntime:
         for name, error in known.items():
             self._say_stopped(name, error)
         self._plan = self._plan.without(known)
-        self._caller.plan = self._plan
         self._board.install(make_policy(self._policy.name, self._policy.parameters), self._plan)
         if not self._plan.queries:
             self._done.set()

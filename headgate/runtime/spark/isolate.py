@@ -35,7 +35,7 @@ def run_apart(caller: Caller, plan: Plan, operators: Iterable[str], inputs: Mapp
         if not queued and not made:
             continue
         try:
-            result = caller.run((name,), _merged(queued, made))
+            result = caller.run((name,), _merged(queued, made), plan)
         except Exception as error:
             outcome.failed[name] = error
             outcome.unused.update(queued)

@@ -20,7 +20,7 @@ from headgate.plan.operators import Function, Port, Project, Select
 from headgate.plan.schema import parse_schema
 from headgate.runtime.spark import engine
 from headgate.runtime.spark.engine import SparkRuntime
-from tests.runtime.spark.helpers import app_of, numbers, plan_of, rows_of, simple_plan
+from tests.runtime.spark.helpers import app_of, numbers, plan_of, rows_of, simple_plan, stream
 
 pytestmark = pytest.mark.spark
 
@@ -105,11 +105,11 @@ def test_a_passing_fault_is_tried_again(
     runtime.open()
     run, calls = runtime._caller.run, []
 
-    def fails_once(operators: Any, inputs: Any) -> Any:
+    def fails_once(operators: Any, inputs: Any, plan: Any) -> Any:
         calls.append(tuple(operators))
         if len(calls) == 1:
             raise OSError("the network had a hiccup")
-        return run(operators, inputs)
+        return run(operators, inputs, plan)
 
     monkeypatch.setattr(runtime._caller, "run", fails_once)
     runtime.deliver("s", numbers(100, 1))
@@ -293,3 +293,36 @@ def test_a_policy_that_breaks_the_rules_ends_the_run_loudly(spark: Any, monkeypa
             runtime.wait(RunLimits(seconds=20))
     finally:
         runtime.stop()
+
+
+def test_a_query_that_stops_during_its_call_leaves_no_noise(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A source may fail while a slot runs a query that reads it: the call ends, its results are not wanted."""
+    plan = plan_of(
+        [
+            Select(id="a/x", inputs=(Port("good"),), where="v >= 0"),
+            Select(id="b/x", inputs=(Port("bad"),), where="v >= 0"),
+        ],
+        {"a": Port("a/x"), "b": Port("b/x")},
+        [stream("good"), stream("bad")],
+    )
+    runtime = SparkRuntime(app_of(plan, unit="query"), spark)
+    runtime.open()
+    run = runtime._caller.run
+
+    def source_fails_meanwhile(operators: Any, *rest: Any) -> Any:
+        result = run(operators, *rest)
+        if "b/x" in operators:
+            runtime._stream_ended("bad", OSError("the disk is gone"))
+        return result
+
+    monkeypatch.setattr(runtime._caller, "run", source_fails_meanwhile)
+    for name in ("bad", "good"):
+        runtime.deliver(name, numbers(50, 1))
+    with caplog.at_level(logging.WARNING, "headgate"):
+        drain(runtime)
+    report = runtime.stop()
+    assert report["errors"] == {"b": "the disk is gone"}
+    assert "failed" not in caplog.text
+    assert results(runtime, "a").num_rows == int((numbers(50, 1).to_pandas().v >= 0).sum())
