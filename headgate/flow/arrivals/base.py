@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Protocol
 
 import numpy as np
@@ -27,7 +28,7 @@ class ArrivalProcess(Protocol):
         """All further arrival times <= t; later ones stay for the next call."""
 
 
-class BlockProcess:
+class BlockProcess(ABC):
     """An arrival process made of blocks; a kind supplies `_draw` alone.
 
     `rows` ends the process after so many arrivals (None: it ends when `_draw` ends, or never). Blocks
@@ -43,9 +44,9 @@ class BlockProcess:
         self._next = 0
         self._ended = False
 
+    @abstractmethod
     def _draw(self) -> Floats:
         """The next block of arrivals in operational time (no changes, no pauses); empty at the end."""
-        raise NotImplementedError
 
     def take(self, n: int) -> Floats:
         """See `ArrivalProcess.take`."""
