@@ -44,6 +44,7 @@ class Unit:
         "index",
         "operators",
         "overlaps",
+        "private",
         "queries",
         "queues",
         "ready",
@@ -68,6 +69,7 @@ class Unit:
         self.queues = queues
         self.overlaps: tuple[Unit, ...] = (self,)  # units that share an operator with it, itself included
         self.alone = True  # it overlaps no other unit
+        self.private = len(queues) == 1  # its first tuple changes only when it runs
         self.blocked = 0  # calls in flight that use one of its operators
         self.ready = False  # has input and is not blocked
         self.spent = 0.0  # seconds already given to its first waiting tuple by preempted calls
@@ -135,6 +137,7 @@ def make_units(plan: Plan, groups: Iterable[Group], queues: dict[Edge, Queue]) -
         mine = set(unit.operators)
         unit.overlaps = tuple(other for other in units if not mine.isdisjoint(other.operators))
         unit.alone = len(unit.overlaps) == 1
+        unit.private = unit.alone and len(unit.queues) == 1
     return tuple(units)
 
 

@@ -48,7 +48,7 @@ class Fifo(Policy):
             place[index] = None
             if not unit.ready:
                 continue  # it will be announced again
-            if unit.oldest != arrival:
+            if not unit.private and unit.oldest != arrival:
                 self.became_ready(unit)  # something older came in at another queue, or others took its head
                 continue
             self._refresh()

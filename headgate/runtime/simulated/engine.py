@@ -80,8 +80,8 @@ class Engine:
         board, entrance, flights, idle = self._board, self._entrance, self._flights, self._idle
         admit, claim_for, release, lights = entrance.admit, board.claim, board.release, self._lights
         pop, push, plain = heappop, heappush, not self._overheads
+        preemptive = board.policy.preemptive
         while True:
-            preemptive = board.policy.preemptive
             now = flights[0][0] if flights else math.inf
             if entrance.next_time < now:
                 if idle or preemptive:
