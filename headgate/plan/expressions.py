@@ -33,6 +33,8 @@ def expression_type(text: str, schema: Schema, place: str) -> str | None:
     """The type of an expression over the given columns; None where only Spark can tell."""
     tree = _parse(text, place)
     _refuse_unknown_columns(tree, schema, place)
+    if tree.find(exp.Window):
+        raise ApplicationError(place, f"'{text}' looks at other tuples of its batch", "leave the window function out")
     if tree.find(exp.AggFunc):
         raise ApplicationError(
             place, f"'{text}' aggregates over many tuples", "use an operator of kind aggregate for that"

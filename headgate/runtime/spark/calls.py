@@ -75,6 +75,7 @@ class Caller:
         `plan` is what is left of the whole plan when queries have stopped: it says which outputs are still wanted.
         """
         shape = shape_of(plan or self._plan, operators, inputs)
+        inputs = {edge: inputs[edge] if edge in inputs else self._schema(edge).empty_table() for edge in shape.edges}
         rows = sum(table.num_rows for table in inputs.values())
         prepared = self._prepare(shape) if rows < self.partitioned_rows else None
         started = time.perf_counter()
@@ -98,13 +99,15 @@ class Caller:
             except Exception as error:
                 log.debug("table %s could not be taken out of Spark's cache: %s", name, error)
 
+    def _schema(self, edge: Edge) -> pa.Schema:
+        return self._schemas[self._plan.operators[edge.operator].inputs[edge.input]]
+
     def _prepare(self, shape: JobShape) -> _Prepared | None:
         """The prepared plan of a shape, built at first use; None when it cannot be prepared."""
         with self._lock:
             if shape in self._prepared:
                 return self._prepared[shape]
-        ports = {edge: self._plan.operators[edge.operator].inputs[edge.input] for edge in shape.edges}
-        schemas = {edge: self._schemas[port] for edge, port in ports.items()}
+        schemas = {edge: self._schema(edge) for edge in shape.edges}
         found: _Prepared | None = None
         try:
             job = PreparedJob(self._session, self._plan, shape, schemas, self._single_tables, self._markers)

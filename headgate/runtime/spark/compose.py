@@ -55,27 +55,25 @@ class Composer:
         return frame.where(condition & self._mark(port))
 
     def _united(self, inputs: Sequence[DataFrame]) -> DataFrame:
-        if len(inputs) == 1:
-            return inputs[0]
         return self.one_partition(reduce(DataFrame.union, inputs))
 
     def one_partition(self, frame: DataFrame) -> DataFrame:
         return frame.coalesce(1) if self._single else frame
 
     def _split(self, operator: Split, frame: DataFrame) -> dict[Port, DataFrame]:
-        outputs = {}
-        earlier = F.lit(False)
-        for branch, text in operator.conditions.items():
-            condition = F.coalesce(F.expr(text), F.lit(False))
-            port = Port(operator.id, branch)
-            fits = condition & ~earlier if operator.match == "first" else condition
-            outputs[port] = self._kept(frame, fits, port)
-            earlier = earlier | condition
-        return outputs
+        conditions = [F.expr(text) for text in operator.conditions.values()]
+        if operator.match == "first":
+            # CASE stops at the first true condition, so a later one never sees what an earlier one has taken.
+            chosen = F.when(conditions[0], 0)
+            for number, condition in enumerate(conditions[1:], start=1):
+                chosen = chosen.when(condition, number)
+            conditions = [chosen == number for number in range(len(conditions))]
+        ports = operator.ports
+        return {port: self._kept(frame, fits, port) for port, fits in zip(ports, conditions, strict=True)}
 
     def _joined(self, operator: TableJoin, frame: DataFrame) -> DataFrame:
-        # The table's columns get names that no stream can have, so that nothing is ambiguous.
-        prefix = f"_{operator.table}_"
+        # The table's columns get names that no stream has, so that nothing is ambiguous.
+        prefix = f"\x1f{operator.table}\x1f"
         table = self._tables[operator.table]
         renamed = table.select(*[F.col(f"`{c}`").alias(prefix + c.lower()) for c in table.columns])
         renamed = renamed.hint("shuffle_hash" if self._single else "broadcast")

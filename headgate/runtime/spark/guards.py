@@ -7,7 +7,7 @@ safe is refused; the call then runs the ordinary way, which costs time but never
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -43,7 +43,8 @@ _SAFE_NODES = frozenset(
 )
 
 # Words that Spark turns into a date while it reads the query text, before any plan exists.
-_FROZEN_WORDS = re.compile(r"'\s*(now|today|tomorrow|yesterday)\b[^']*'", re.IGNORECASE)
+_FROZEN_WORDS = re.compile(r"""['"]\s*(now|today|tomorrow|yesterday)\b""", re.IGNORECASE)
+_WORD = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
 
 
 def why_not_prepared(frame: DataFrame, expressions: Iterable[str], leaves: int) -> str | None:
@@ -77,4 +78,29 @@ def _frozen(analyzed: Any, frame: DataFrame) -> str | None:
         return "it asks for the current time, which is frozen at planning"
     if not analyzed.deterministic():
         return "it is not deterministic"
+    if any(_is_date_word(expression) for node in nodes(analyzed) for expression in _expressions(node)):
+        return "it casts a text that may be a date word, which is frozen at planning"
     return None
+
+
+def _expressions(node: Any) -> Iterator[Any]:
+    """All expressions of a logical node, parents first."""
+    found = node.expressions()
+    todo = [found.apply(i) for i in range(found.size())]
+    while todo:
+        expression = todo.pop()
+        yield expression
+        children = expression.children()
+        todo += [children.apply(i) for i in range(children.size())]
+
+
+def _is_date_word(expression: Any) -> bool:
+    """Is it a cast of a constant text that Spark may read as a moving date, such as 'today'?"""
+    if expression.getClass().getSimpleName() != "Cast":
+        return False
+    text = expression.child()
+    if text.dataType().typeName() != "string" or not text.foldable():
+        return False
+    if not expression.dataType().typeName().startswith(("date", "timestamp")):
+        return False
+    return text.getClass().getSimpleName() != "Literal" or bool(_WORD.match(str(text.value())))

@@ -23,7 +23,7 @@ _OUTPUT = "_output"  # which output a row belongs to, in a job with several
 class JobShape:
     """What makes two calls the same query: only their data differs."""
 
-    operators: tuple[str, ...]  # those that get input, inputs first
+    operators: tuple[str, ...]  # inputs first
     edges: tuple[Edge, ...]  # queues that are read
     outputs: tuple[Port, ...]  # outputs that leave the unit: to other units or to a sink
 
@@ -40,22 +40,27 @@ class JobResult:
     steady: bool = True  # its time is typical: not a first call, which plans and compares
 
 
-def shape_of(plan: Plan, operators: Iterable[str], edges: Iterable[Edge]) -> JobShape:
-    """The shape of a call that runs `operators` on what waits at `edges`."""
+def shape_of(plan: Plan, operators: Iterable[str], waiting: Iterable[Edge]) -> JobShape:
+    """The shape of a call that runs `operators` on what waits at the edges named.
+
+    Every edge from outside is read, whether or not something waits there now: one plan then serves all calls, and a
+    union always has all its inputs. Edges inside are read only when another unit left something at them.
+    """
     members = [name for name in plan.operators if name in set(operators)]
-    fed = set(edges)
-    active: list[str] = []
-    for name in members:
-        inside = any(port.node in active for port in plan.operators[name].inputs)
-        if inside or any(edge.operator == name for edge in fed):
-            active.append(name)
+    left = set(waiting)
+    edges = [
+        edge
+        for edge in plan.edges
+        if edge.operator in members
+        and (edge in left or plan.operators[edge.operator].inputs[edge.input].node not in members)
+    ]
     outputs = [
         port
-        for name in active
+        for name in members
         for port in plan.operators[name].ports
-        if port in plan.sinks or any(edge.operator not in active for edge in plan.consumers[port])
+        if port in plan.sinks or any(edge.operator not in members for edge in plan.consumers[port])
     ]
-    return JobShape(tuple(active), tuple(edge for edge in plan.edges if edge in fed), tuple(outputs))
+    return JobShape(tuple(members), tuple(edges), tuple(outputs))
 
 
 def compose(plan: Plan, shape: JobShape, inputs: Mapping[Edge, DataFrame], composer: Composer) -> DataFrame:
@@ -63,19 +68,18 @@ def compose(plan: Plan, shape: JobShape, inputs: Mapping[Edge, DataFrame], compo
     frames: dict[Port, DataFrame] = {}
     for name in shape.operators:
         operator = plan.operators[name]
-        sources = [found for found in _inputs(operator, inputs, frames, composer) if found is not None]
-        frames.update(composer.outputs(operator, sources))
+        frames.update(composer.outputs(operator, list(_inputs(operator, inputs, frames, composer))))
     results = [frames[port] for port in shape.outputs]
     return results[0] if len(results) == 1 else _side_by_side(results, composer)
 
 
 def _inputs(
     operator: Operator, inputs: Mapping[Edge, DataFrame], frames: Mapping[Port, DataFrame], composer: Composer
-) -> Iterable[DataFrame | None]:
-    """The operator's inputs, each from its queue, from inside the unit, from both, or from nowhere in this call."""
+) -> Iterable[DataFrame]:
+    """The operator's inputs, each from its queue, from inside the unit, or from both."""
     for index, port in enumerate(operator.inputs):
         parts = [f for f in (inputs.get(Edge(operator.id, index)), frames.get(port)) if f is not None]
-        yield composer.one_partition(reduce(DataFrame.union, parts)) if len(parts) > 1 else next(iter(parts), None)
+        yield composer.one_partition(reduce(DataFrame.union, parts)) if len(parts) > 1 else parts[0]
 
 
 def _side_by_side(results: list[DataFrame], composer: Composer) -> DataFrame:

@@ -13,7 +13,7 @@ from headgate.plan.model import Plan
 from headgate.plan.operators.base import Port
 from headgate.plan.schema import STAMPS
 from headgate.runtime.spark.compose import Composer, Tables
-from headgate.runtime.spark.markers import Markers
+from headgate.runtime.spark.markers import Markers, nodes
 
 
 def port_schemas(session: SparkSession, plan: Plan, tables: Tables, markers: Markers) -> dict[Port, pa.Schema]:
@@ -30,6 +30,8 @@ def port_schemas(session: SparkSession, plan: Plan, tables: Tables, markers: Mar
     for operator in plan.operators.values():
         try:
             outputs = composer.outputs(operator, [frames[port] for port in operator.inputs])
+            for frame in outputs.values():
+                _refuse_what_depends_on_batches(frame, operator.id)
             found = {port: _nullable(to_arrow_schema(frame.schema, timezone="UTC")) for port, frame in outputs.items()}
         except AnalysisException as error:
             raise ApplicationError(operator.id, _first_line(error), "mend the expression") from error
@@ -39,6 +41,25 @@ def port_schemas(session: SparkSession, plan: Plan, tables: Tables, markers: Mar
         # Consumers see what a queue will hold, not what the optimiser could still infer about this output.
         frames.update({port: _empty(session, schema) for port, schema in found.items()})
     return schemas
+
+
+def _refuse_what_depends_on_batches(frame: DataFrame, place: str) -> None:
+    """An operator sees its input cut into batches as the schedule will have it; its answer must not tell."""
+    analyzed = frame._jdf.queryExecution().analyzed()
+    if not analyzed.deterministic():
+        raise ApplicationError(
+            place,
+            "it is not deterministic, so its answer would depend on the schedule",
+            "leave out rand() and the like",
+        )
+    for node in nodes(analyzed):
+        kind = node.getClass().getSimpleName()
+        if kind == "Window":
+            raise ApplicationError(place, "a window function looks at other tuples of its batch", "leave it out")
+        if kind == "Generate":
+            raise ApplicationError(
+                place, "it makes several tuples of one", "use a function that returns (batch, rows) instead"
+            )
 
 
 def _empty(session: SparkSession, schema: pa.Schema) -> DataFrame:

@@ -32,6 +32,14 @@ REFUSED = {
     "rand": ("SELECT k, rand() FROM a", "deterministic"),
     "uuid": ("SELECT k, uuid() FROM a", "deterministic"),
     "date word": ("SELECT k FROM a WHERE v > 0 AND date'2020-01-01' < cast('today' AS date)", "date word"),
+    "date word in double quotes": (
+        "SELECT k FROM a WHERE current_user() <> '' AND cast(\"today\" AS date) > date'2020-01-01'",
+        "date word",
+    ),
+    "date word put together": (
+        "SELECT k FROM a WHERE cast(concat('to', 'day') AS date) > date'2020-01-01'",
+        "date word",
+    ),
     "timestamp word": ("SELECT k, timestamp'now' AS t FROM a", "date word"),
 }
 
@@ -48,6 +56,7 @@ PREPARED = {
     "in": "SELECT k, v FROM a WHERE k IN (SELECT k FROM b)",
     "window": "SELECT k, sum(v) OVER (PARTITION BY k ORDER BY _sequence) AS s FROM a",
     "explode": "SELECT k, explode(array(k, k + 1)) AS e FROM a",
+    "dates": "SELECT k FROM a WHERE timestamp_seconds(v) < '2024-01-01' AND cast('2020-01-01' AS date) < '2021-01-01'",
     "empty result": "SELECT k FROM a WHERE v > 5",
     "aggregate of nothing": "SELECT count(*) AS n, max(v) AS m FROM a WHERE v > 5",
 }
