@@ -100,9 +100,10 @@ class Board:
 
         With a `plan`, queries have stopped or joined: the board forgets what is no longer in it.
         """
-        self.policy = policy
-        self.plan = plan or self.plan
-        self.units: tuple[Unit, ...] = make_units(self.plan, policy.units(self.plan, self._stats), self._queues)
+        plan = plan or self.plan
+        units = make_units(plan, policy.units(plan, self._stats), self._queues)  # a refused policy changes nothing
+        self.policy, self.plan = policy, plan
+        self.units: tuple[Unit, ...] = units
         for gate in self._gates.values():
             gate.units = ()
         for edge in self.plan.edges:
@@ -126,13 +127,16 @@ class Board:
         return self._gates.setdefault(edge, Gate())
 
     def fed(self, edge: Edge) -> None:
-        """Tuples were put into a queue: announce the units that can now run."""
+        """Tuples were put into a queue: announce the units that can now run, or whose oldest tuple may have changed."""
         self.wake(self._gates[edge])
 
     def wake(self, gate: Gate) -> None:
         """As `fed`, for a runtime that keeps the gate."""
         for unit in gate.units:
-            if not unit.ready and not unit.blocked:
+            if unit.ready:
+                if not unit.private:  # its first tuple may be another one now
+                    self._became_ready(unit)
+            elif not unit.blocked:
                 unit.ready = True
                 self.ready_units += 1
                 self._became_ready(unit)
@@ -159,6 +163,10 @@ class Board:
         unit = decision.unit
         if not unit.ready:
             raise PolicyError(f"policy {self.policy.name} chose {unit.id}, which cannot run now")
+        tuples, seconds = decision.tuples, decision.seconds
+        if (tuples is not None and tuples < 1) or (seconds is not None and not seconds > 0.0):
+            bounds = f"tuples={tuples}, seconds={seconds}"
+            raise PolicyError(f"policy {self.policy.name} gives {unit.id} {bounds}: a bound must be above 0, or None")
         if unit.alone:
             unit.blocked = 1
             unit.ready = False

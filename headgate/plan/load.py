@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from headgate.policies.base import PolicyError
 from headgate.policies.registry import make_policy
 
 DEFAULT_CLASS = "default"
+_NO_PATH = (OSError, ValueError, RuntimeError)  # what `Path.resolve` raises for what no file can be called
 
 
 def load_application(path: str | Path, overrides: Sequence[str | Override] = ()) -> Application:
@@ -185,11 +186,12 @@ class _Planner:
 
     def _queries(self, wiring: Wiring, classes: dict[str, QueryClass]) -> list[Query]:
         queries: list[Query] = []
-        written: dict[str, str] = {}  # sink path -> the query that writes there
+        files = self._files()
+        written: dict[Path, str] = {}  # sink path -> the query that writes there
         for name, section in self._file.queries.items():
             with self._collected():
                 class_name = _class_of(name, section, classes)
-                _refuse_shared_path(name, section, written)
+                _refuse_shared_path(name, section, self._folder, files, written)
                 if section.policy is not None:
                     check_policy(section.policy, f"queries.{name}.policy")
                 queries.append(
@@ -206,6 +208,17 @@ class _Planner:
                     )
                 )
         return queries
+
+    def _files(self) -> dict[Path, str]:
+        """The files that the application reads, and what each is of."""
+        named = [(f"stream '{name}'", stream.source.path) for name, stream in self._file.streams.items()]
+        named += [(f"table '{name}'", table.path) for name, table in self._file.tables.items()]
+        files: dict[Path, str] = {}
+        for what, path in named:
+            with suppress(*_NO_PATH):  # the stream's or table's own error says it
+                if path is not None:
+                    files.setdefault((self._folder / path).resolve(), what)
+        return files
 
     def _refuse_shared_names(self) -> None:
         """Streams, tables and queries share one space of names: an input or a FROM may mean any of them."""
@@ -288,11 +301,24 @@ def _refuse_repeated_ids(name: str, query: QuerySection) -> None:
         seen.add(section.id)
 
 
-def _refuse_shared_path(name: str, section: QuerySection, written: dict[str, str]) -> None:
-    path = section.sink.path
+def _refuse_shared_path(
+    name: str, section: QuerySection, folder: Path, files: dict[Path, str], written: dict[Path, str]
+) -> None:
+    """A sink replaces what is at its path: that must not be a file that is read, nor what another query writes."""
+    path, place = section.sink.path, f"queries.{name}.sink.path"
     if path is None:
         return
-    if path in written:
-        problem = f"query '{written[path]}' writes to '{path}' too"
-        raise ApplicationError(f"queries.{name}.sink.path", problem, "give each query its own path")
-    written[path] = name
+    try:
+        target = (folder / path).resolve()
+    except _NO_PATH as error:
+        raise ApplicationError(place, f"'{path}' is no file name: {error}", "check the name") from error
+    if target in files:
+        problem = f"'{path}' is the file of {files[target]}, which the results would replace"
+        raise ApplicationError(place, problem, "write them elsewhere")
+    for other, query in written.items():
+        if target == other:
+            raise ApplicationError(place, f"query '{query}' writes to '{path}' too", "give each query its own path")
+        if target in other.parents or other in target.parents:
+            problem = f"query '{query}' writes to '{other}', and one of the two lies inside the other"
+            raise ApplicationError(place, problem, "give each query its own path")
+    written[target] = name

@@ -116,7 +116,10 @@ class Policy(ABC):
         self.view = view
 
     def became_ready(self, unit: Unit) -> None:
-        """A unit may run from now on. It can stop being ready without notice, so check `unit.ready`."""
+        """A unit may run from now on. It can stop being ready without notice, so check `unit.ready`.
+
+        May be called again while the unit is ready: its oldest tuple may have changed.
+        """
 
     @abstractmethod
     def choose(self, slot: int) -> Decision | None:

@@ -49,7 +49,7 @@ class Fifo(Policy):
             if not unit.ready:
                 continue  # it will be announced again
             if not unit.private and unit.oldest != arrival:
-                self.became_ready(unit)  # something older came in at another queue, or others took its head
+                self.became_ready(unit)  # others took its head
                 continue
             self._refresh()
             return self._decisions[index]

@@ -39,11 +39,14 @@ class RoundRobin(Policy):
     def choose(self, slot: int) -> Decision | None:
         ready, units = self._ready, self.view.units
         while ready:
+            if not units[ready[-1]].ready:
+                ready.pop()  # it will be announced again
+                continue
             at = bisect_left(ready, self._next)
-            wraps = at == len(ready)
-            index = ready.pop(0 if wraps else at)
+            index = ready.pop(0 if at == len(ready) else at)
             if not units[index].ready:
-                continue  # it will be announced again
+                continue
             self._next = index + 1
-            return Decision(units[index], seconds=self.quantum, ends_round=wraps)
+            last = not ready or ready[-1] < index  # the last of those in the list is ready, see above
+            return Decision(units[index], seconds=self.quantum, ends_round=last)
         return None

@@ -135,6 +135,7 @@ def test_slots_that_run_at_the_same_time_give_the_same_answer(spark: Any, folder
     runtime.wait(RunLimits(seconds=120, until_idle=True))
     report = runtime.stop()
     assert report["errors"] == {}
+    assert report["seconds"] < 120
     assert {name: _rows(sink) for name, sink in runtime.sinks.items()} == evaluate(FIXED, rows)
 
 

@@ -1,9 +1,12 @@
 """The board: who may run, who runs, and what survives a change of policy."""
 
+import math
+
 import pytest
 
 from headgate.control.stats import DeclaredStats
 from headgate.flow.board import Board, InvariantError
+from headgate.flow.units import Group
 from headgate.plan.model import Edge
 from headgate.policies.base import Decision, Policy, PolicyError
 from headgate.policies.registry import make_policy
@@ -114,6 +117,49 @@ def test_time_given_to_a_stopped_tuple_is_seen_by_every_unit_and_policy(plan):
     assert [unit.spent for unit in board.units] == [0.25, 0, 0]
     board.spend(Edge("q/a", 0), 0.0)
     assert [unit.spent for unit in board.units] == [0, 0, 0]
+
+
+def test_a_ready_unit_of_several_queues_is_announced_again(plan):
+    policy = Recording()
+    policy.unit = "query"
+    board, queues = make_board(plan, policy)
+    feed(board, queues, "q/b", 2.0)
+    feed(board, queues, "q/a", 1.0)
+    assert policy.ready == ["q", "q", "r"]
+    assert board.ready_units == 2
+    board.claim(0)
+    feed(board, queues, "q/a", 3.0)
+    assert policy.ready == ["q", "q", "r"]  # both are blocked
+
+
+def test_a_refused_policy_leaves_the_board_as_it_was(plan):
+    class Partial(Recording):
+        def units(self, plan, stats):
+            return [Group("some", ("q/a",))]
+
+    policy = Recording()
+    board, queues = make_board(plan, policy)
+    units = board.units
+    with pytest.raises(ValueError, match="leave out"):
+        board.install(Partial(), plan.without({"r"}))
+    assert (board.policy, board.plan, board.units) == (policy, plan, units)
+    feed(board, queues, "q/a", 1.0)
+    assert board.claim(0).decision.unit is units[0]
+
+
+@pytest.mark.parametrize(
+    "bounds", [{"tuples": 0}, {"tuples": -1}, {"seconds": 0.0}, {"seconds": -1.0}, {"seconds": math.nan}], ids=str
+)
+def test_a_bound_that_lets_nothing_through_is_an_error(plan, bounds):
+    class Stingy(Recording):
+        def choose(self, slot):
+            return Decision(self.view.units[0], **bounds)
+
+    board, queues = make_board(plan, Stingy())
+    feed(board, queues, "q/a", 1.0)
+    with pytest.raises(PolicyError, match=r"policy recording gives q/a .*: a bound must be above 0"):
+        board.claim(0)
+    assert (board.ready_units, board.flying) == (1, 0)
 
 
 def test_broken_laws_are_errors(plan):

@@ -108,6 +108,28 @@ MISTAKES: dict[str, tuple[str, str, list[str]]] = {
         "    class: normal\n    sink: {kind: csv, path: out/fire}\n  more",
         ["queries.some.sink.path", "query 'fire' writes"],
     ),
+    "same sink path in other words": (
+        "    class: normal\n  more",
+        "    class: normal\n    sink: {kind: csv, path: ./out/x/../fire/}\n  more",
+        ["queries.some.sink.path", "query 'fire' writes to './out/x/../fire/' too"],
+    ),
+    "sink inside a sink": (
+        "    class: normal\n  more",
+        "    class: normal\n    sink: {kind: csv, path: out/fire/some.csv}\n  more",
+        ["queries.some.sink.path", "query 'fire' writes to", "inside the other"],
+    ),
+    "sink around a sink": (
+        "    class: normal\n  more",
+        "    class: normal\n    sink: {kind: json, path: out}\n  more",
+        ["queries.some.sink.path", "query 'fire' writes to", "inside the other"],
+    ),
+    "sink over a source": (
+        "path: out/fire",
+        "path: out/../sensors.csv",
+        ["fire.sink.path", "file of stream 'sensors'"],
+    ),
+    "sink over a table": ("path: out/fire", "path: ./places.csv", ["fire.sink.path", "file of table 'places'"]),
+    "sink that is no file name": ("path: out/fire", 'path: "a\\0b"', ["fire.sink.path", "no file name"]),
     # values
     "zero priority": ("{priority: 3}", "{priority: 0}", ["classes.normal.priority", "above 0"]),
     "negative priority": ("{priority: 3}", "{priority: -3}", ["classes.normal.priority", "above 0"]),

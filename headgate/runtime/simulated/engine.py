@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
@@ -70,8 +71,9 @@ class Engine:
         self._idle = list(range(board.slots))
         self._debts = [0.0] * board.slots  # seconds that a slot still owes for stopping its last call
 
-    def run(self, end: float) -> float:
-        """Run until nothing is left to do, or until `end`; returns the time of the last event.
+    def run(self, end: float, may_end_early: Callable[[], bool] = lambda: False) -> float:
+        """Run until nothing is left to do, or until `end`; returns when the run was over: `end` if there is one, but
+        the time of the last event when nothing is left and `may_end_early`, asked at the end, says so.
 
         One long loop on purpose: it is passed once a call, and each method called here would cost a few per cent.
         """
@@ -137,7 +139,7 @@ class Engine:
                 deciding = preemptive and self._preempt()
             if self._number >= self._check_at:
                 self._settle()
-        self._close(end)
+        self._close(end, not flights and may_end_early())
         return board.now
 
     def _start(self, claim: Claim) -> float:
@@ -206,12 +208,12 @@ class Engine:
         certain = min((flight[2].started for flight in self._flights), default=self._board.now)
         self._accounts.settle(self._board.now, certain, flying, len(self._flights))
 
-    def _close(self, end: float) -> None:
+    def _close(self, end: float, early: bool) -> None:
         """The run is over: calls in flight end where they are."""
         if not self._flights and self._board.ready_units:
             ready = ", ".join(unit.id for unit in self._board.ready())
             raise InvariantError(f"policy {self._board.policy.name} never runs {ready}, which could run")
-        if end < math.inf:
+        if end < math.inf and not early:
             self._board.now = end
         for _, _, claim, call, light, item in sorted(self._flights, key=lambda flight: flight[1]):
             if light is not None:

@@ -130,7 +130,9 @@ class Network:
             )
             for port in plan.schemas
         }
-        self.readers = _readers(plan)
+        self.readers = {  # the queries that read each stream, through operators or as it is
+            name: tuple(dict.fromkeys((*plan.readers(name), *plan.sinks.get(Port(name), ())))) for name in plan.streams
+        }
 
 
 class TrueStats:
@@ -153,14 +155,3 @@ class TrueStats:
 
     def of(self, operator: str) -> OperatorStats:
         return self._stats[operator]
-
-
-def _readers(plan: Plan) -> dict[str, tuple[str, ...]]:
-    """The queries that read each stream."""
-    read: dict[str, list[str]] = {name: [] for name in plan.streams}
-    for query in plan.queries.values():
-        ports = {port for name in query.operators for port in plan.operators[name].inputs} | {query.root}
-        for stream in read:
-            if Port(stream) in ports:
-                read[stream].append(query.name)
-    return {name: tuple(queries) for name, queries in read.items()}

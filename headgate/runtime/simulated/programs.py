@@ -34,7 +34,7 @@ class Step:
 class Program:
     """The steps of a unit. Made once a unit; a queue inside the unit is served later in the same call."""
 
-    __slots__ = ("queues", "steps")
+    __slots__ = ("steps",)
 
     def __init__(self, unit: Unit, network: Network) -> None:
         place = {name: i for i, name in enumerate(unit.operators)}
@@ -49,4 +49,3 @@ class Program:
                 outer = tuple(q for q, within in zip(outlet.queues, inside, strict=True) if not within)
                 branches.append(Branch(inner, outer, outlet.taps))
             self.steps.append(Step(node, tuple(branches)))
-        self.queues = tuple(queue for step in self.steps for queue in step.node.queues)

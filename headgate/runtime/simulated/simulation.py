@@ -19,7 +19,7 @@ from headgate.runtime.simulated.entrance import Entrance
 from headgate.runtime.simulated.ledger import Ledger
 from headgate.runtime.simulated.light import LightUnits
 from headgate.runtime.simulated.network import Network, TrueStats
-from headgate.runtime.simulated.sources import Merged, Source, make_sources
+from headgate.runtime.simulated.sources import Block, Merged, Source, make_sources
 
 
 @dataclass(frozen=True)
@@ -55,16 +55,17 @@ def simulate(
     for settings that cannot be simulated, PolicyError for a wrong policy, InvariantError for a bug in a policy or here.
 
     Without limits, or with `until_idle`, the run goes on until sources are exhausted and queues empty. At `seconds` it
-    ends: calls in flight are cut there, so that what they had not finished counts as queued.
+    ends: calls in flight are cut there, so that what they had not finished counts as queued. With both, a run that is
+    idle sooner took until its last event.
     """
     sources = make_sources(app)
     _refuse_endless(sources, limits)
     end = math.inf if limits.seconds is None else limits.seconds
     monitor = Monitor(app.plan) if monitor is None else monitor
     kept = Trace([], [], []) if trace else None
-    network, engine, ledger = _wire(app, sources, end, monitor, kept, progress)
-    last = engine.run(end)
-    seconds = last if limits.until_idle or limits.seconds is None else limits.seconds
+    arrivals = _Watched(sources, app.simulator.source_slots, app.simulator.source_cost_s)
+    network, engine, ledger = _wire(app, arrivals, end, monitor, kept, progress)
+    seconds = engine.run(end, lambda: limits.until_idle and arrivals.last <= end)
     if kept is not None:
         kept.memory.extend(ledger.trace())
     report = monitor.report("simulated", app.policy.name, app.slots, seconds)
@@ -72,9 +73,21 @@ def simulate(
     return SimulationResult(report, _counters(network), kept)
 
 
+class _Watched(Merged):
+    """Arrivals that tell when the last of those handed out enters: after the end of a run, not all could."""
+
+    last = 0.0
+
+    def next(self) -> Block | None:
+        block = super().next()
+        if block is not None:
+            self.last = float(block.entries[-1])
+        return block
+
+
 def _wire(
     app: Application,
-    sources: list[Source],
+    arrivals: Merged,
     end: float,
     monitor: Monitor,
     kept: Trace | None,
@@ -94,8 +107,7 @@ def _wire(
     for edge, queue in network.queues.items():
         queue.gate = board.gate(edge)
     results, calls = (kept.results, kept.calls) if kept is not None else (None, None)
-    merged = Merged(sources, settings.source_slots, settings.source_cost_s)
-    entrance = Entrance(network, merged, board, monitor, ledger, end, results)
+    entrance = Entrance(network, arrivals, board, monitor, ledger, end, results)
     planner = CallPlanner(network, board, settings)
     closer = CallCloser(board, monitor, ledger, settings.fluid, results)
     accounts = Accounts(network, board, entrance, monitor, ledger, lights, progress)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
 
 from headgate.flow.board import Board
-from headgate.flow.queue import BatchQueue
+from headgate.flow.queue import BatchQueue, SpillError
 from headgate.plan.model import Edge
 from headgate.policies.base import Decision
 from headgate.policies.costs import cost_per_tuple, fixed_cost, grain
@@ -18,7 +19,10 @@ PREEMPTIBLE_S = 0.1  # a preemptive policy gets to decide anew at least this oft
 
 
 def take(decision: Decision, board: Board) -> dict[Edge, pa.Table]:
-    """Remove a call's input from the unit's queues: the oldest tuples over all of them."""
+    """Remove a call's input from the unit's queues: the oldest tuples over all of them.
+
+    SpillError: some of it is on disk and cannot be read; nothing was removed.
+    """
     unit = decision.unit
     waiting: list[tuple[Edge, BatchQueue]] = []
     for edge, queue in zip(unit.edges, unit.queues, strict=True):
@@ -26,8 +30,19 @@ def take(decision: Decision, board: Board) -> dict[Edge, pa.Table]:
         if queue.count:
             waiting.append((edge, queue))
     shares = oldest_first([queue for _, queue in waiting], _rows(decision, board))
-    taken = {edge: queue.take(share) for (edge, queue), share in zip(waiting, shares, strict=True)}
-    return {edge: table for edge, table in taken.items() if table is not None}
+    taken: dict[Edge, pa.Table] = {}
+    try:
+        for (edge, queue), share in zip(waiting, shares, strict=True):
+            table = queue.take(share)
+            if table is not None:
+                taken[edge] = table
+    except SpillError:
+        for edge, queue in waiting:
+            if edge in taken:
+                with suppress(SpillError):  # of the way back to disk: the tuples are in the queue nevertheless
+                    queue.put_back(taken[edge])
+        raise
+    return taken
 
 
 def oldest_first(queues: Sequence[BatchQueue], limit: int) -> list[int]:

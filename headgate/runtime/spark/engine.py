@@ -22,7 +22,7 @@ from headgate.connect.spill import SpillFolder
 from headgate.control.learning import LearnedStats
 from headgate.control.monitor import Monitor
 from headgate.flow.board import Board, Claim
-from headgate.flow.queue import BatchQueue, Memory
+from headgate.flow.queue import BatchQueue, Memory, SpillError
 from headgate.plan.application import Application, PolicySettings, RunLimits
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
@@ -33,7 +33,7 @@ from headgate.runtime.spark.calls import Caller
 from headgate.runtime.spark.feed import Feed
 from headgate.runtime.spark.isolate import Outcome, run_apart
 from headgate.runtime.spark.job import JobResult
-from headgate.runtime.spark.session import own_session, start_spark
+from headgate.runtime.spark.session import own_session, spark_runs, start_spark
 from headgate.runtime.spark.setup import make_caller
 from headgate.runtime.spark.warmup import sample, warm_up
 
@@ -62,7 +62,7 @@ class SparkRuntime:
     ) -> None:
         self._app = app
         self._opened = ExitStack()  # what the run holds besides sinks and threads; let go of when it ends
-        owns_spark = spark is None and SparkSession.getActiveSession() is None
+        owns_spark = spark is None and not spark_runs()
         self._spark = spark or start_spark(app.spark)
         if owns_spark:
             self._opened.callback(self._spark.stop)
@@ -255,8 +255,15 @@ class SparkRuntime:
                 if patience_s and not self._stopping:
                     self._changed.wait(patience_s)
                 return False
-            inputs, plan = self._take(claim), self._plan
-        unit = claim.decision.unit
+            unit, plan = claim.decision.unit, self._plan
+            try:
+                inputs = take(claim.decision, self._board)
+            except SpillError as error:
+                self._board.release(claim, 0, 0)
+                self._stop_queries(dict.fromkeys(unit.queries, error))
+                self._note_idle()
+                self._changed.notify_all()
+                return True
         if self._described.get(slot) != unit.id:
             self._described[slot] = unit.id
             self._spark.sparkContext.setJobGroup(self._group, f"{', '.join(unit.queries)}: {unit.id}", True)
@@ -267,10 +274,6 @@ class SparkRuntime:
         else:
             self._publish(claim, inputs, Outcome([result]))
         return True
-
-    def _take(self, claim: Claim) -> dict[Edge, pa.Table]:
-        self._board.call_fixed_s = self._stats.call_fixed_s
-        return take(claim.decision, self._board)
 
     def _publish(self, claim: Claim, inputs: Mapping[Edge, pa.Table], outcome: Outcome) -> None:
         """Hand results to sinks and queues, learn from the call, free the unit."""
@@ -287,12 +290,10 @@ class SparkRuntime:
                 for table in tables:
                     self._monitor.results(query, board.now, _latencies(table, board.now))
             for result in outcome.results:
-                self._queue_outputs(result)
                 self._learn(result)
-            for edge, table in outcome.unused.items():
-                self._queues[edge].put_back(table)
-            for edge, table in outcome.stranded.items():
-                self._queues[edge].put(table)
+            spill_error = self._queue(outcome)
+            if spill_error is not None:
+                failed.update(dict.fromkeys(claim.decision.unit.queries, spill_error))
             rows = _rows(inputs) - _rows(outcome.unused)
             board.release(claim, rows, sum(t.num_rows for tables in written.values() for t in tables))
             self._monitor.memory(board.now, board.memory)
@@ -310,21 +311,40 @@ class SparkRuntime:
         try:
             self.sinks[query].write(table)
             written.setdefault(query, []).append(table)
-        except (OSError, pa.ArrowException) as error:
+        except Exception as error:  # whatever it is, it is the sink's: the other queries go on
             failed[query] = error
 
-    def _queue_outputs(self, result: JobResult) -> None:
-        for port, table in result.outputs.items():
-            for edge in self._plan.consumers[port]:
-                if edge.operator not in result.taken and table.num_rows:
-                    self._queues[edge].put(table)
-                    self._board.fed(edge)
+    def _queue(self, outcome: Outcome) -> SpillError | None:
+        """Put what a call gave, and what it left, into the queues that are still there; the last error, if any.
+
+        A queue has what it was given even when the disk fails, so the rest is queued all the same.
+        """
+        moves = [
+            (edge, BatchQueue.put, table)
+            for result in outcome.results
+            for port, table in result.outputs.items()
+            for edge in self._plan.consumers[port]
+            if edge.operator not in result.taken and table.num_rows
+        ]
+        moves += [(edge, BatchQueue.put_back, table) for edge, table in outcome.unused.items()]
+        moves += [(edge, BatchQueue.put, table) for edge, table in outcome.stranded.items()]
+        failed: SpillError | None = None
+        for edge, move, table in moves:
+            if edge not in self._queues:  # its queries stopped during the call
+                continue
+            try:
+                move(self._queues[edge], table)
+            except SpillError as error:
+                failed = error
+            self._board.fed(edge)
+        return failed
 
     def _learn(self, result: JobResult) -> None:
         if not result.steady:
             return
         sizes = {port: table.nbytes for port, table in result.outputs.items()}
         self._stats.learn(result.taken, result.given, result.seconds, sizes)
+        self._board.call_fixed_s = self._stats.call_fixed_s
         if self._board.now >= self._stats_due:
             self._stats_due = self._board.now + STATS_PERIOD_S
             self._board.stats_version += 1
@@ -346,20 +366,27 @@ class SparkRuntime:
         self._publish(claim, inputs, outcome)
 
     def _stop_queries(self, failed: Mapping[str, Exception]) -> None:
-        """Take queries out of the plan; what waits for them stays in their queues, counted. Lock held."""
+        """Take queries out of the plan and give up what waits for them alone. Lock held."""
         known = {name: error for name, error in failed.items() if name in self._plan.queries}
         if not known:
             return
+        plan = self._plan.without(known)
+        gone = {edge: queue for edge, queue in self._queues.items() if edge.operator not in plan.operators}
         for name, error in known.items():
-            self._say_stopped(name, error)
-        self._plan = self._plan.without(known)
+            mine = self._plan.queries[name].operators
+            self._say_stopped(name, error, sum(queue.count for edge, queue in gone.items() if edge.operator in mine))
+        self._plan = plan
+        self._queues = {edge: queue for edge, queue in self._queues.items() if edge not in gone}
         self._board.install(make_policy(self._policy.name, self._policy.parameters), self._plan)
+        for queue in gone.values():
+            queue.close()
         if not self._plan.queries:
             self._done.set()
 
-    def _say_stopped(self, query: str, error: Exception) -> None:
+    def _say_stopped(self, query: str, error: Exception, waiting: int = 0) -> None:
         self.errors[query] = _essence(error)
-        log.error("query %s stopped: %s", query, self.errors[query])
+        given_up = f" ({waiting} waiting tuples are given up)" if waiting else ""
+        log.error("query %s stopped: %s%s", query, self.errors[query], given_up)
 
     # The end -----------------------------------------------------------------------------------------------------
 
@@ -392,7 +419,7 @@ class SparkRuntime:
         for name, sink in self.sinks.items():
             try:
                 sink.close()
-            except OSError as error:
+            except Exception as error:
                 if name not in self.errors:  # a sink that failed before is likely to fail again, for the same reason
                     self._say_stopped(name, error)
 

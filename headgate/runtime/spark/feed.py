@@ -47,11 +47,12 @@ class Feed(threading.Thread):
                 error: Exception | None = None
                 try:
                     busy |= self._poll(name, source)
+                    over = source.exhausted  # may read ahead, so it may fail too
                 except Exception as problem:
                     log.exception("stream %s failed", name)
-                    error = problem
+                    error, over = problem, True
                 self.rejected[name] = source.rejected
-                if error or source.exhausted:
+                if over:
                     source.close()
                     del open_sources[name]
                     self._ended(name, error)

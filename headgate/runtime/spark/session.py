@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from pyspark import SparkContext
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
@@ -59,8 +60,14 @@ _CORE = {
 }
 
 
+def spark_runs() -> bool:
+    """Does this process have a Spark, whichever thread started it? It is then not ours to stop or to hush."""
+    return SparkContext._active_spark_context is not None
+
+
 def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
     """Start Spark, or join the one this process has. `settings` may name `master` and any Spark setting."""
+    joins = spark_runs()
     given = dict(settings or {})
     master = given.pop("master", None) or "local[*]"
     find_java()
@@ -72,8 +79,9 @@ def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
     for key, value in (defaults | given).items():
         builder = builder.config(key, str(value))
     spark = builder.getOrCreate()
-    # A failing job is reported once, by us; embedded Spark would add its stack traces to the console.
-    spark.sparkContext.setLogLevel("FATAL" if master.startswith("local") else "ERROR")
+    if not joins:
+        # A failing job is reported once, by us; embedded Spark would add its stack traces to the console.
+        spark.sparkContext.setLogLevel("FATAL" if master.startswith("local") else "ERROR")
     _hush_pyspark()
     return spark
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import chain
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.control.stats import DeclaredStats
 from headgate.flow.board import Board
-from headgate.flow.queue import BatchQueue
+from headgate.flow.queue import BatchQueue, SpillError
 from headgate.plan.model import Edge
 from headgate.policies.base import Decision
 from headgate.policies.registry import make_policy
@@ -69,5 +70,24 @@ def test_a_call_takes_the_oldest_of_all_queues() -> None:
     assert times == {"q/a": [1, 3, 5], "q/b": [2, 4]}
     rest = take(Decision(board.units[0], tuples=1), board)
     assert {edge.operator for edge in rest} == {"q/b"}
+    for queue in queues.values():
+        queue.check()
+
+
+def test_what_was_taken_goes_back_when_another_queue_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    operators = [project("q/a", "s"), project("q/b", "t"), union("q/u", "q/a", "q/b")]
+    plan = make_plan({"s": feeder(), "t": feeder()}, operators, {"q": "q/u"})
+    queues = {edge: BatchQueue() for edge in plan.edges}
+    queues[Edge("q/a", 0)].put(batch([1, 3]))
+    queues[Edge("q/b", 0)].put(batch([2, 4]))
+    board = Board(plan, queues, make_policy("rr", {"unit": "query"}), DeclaredStats(plan), 1)
+
+    def fails(limit: int | None = None) -> None:
+        raise SpillError("the disk is gone")
+
+    monkeypatch.setattr(queues[Edge("q/b", 0)], "take", fails)
+    with pytest.raises(SpillError, match="the disk is gone"):
+        take(Decision(board.units[0]), board)
+    assert [queues[Edge(name, 0)].count for name in ("q/a", "q/b")] == [2, 2]
     for queue in queues.values():
         queue.check()

@@ -57,8 +57,9 @@ def two_queries(second: str) -> Plan:
 def test_a_run_until_idle_processes_everything(spark: Any) -> None:
     runtime = SparkRuntime(feeder_app(simple_plan("v >= 0"), rows=3000, rate=3000), spark)
     runtime.start()
-    runtime.wait(RunLimits(until_idle=True))
+    runtime.wait(RunLimits(until_idle=True, seconds=60))
     report = runtime.stop()
+    assert report["seconds"] < 60  # it ended by itself
     assert report["queries"]["q"]["inputs"] == 3000
     assert report["queries"]["q"]["outputs"] == results(runtime, "q").num_rows == 3000
     assert report["classes"]["high"]["latency"]["mean"] > 0
@@ -158,6 +159,7 @@ def test_a_failing_source_stops_its_readers_only(spark: Any, tmp_path: Path, mon
     runtime.start()
     runtime.wait(RunLimits(until_idle=True, seconds=30))
     report = runtime.stop()
+    assert report["seconds"] < 30
     assert report["errors"] == {"b": "the disk is gone"}
     assert results(runtime, "a").num_rows == 2
 

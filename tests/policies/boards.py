@@ -1,0 +1,46 @@
+"""A board with queues of arrival times, for the tests of this folder."""
+
+from headgate.control.stats import DeclaredStats
+from headgate.flow.board import Board
+from headgate.plan.model import Edge
+from headgate.policies.registry import make_policy
+
+
+class Waiting:
+    """A queue for the scheduler's eyes: arrival times only."""
+
+    def __init__(self):
+        self.arrivals = []
+
+    count = property(lambda self: len(self.arrivals))
+    oldest = property(lambda self: self.arrivals[0] if self.arrivals else None)
+    bytes = property(lambda self: 8.0 * len(self.arrivals))
+
+
+class Bench:
+    """A policy at work: `feed` its queues, `run` its decisions one after the other."""
+
+    def __init__(self, plan, name, call_fixed_s=0.0, slots=1, **parameters):
+        self.queues = {edge: Waiting() for edge in plan.edges}
+        self.policy = make_policy(name, parameters)
+        self.board = Board(plan, self.queues, self.policy, DeclaredStats(plan), slots, call_fixed_s)
+
+    def feed(self, operator, *arrivals, port=0):
+        edge = Edge(operator, port)
+        self.queues[edge].arrivals += arrivals
+        self.board.fed(edge)
+
+    def run(self):
+        """Take one decision; one tuple, the oldest, is then gone."""
+        claim = self.board.claim(0)
+        if claim is None:
+            return None
+        unit = claim.decision.unit
+        first = min((q for q in unit.queues if q.arrivals), key=lambda q: q.oldest)
+        first.arrivals.pop(0)
+        self.board.release(claim, 1, 0)
+        return claim.decision
+
+    def order(self):
+        """The units of all decisions until nothing waits."""
+        return [decision.unit.id for decision in iter(self.run, None)]

@@ -1,0 +1,80 @@
+"""fifo, decision by decision."""
+
+import pytest
+
+from headgate.policies.fifo import Fifo
+from tests.conformance.plans import feeder, make_plan, project, union
+from tests.policies.boards import Bench
+
+
+@pytest.fixture
+def plan():
+    operators = [project("q/a", "s"), project("r/b", "s"), project("t/c", "s")]
+    return make_plan({"s": feeder()}, operators, {"q": "q/a", "r": "r/b", "t": "t/c"})
+
+
+def joined():
+    operators = [project("q/a", "s", 1.0), project("q/b", "t", 1.0), union("q/u", "q/a", "q/b", cost=1.0)]
+    return make_plan({"s": feeder(), "t": feeder()}, operators, {"q": "q/u"})
+
+
+def test_the_oldest_first(plan):
+    bench = Bench(plan, "fifo")
+    bench.feed("q/a", 3.0, 4.0)
+    bench.feed("r/b", 1.0, 6.0)
+    bench.feed("t/c", 2.0, 5.0)
+    assert bench.order() == ["r#1", "t#1", "q#1", "q#1", "t#1", "r#1"]
+
+
+def test_ties_go_to_the_first_unit(plan):
+    bench = Bench(plan, "fifo", unit="operator")
+    for operator in ("t/c", "r/b", "q/a"):
+        bench.feed(operator, 1.0, 1.0)
+    assert bench.order() == ["q/a", "q/a", "r/b", "r/b", "t/c", "t/c"]
+
+
+def test_an_older_tuple_at_another_queue_of_a_ready_unit_counts():
+    bench = Bench(joined(), "fifo", unit="operator")
+    bench.feed("q/u", 5.0)
+    bench.feed("q/a", 3.0)
+    bench.feed("q/u", 1.0, port=1)
+    assert bench.order() == ["q/u", "q/a", "q/u"]
+
+
+def test_a_unit_whose_head_another_took_stands_further_back():
+    bench = Bench(joined(), "fifo", slots=2)  # two paths share q/u
+    bench.feed("q/u", 1.0)
+    bench.feed("q/a", 3.0)
+    bench.feed("q/b", 2.0)
+    assert bench.order() == ["q#1", "q#2", "q#1"]
+
+
+def test_calls_make_up_for_their_fixed_cost():
+    bench = Bench(joined(), "fifo", call_fixed_s=7.0)
+    bench.feed("q/a", 1.0)
+    assert bench.run().tuples == 4  # 7 s over 2 s a tuple
+    assert not bench.policy.in_arrival_order
+    assert Bench(joined(), "fifo").policy.in_arrival_order
+    assert not Bench(joined(), "fifo", unit="operator").policy.in_arrival_order
+
+
+@pytest.mark.parametrize(
+    ("unit", "ids"), [("operator", ["q/a", "q/b", "q/u"]), ("path", ["q#1", "q#2"]), ("query", ["q"])]
+)
+def test_granularity(unit, ids):
+    assert [u.id for u in Bench(joined(), "fifo", unit=unit).board.units] == ids
+
+
+def test_a_strange_view_gives_nothing(plan):
+    bench = Bench(plan, "fifo")
+    assert bench.policy.choose(0) is None
+    bench.policy.became_ready(bench.board.units[0])  # announced, but nothing waits there
+    assert bench.policy.choose(0) is None
+    bench.queues[bench.board.units[0].edges[0]].arrivals.append(1.0)
+    bench.policy.became_ready(bench.board.units[0])  # and one that is not ready
+    assert bench.policy.choose(0) is None
+    assert bench.policy.choose(99) is None
+
+
+def test_the_default_is_by_path():
+    assert Fifo().unit == "path"

@@ -1,0 +1,186 @@
+"""Faults outside a call, on Spark: sources, sinks, the disk. One query pays for them, the others go on."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from headgate.connect.sinks.memory import MemorySink
+from headgate.connect.sources import make_source
+from headgate.flow.queue import BatchQueue, SpillError
+from headgate.plan.application import RunLimits
+from headgate.plan.model import Edge, Plan, Stream
+from headgate.plan.operators import Port, Select
+from headgate.plan.schema import parse_schema
+from headgate.runtime.spark import engine
+from headgate.runtime.spark.engine import SparkRuntime
+from tests.runtime.spark.helpers import app_of, numbers, plan_of, simple_plan, stream
+
+pytestmark = pytest.mark.spark
+
+
+def two_plan(*streams: Stream) -> Plan:
+    """Query a reads stream good, b reads stream bad; two operators each."""
+    operators = [
+        Select(id=f"{query}/{name}", inputs=(Port(source),), where="v >= 0")
+        for query, first in (("a", "good"), ("b", "bad"))
+        for name, source in (("x", first), ("y", f"{query}/x"))
+    ]
+    return plan_of(operators, {"a": Port("a/y"), "b": Port("b/y")}, streams or (stream("good"), stream("bad")))
+
+
+def opened(spark: Any, unit: str = "operator", **settings: Any) -> SparkRuntime:
+    runtime = SparkRuntime(app_of(two_plan(), unit=unit), spark, **settings)
+    runtime.open()
+    return runtime
+
+
+def drain(runtime: SparkRuntime) -> None:
+    for _ in range(50):
+        if not runtime.step(0):
+            return
+    raise AssertionError("the run does not come to rest")
+
+
+def outputs(runtime: SparkRuntime, query: str) -> int:
+    sink = runtime.sinks[query]
+    assert isinstance(sink, MemorySink)
+    return sink.rows
+
+
+def expected() -> int:
+    return int((numbers(50, 1).to_pandas().v >= 0).sum())
+
+
+def test_a_source_that_fails_when_it_looks_ahead_ends(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def csv(name: str) -> Stream:
+        (tmp_path / f"{name}.csv").write_text("k,v\n1,0.5\n2,0.25\n")
+        return Stream(name, parse_schema("k INT, v DOUBLE", name), {"kind": "csv", "path": f"{name}.csv"})
+
+    def make(stream: Stream, folder: Path, seed: int, epoch_us: int, quiet: bool = False) -> Any:
+        source = make_source(stream, folder, seed, epoch_us, quiet)
+        if stream.name == "bad" and not quiet:
+            failing = type("Failing", (type(source),), {"exhausted": property(lambda _: 1 / 0)})
+            monkeypatch.setattr(source, "__class__", failing)
+        return source
+
+    monkeypatch.setattr(engine, "make_source", make)
+    runtime = SparkRuntime(replace(app_of(two_plan(csv("good"), csv("bad"))), folder=tmp_path), spark)
+    runtime.start()
+    runtime.wait(RunLimits(until_idle=True, seconds=20))
+    report = runtime.stop()
+    assert report["seconds"] < 20
+    assert report["errors"] == {"b": "division by zero"}
+    assert outputs(runtime, "a") == 2
+
+
+def test_a_stopped_query_holds_no_memory(spark: Any, caplog: pytest.LogCaptureFixture) -> None:
+    runtime = opened(spark, queue_bytes=2 * numbers(2000, 1).nbytes - 1)
+    for seed in range(3):
+        runtime.deliver("bad", numbers(2000, seed))
+    assert runtime._memory_short()
+    with caplog.at_level(logging.ERROR, "headgate.spark"):
+        runtime._stream_ended("bad", OSError("the disk is gone"))
+    assert "query b stopped: the disk is gone (6000 waiting tuples are given up)" in caplog.text
+    assert not runtime._memory_short()
+    assert runtime._memory.used == runtime._memory.spilled_bytes == runtime._board.memory == 0
+    runtime.deliver("good", numbers(50, 1))
+    drain(runtime)
+    assert runtime.stop()["errors"] == {"b": "the disk is gone"}
+    assert outputs(runtime, "a") == expected()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_call_in_flight_may_outlive_its_queues(spark: Any, monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
+    runtime = opened(spark)
+    run = runtime._caller.run
+
+    def source_fails_meanwhile(operators: Any, *rest: Any) -> Any:
+        if "b/x" in operators:
+            runtime._stream_ended("bad", OSError("the disk is gone"))
+            if fails:
+                raise RuntimeError("and so is the call")
+        return run(operators, *rest)
+
+    monkeypatch.setattr(runtime._caller, "run", source_fails_meanwhile)
+    for name in ("bad", "good"):
+        runtime.deliver(name, numbers(50, 1))
+    drain(runtime)
+    assert runtime._board.flying == 0
+    assert runtime.stop()["errors"] == {"b": "the disk is gone"}
+    assert outputs(runtime, "a") == expected()
+
+
+def test_a_sink_may_fail_in_any_way(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = opened(spark)
+
+    def fails(_: Any) -> None:
+        raise KeyError("no such column")
+
+    monkeypatch.setattr(runtime.sinks["b"], "write", fails)
+    for name in ("bad", "good"):
+        runtime.deliver(name, numbers(50, 1))
+    drain(runtime)
+    assert runtime._board.flying == 0
+    assert list(runtime.stop()["errors"]) == ["b"]
+    assert outputs(runtime, "a") == expected()
+
+
+@pytest.mark.parametrize(("move", "operator"), [("take", "b/x"), ("put", "b/y")])
+def test_a_disk_that_fails_stops_the_queries_of_the_unit(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, move: str, operator: str
+) -> None:
+    runtime = opened(spark)
+    does = getattr(BatchQueue, move)
+
+    def fails(queue: BatchQueue, *given: Any) -> Any:
+        if queue.name != f"{operator}:0":
+            return does(queue, *given)
+        if move == "put":
+            does(queue, *given)  # as the real one: the batch is in the queue nevertheless
+        raise SpillError("the disk is full")
+
+    monkeypatch.setattr(BatchQueue, move, fails)
+    for name in ("bad", "good"):
+        runtime.deliver(name, numbers(50, 1))
+    drain(runtime)
+    assert runtime._board.flying == 0
+    assert set(runtime._queues) == {Edge("a/x", 0), Edge("a/y", 0)}
+    assert runtime.stop()["errors"] == {"b": "the disk is full"}
+    assert outputs(runtime, "a") == expected()
+
+
+def test_a_spark_that_was_there_before_is_left_alone(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also from a thread that has no active session of its own."""
+    done: list[str] = []
+    monkeypatch.setattr(SparkSession, "stop", lambda _: done.append("stopped"))
+    monkeypatch.setattr(SparkContext, "setLogLevel", lambda *_: done.append("hushed"))
+
+    def run() -> None:
+        runtime = SparkRuntime(app_of(simple_plan()))
+        runtime.open()
+        runtime.stop()
+        done.append("ran")
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(60)
+    assert done == ["ran"]
+
+
+def test_the_policy_knows_the_cost_of_a_call_before_it_decides(spark: Any) -> None:
+    runtime = opened(spark, unit="query")
+    while runtime._stats.call_fixed_s is None:
+        runtime.deliver("good", numbers(50, runtime._board.arrived))
+        runtime.step(0)
+    assert runtime._board.call_fixed_s == runtime._stats.call_fixed_s
+    runtime.stop()
