@@ -46,6 +46,7 @@ class Operator(ABC):
     inputs: tuple[Port, ...]
     declared: Declared = Declared()
     kind: ClassVar[str]
+    passes_all: ClassVar[bool] = False  # gives out exactly one tuple for each that it takes
 
     @property
     def branches(self) -> tuple[str, ...]:

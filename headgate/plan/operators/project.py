@@ -14,6 +14,7 @@ from headgate.plan.schema import Column, Schema
 @dataclass(frozen=True, kw_only=True)
 class Project(Operator):
     kind: ClassVar[str] = "project"
+    passes_all: ClassVar[bool] = True
     columns: Mapping[str, str]  # output name -> expression
 
     def output(self, inputs: Sequence[Schema], place: str) -> Schema:

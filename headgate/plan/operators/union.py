@@ -15,6 +15,7 @@ from headgate.plan.schema import Column, Schema
 @dataclass(frozen=True, kw_only=True)
 class Union(Operator):
     kind: ClassVar[str] = "union"
+    passes_all: ClassVar[bool] = True
 
     def output(self, inputs: Sequence[Schema], place: str) -> Schema:
         first = inputs[0]

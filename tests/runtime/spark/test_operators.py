@@ -89,3 +89,19 @@ def test_a_stream_may_have_any_column_name_beside_a_table(session: Any, tmp_path
     data = batch(streams[0].schema, {"k": [1], "_t_name": ["x"], "_t_k": [7]})
     row = caller.run(plan.operators, {Edge("q/join", 0): data}).outputs[Port("q/keep")].to_pylist()[0]
     assert (row["mine"], row["theirs"]) == ("x", "one")
+
+
+def test_an_empty_input_beside_a_full_one_is_no_reason_to_distrust_a_plan(session: Any) -> None:
+    """Planned on an empty input the ordinary way drops that branch, and with it the branch's row counts."""
+    first = Select(id="q/a", inputs=(Port("a"),), where="v > 0.2")
+    second = Select(id="q/b", inputs=(Port("b"),), where="v > 0.4")
+    union = Union(id="q/union", inputs=(Port("q/a"), Port("q/b")))
+    plan = plan_of([first, second, union], {"q": Port("q/union")}, [stream("a"), stream("b")])
+    caller = make_caller(session, app_of(plan))
+    for turn, name in enumerate(("q/a", "q/b", "q/a")):
+        table = batch(NUMBERS, {"k": [turn, 1], "v": [0.5, 0.1]}, first=turn)
+        result = caller.run(plan.operators, {Edge(name, 0): table})
+        other = "q/b" if name == "q/a" else "q/a"
+        assert (result.given[Port(name)], result.given[Port(other)], result.given[Port("q/union")]) == (1, 0, 1)
+    assert caller.fallbacks == {}
+    assert result.prepared
