@@ -11,17 +11,7 @@ from headgate.plan.model import Edge
 from headgate.policies.base import Decision, Policy, PolicyError
 from headgate.policies.registry import make_policy
 from tests.conformance.plans import feeder, make_plan, project
-
-
-class Waiting:
-    """A queue for the scheduler's eyes: arrival times only."""
-
-    def __init__(self):
-        self.arrivals = []
-
-    count = property(lambda self: len(self.arrivals))
-    oldest = property(lambda self: self.arrivals[0] if self.arrivals else None)
-    bytes = property(lambda self: 8.0 * len(self.arrivals))
+from tests.policies.boards import Waiting
 
 
 class Recording(Policy):

@@ -1,4 +1,4 @@
-"""A board with queues of arrival times, for the tests of this folder."""
+"""A board with queues of arrival times, for the tests of policies and of the board itself."""
 
 from headgate.control.stats import DeclaredStats
 from headgate.flow.board import Board

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
@@ -71,9 +70,9 @@ class Engine:
         self._idle = list(range(board.slots))
         self._debts = [0.0] * board.slots  # seconds that a slot still owes for stopping its last call
 
-    def run(self, end: float, may_end_early: Callable[[], bool] = lambda: False) -> float:
+    def run(self, end: float, until_idle: bool = False) -> float:
         """Run until nothing is left to do, or until `end`; returns when the run was over: `end` if there is one, but
-        the time of the last event when nothing is left and `may_end_early`, asked at the end, says so.
+        the time of the last event with `until_idle`, unless a call or an arrival was cut off.
 
         One long loop on purpose: it is passed once a call, and each method called here would cost a few per cent.
         """
@@ -139,7 +138,7 @@ class Engine:
                 deciding = preemptive and self._preempt()
             if self._number >= self._check_at:
                 self._settle()
-        self._close(end, not flights and may_end_early())
+        self._close(end, until_idle and not flights and not entrance.cut_off)
         return board.now
 
     def _start(self, claim: Claim) -> float:

@@ -49,6 +49,7 @@ class Entrance:
         self._targets: list[Outlet] = []
         self._streams = np.zeros(0, dtype=np.intp)
         self.next_time = math.inf  # when the next tuple enters
+        self.cut_off = False  # did the end of the run keep arrivals out?
         self.fed: list[Unit] | None = None  # the units that got input; kept only for preemptive policies
         self._load()
 
@@ -123,6 +124,7 @@ class Entrance:
         if kept < len(block.entries):
             block = block.first(kept)
             self._arrivals = Merged([])  # time only grows: nothing that comes after it counts
+            self.cut_off = True
         self._before += self._next
         self._next = self._counted = 0
         self._streams = block.streams

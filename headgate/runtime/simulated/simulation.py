@@ -19,7 +19,7 @@ from headgate.runtime.simulated.entrance import Entrance
 from headgate.runtime.simulated.ledger import Ledger
 from headgate.runtime.simulated.light import LightUnits
 from headgate.runtime.simulated.network import Network, TrueStats
-from headgate.runtime.simulated.sources import Block, Merged, Source, make_sources
+from headgate.runtime.simulated.sources import Merged, Source, make_sources
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,8 @@ def simulate(
     end = math.inf if limits.seconds is None else limits.seconds
     monitor = Monitor(app.plan) if monitor is None else monitor
     kept = Trace([], [], []) if trace else None
-    arrivals = _Watched(sources, app.simulator.source_slots, app.simulator.source_cost_s)
-    network, engine, ledger = _wire(app, arrivals, end, monitor, kept, progress)
-    seconds = engine.run(end, lambda: limits.until_idle and arrivals.last <= end)
+    network, engine, ledger = _wire(app, sources, end, monitor, kept, progress)
+    seconds = engine.run(end, limits.until_idle)
     if kept is not None:
         kept.memory.extend(ledger.trace())
     report = monitor.report("simulated", app.policy.name, app.slots, seconds)
@@ -73,21 +72,9 @@ def simulate(
     return SimulationResult(report, _counters(network), kept)
 
 
-class _Watched(Merged):
-    """Arrivals that tell when the last of those handed out enters: after the end of a run, not all could."""
-
-    last = 0.0
-
-    def next(self) -> Block | None:
-        block = super().next()
-        if block is not None:
-            self.last = float(block.entries[-1])
-        return block
-
-
 def _wire(
     app: Application,
-    arrivals: Merged,
+    sources: list[Source],
     end: float,
     monitor: Monitor,
     kept: Trace | None,
@@ -107,6 +94,7 @@ def _wire(
     for edge, queue in network.queues.items():
         queue.gate = board.gate(edge)
     results, calls = (kept.results, kept.calls) if kept is not None else (None, None)
+    arrivals = Merged(sources, settings.source_slots, settings.source_cost_s)
     entrance = Entrance(network, arrivals, board, monitor, ledger, end, results)
     planner = CallPlanner(network, board, settings)
     closer = CallCloser(board, monitor, ledger, settings.fluid, results)
