@@ -48,6 +48,22 @@ def expression_type(text: str, schema: Schema, place: str) -> str | None:
     return _name_of(annotated)
 
 
+def group_type(text: str, schema: Schema, place: str) -> str | None:
+    """The type of an expression to group by; None where only Spark can tell."""
+    return expression_type(text, schema, place)
+
+
+def aggregate_type(text: str, schema: Schema, place: str) -> str | None:
+    """The type of an expression over many tuples; None where only Spark can tell."""
+    tree = _parse(text, place)
+    _refuse_unknown_columns(tree, schema, place)
+    if tree.find(exp.Subquery, exp.Select):
+        raise ApplicationError(place, f"'{text}' holds a subquery", "join with a table instead")
+    if tree.find(exp.Window):
+        raise ApplicationError(place, f"'{text}' is a window function", "put a window on the stream instead")
+    return _name_of(_annotate(tree, schema))
+
+
 def comparable(left: str | None, right: str | None) -> bool:
     """May values of these types be compared? Unknown types get the benefit of the doubt."""
     if left is None or right is None or left == right:

@@ -7,7 +7,9 @@ from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
 from headgate.plan.errors import ApplicationError
+from headgate.plan.flows import Flow
 from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
+from headgate.plan.operators import Changes, Distinct, Except, Intersect
 from headgate.plan.operators.base import Operator, Port
 from headgate.plan.schema import Schema
 
@@ -20,29 +22,48 @@ def build_plan(
     queries: Iterable[Query],
     places: Mapping[str, str] | None = None,
 ) -> Plan:
-    """Order the operators, work out every schema, and find the operators of each query.
+    """Order the operators, work out every schema and flow, and find the operators of each query.
+
+    A query whose last operator gives a relation that can lose rows gets an operator `changes` behind it, which says
+    instant by instant what its sink is to write.
 
     Called by the loader and by tests. `queries` come without their operators; `places` says where in the
     application file an operator stands (default: its id). Raises ApplicationError for cycles, type clashes and
     outputs that lead nowhere.
     """
     at = dict(places or {})
-    listed = list(operators)
-    known = {operator.id: operator for operator in listed}
+    known = {operator.id: operator for operator in operators}
     ordered = {name: known[name] for name in _topological(known, at)}
     schemas: dict[Port, Schema] = {Port(name): stream.schema for name, stream in streams.items()}
-    for operator in ordered.values():
-        inputs = [schemas[port] for port in operator.inputs]
-        schema = operator.output(inputs, at.get(operator.id, operator.id))
+    flows: dict[Port, Flow] = {Port(name): stream.flow for name, stream in streams.items()}
+
+    def describe(operator: Operator) -> None:
+        place = at.get(operator.id, operator.id)
+        schema = operator.output([schemas[port] for port in operator.inputs], place)
+        flow = operator.flow([flows[port] for port in operator.inputs], place)
         schemas.update(dict.fromkeys(operator.ports, schema))
+        flows.update(dict.fromkeys(operator.ports, flow))
+
+    for operator in ordered.values():
+        describe(operator)
     complete = {}
     for query in queries:
-        needed = _upstream(query.root, ordered)
+        root = query.root
+        if flows[root].relation and not (flows[root].monotone or _gives_changes(ordered.get(root.node))):
+            ordered[f"{query.name}/changes"] = changes = Changes(id=f"{query.name}/changes", inputs=(root,))
+            describe(changes)
+            root = Port(changes.id)
+        needed = _upstream(root, ordered)
         members = tuple(name for name in ordered if name in needed)
-        complete[query.name] = replace(query, operators=members)
-    plan = Plan(streams, tables, classes, ordered, complete, schemas)
+        complete[query.name] = replace(query, root=root, operators=members)
+    plan = Plan(streams, tables, classes, ordered, complete, schemas, flows)
     _refuse_dead_ends(plan, at)
     return plan
+
+
+def _gives_changes(operator: Operator | None) -> bool:
+    """Are its rows net changes already, each instant complete?"""
+    return isinstance(operator, (Changes, Distinct, Except, Intersect))
 
 
 def _topological(operators: Mapping[str, Operator], at: Mapping[str, str]) -> list[str]:

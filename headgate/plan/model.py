@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from headgate.plan.flows import Flow
 from headgate.plan.operators.base import Operator, Port
 from headgate.plan.schema import Schema
+from headgate.plan.windows import Clock
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,25 @@ class Stream:
     schema: Schema
     source: Mapping[str, Any]
     time: str | None = None  # event-time column; None: arrival time
-    slack_s: float = 0.0  # how far event time may run backwards
+    slack_s: float = 0.0  # how far event time may run backwards; of a BIGINT time, in its own units
+    relation: bool = False  # its tuples add rows to a relation (`change` is +) or take them away (-)
+
+    @property
+    def clock(self) -> Clock:
+        """What its time is measured in."""
+        if self.time is None:
+            return Clock.ARRIVAL
+        column = self.schema.find(self.time)
+        is_timestamp = column is not None and (column.type or "").startswith("TIMESTAMP")
+        return Clock.EVENT if is_timestamp else Clock.LOGICAL
+
+    @property
+    def flow(self) -> Flow:
+        return Flow(self.clock, relation=self.relation, retracts=self.relation)
+
+    @property
+    def slack_ticks(self) -> int:
+        return round(self.slack_s * (1 if self.clock is Clock.LOGICAL else 1_000_000))
 
 
 @dataclass(frozen=True)
@@ -71,6 +91,7 @@ class Plan:
     operators: Mapping[str, Operator]
     queries: Mapping[str, Query]
     schemas: Mapping[Port, Schema]  # of every stream and every operator output
+    flows: Mapping[Port, Flow]  # likewise
 
     @cached_property
     def consumers(self) -> Mapping[Port, tuple[Edge, ...]]:

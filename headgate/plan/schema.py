@@ -15,9 +15,16 @@ from headgate.plan.errors import ApplicationError
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 
 # Columns that Headgate adds to every tuple; a stream may not have columns of these names.
-ARRIVAL = "_arrival"  # BIGINT, microseconds since the run began
+ARRIVAL = "_arrival"  # BIGINT, microseconds since the run began; of a result, that of its latest cause
 SEQUENCE = "_sequence"  # BIGINT, position in its stream
-STAMPS = (ARRIVAL, SEQUENCE)
+TIME = "_time"  # BIGINT, the instant in ticks of its stream's clock; null: late, it has no place in time any more
+# Rows of a time-varying relation say from when (TIME) to when they count, and how many times.
+UNTIL = "_until"  # BIGINT, the first instant at which the row counts no more; FOREVER when that is not known
+CHANGE = "_change"  # BIGINT, how many copies of the row it adds (1) or takes away (-1)
+FOREVER = 2**63 - 1
+
+STAMPS = (ARRIVAL, SEQUENCE, TIME)
+RELATION_STAMPS = (*STAMPS, UNTIL, CHANGE)
 
 
 @dataclass(frozen=True)
@@ -79,6 +86,6 @@ def _refuse_bad_names(columns: Sequence[Column], place: str) -> None:
         key = column.name.lower()
         if key in seen:
             raise ApplicationError(place, f"column '{column.name}' is there twice", "give each column its own name")
-        if key in STAMPS:
+        if key in RELATION_STAMPS:
             raise ApplicationError(place, f"column name '{column.name}' is kept for Headgate's stamps", "rename it")
         seen.add(key)

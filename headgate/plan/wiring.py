@@ -21,7 +21,7 @@ from headgate.plan.file import (
 from headgate.plan.model import Stream, Table
 from headgate.plan.operators import Function, Project, Select, Split, TableJoin, Union
 from headgate.plan.operators.base import Declared, Operator, Port
-from headgate.plan.schema import STAMPS, parse_schema
+from headgate.plan.schema import RELATION_STAMPS, parse_schema
 
 _NAMED = re.compile(r"(?P<text>.+?)\s+AS\s+`?(?P<name>\w+)`?", re.IGNORECASE | re.DOTALL)
 _PLAIN = re.compile(r"`?(?P<name>\w+)`?")
@@ -154,7 +154,7 @@ def _columns(section: ProjectSection, place: str) -> dict[str, str]:
     for name, text in pairs:
         if name.lower() in seen:
             raise ApplicationError(place, f"column '{name}' is there twice", "give each column its own name")
-        if name.lower() in STAMPS:
+        if name.lower() in RELATION_STAMPS:
             raise ApplicationError(place, f"column name '{name}' is kept for Headgate's stamps", "rename it")
         seen.add(name.lower())
         result[name] = text

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
+from headgate.plan.flows import Flow, together
 from headgate.plan.schema import Schema
+from headgate.plan.windows import Window
 
 
 class Port(NamedTuple):
@@ -47,6 +49,7 @@ class Operator(ABC):
     declared: Declared = Declared()
     kind: ClassVar[str]
     passes_all: ClassVar[bool] = False  # gives out exactly one tuple for each that it takes
+    stateful: ClassVar[bool] = False  # remembers rows between calls; has work when time passes, too
 
     @property
     def branches(self) -> tuple[str, ...]:
@@ -60,6 +63,15 @@ class Operator(ABC):
     @abstractmethod
     def output(self, inputs: Sequence[Schema], place: str) -> Schema:
         """The schema of every branch, from those of the inputs; raises ApplicationError naming `place`."""
+
+    def flow(self, inputs: Sequence[Flow], place: str) -> Flow:
+        """The character of what it gives out, from that of its inputs. Default: it treats each row alone."""
+        return together(inputs, place)
+
+    @property
+    def windows(self) -> tuple[Window | None, ...]:
+        """The window on each input; None: the input is a relation already, or the operator treats each row alone."""
+        return (None,) * len(self.inputs)
 
     @property
     def expressions(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from headgate.plan.errors import ApplicationError
 from headgate.plan.expressions import comparable
-from headgate.plan.operators.base import Operator
+from headgate.plan.operators.base import Operator, Port
 from headgate.plan.schema import Column, Schema
 
 
@@ -18,25 +18,31 @@ class Union(Operator):
     passes_all: ClassVar[bool] = True
 
     def output(self, inputs: Sequence[Schema], place: str) -> Schema:
-        first = inputs[0]
-        for port, schema in zip(self.inputs[1:], inputs[1:], strict=True):
-            if len(schema) != len(first):
-                raise ApplicationError(
-                    f"{place}.inputs",
-                    f"'{self.inputs[0]}' has {len(first)} columns and '{port}' has {len(schema)}",
-                    "a union needs the same columns on every input; add a project",
-                )
-            for a, b in zip(first, schema, strict=True):
-                if not comparable(a.type, b.type):
-                    raise ApplicationError(
-                        f"{place}.inputs",
-                        f"column '{a.name}' is {a.type} in '{self.inputs[0]}' and '{b.name}' is {b.type} in '{port}'",
-                        "a union needs types that fit together on every input; cast one of them in a project",
-                    )
-        return Schema(tuple(map(_merged, zip(first, *inputs[1:], strict=True))))
+        return merged_schema(self.inputs, inputs, self.kind, place)
 
     def describe(self) -> str:
         return " + ".join(str(port) for port in self.inputs)
+
+
+def merged_schema(ports: Sequence[Port], inputs: Sequence[Schema], kind: str, place: str) -> Schema:
+    """The columns of inputs that must fit together one by one; the first names them."""
+    first = inputs[0]
+    article = "an" if kind[0] in "aeiou" and kind != "union" else "a"
+    for port, schema in zip(ports[1:], inputs[1:], strict=True):
+        if len(schema) != len(first):
+            raise ApplicationError(
+                f"{place}.inputs",
+                f"'{ports[0]}' has {len(first)} columns and '{port}' has {len(schema)}",
+                f"{article} {kind} needs the same columns on every input; add a project",
+            )
+        for a, b in zip(first, schema, strict=True):
+            if not comparable(a.type, b.type):
+                raise ApplicationError(
+                    f"{place}.inputs",
+                    f"column '{a.name}' is {a.type} in '{ports[0]}' and '{b.name}' is {b.type} in '{port}'",
+                    f"{article} {kind} needs types that fit together on every input; cast one of them in a project",
+                )
+    return Schema(tuple(map(_merged, zip(first, *inputs[1:], strict=True))))
 
 
 def _merged(columns: tuple[Column, ...]) -> Column:

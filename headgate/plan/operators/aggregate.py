@@ -1,0 +1,56 @@
+"""aggregate: values over each group of a relation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from headgate.plan.errors import ApplicationError
+from headgate.plan.expressions import aggregate_type, group_type
+from headgate.plan.flows import Flow, windowed
+from headgate.plan.operators.base import Operator
+from headgate.plan.schema import Column, Schema
+from headgate.plan.windows import RangeWindow
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aggregate(Operator):
+    """One row for each group that has rows; without `group` exactly one row, from the first tuple on.
+
+    Gives out the group's columns, then the values. `window` makes a relation of a stream; it is None on a relation.
+    """
+
+    kind: ClassVar[str] = "aggregate"
+    stateful: ClassVar[bool] = True
+    group: Mapping[str, str]  # output name -> expression; may be window(..) or session_window(..)
+    values: Mapping[str, str]  # output name -> aggregate expression
+    window: RangeWindow | None = None
+
+    @property
+    def windows(self) -> tuple[RangeWindow | None]:
+        return (self.window,)
+
+    def output(self, inputs: Sequence[Schema], place: str) -> Schema:
+        taken: set[str] = set()
+        for name in (*self.group, *self.values):
+            if name.lower() in taken:
+                raise ApplicationError(place, f"column '{name}' is there twice", "give each column its own name")
+            taken.add(name.lower())
+        groups = [Column(n, group_type(text, inputs[0], f"{place}.group.{n}")) for n, text in self.group.items()]
+        values = [Column(n, aggregate_type(text, inputs[0], f"{place}.values.{n}")) for n, text in self.values.items()]
+        return Schema((*groups, *values))
+
+    def flow(self, inputs: Sequence[Flow], place: str) -> Flow:
+        found = windowed(inputs[0], self.window, f"{place}.window")
+        return Flow(found.clock, relation=True, departs=True, retracts=True)
+
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        return (*self.group.values(), *self.values.values())
+
+    def describe(self) -> str:
+        values = ", ".join(f"{e} AS {n}" for n, e in self.values.items()) or "no values"
+        groups = ", ".join(n if n == e else f"{e} AS {n}" for n, e in self.group.items())
+        window = f" over {self.window}" if self.window else ""
+        return f"{values}{window}" + (f" by {groups}" if groups else "")
