@@ -121,8 +121,21 @@ def _operator_text(operator: Mapping[str, Any], branch: str, query: str) -> str:
     if operator["fixed_cost"] is not None:
         numbers.insert(1, f"{_time(operator['fixed_cost'])} a call")
     lines.append(f"[dim]{', '.join(numbers)}, {operator['bytes']:.4g} bytes[/dim]")
+    lines += [f"[dim]{escape(line)}[/dim]" for line in _side_lines(operator)]
     lines.append(f"[dim]-> {escape(_columns(operator['schema']))}[/dim]")
     return "\n".join(lines)
+
+
+def _side_lines(operator: Mapping[str, Any]) -> list[str]:
+    """A line for each input, where they differ."""
+    sides = operator["sides"]
+    if len({(side["cost"], side["selectivity"]) for side in sides}) < 2:
+        return []
+    return [
+        f"from {side['input']}: cost {_time(side['cost'])} a tuple, selectivity {side['selectivity']:.4g}"
+        + (" (assumed)" if side["assumed"] else "")
+        for side in sides
+    ]
 
 
 def _print_paths(told: Mapping[str, Any], out: Console) -> None:

@@ -1,13 +1,17 @@
-"""Statistics learned from the calls that run: costs by regression on row counts, selectivities by smoothed ratios."""
+"""Statistics learned from the calls that run: costs by regression on row counts, selectivities by smoothed ratios.
+
+The sides of an operator with several inputs are told apart by `SideFit`.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 
-from headgate.control.stats import OperatorStats, declared_stats
-from headgate.plan.model import Plan
-from headgate.plan.operators.base import Operator, Port
+from headgate.control.sides import SideFit
+from headgate.control.stats import OperatorStats, SideStats, declared_stats
+from headgate.plan.model import Edge, Plan
+from headgate.plan.operators.base import Port
 
 START_COST_S = 1e-6  # where learning starts when nothing is declared
 START_SELECTIVITY_WEIGHT = 100.0  # tuples that a declared selectivity counts for
@@ -89,13 +93,17 @@ class LearnedStats:
 
     def __init__(self, plan: Plan) -> None:
         self._operators = dict(plan.operators)
-        self._declared = {name: declared_stats(operator) for name, operator in plan.operators.items()}
+        self._declared = declared_stats(plan)
         self._start = {name: s.cost_s or START_COST_S for name, s in self._declared.items()}
-        self._costs: dict[str, float | None] = {name: s.cost_s for name, s in self._declared.items()}
+        self._side_start = {e: self._declared[e.operator].side(e.input).cost_s or START_COST_S for e in plan.edges}
+        self._factors: dict[str, float] = {}  # by which the start values of an operator's costs turned out to be off
+        self._sides = {
+            name: SideFit([side.selectivity for side in s.sides]) for name, s in self._declared.items() if s.sides
+        }
         self._passing = {
-            port: Ratio(_declared_share(operator, port))
-            for operator in plan.operators.values()
-            for port in operator.ports
+            Port(name, branch): Ratio(s.branches.get(branch, s.selectivity))
+            for name, s in self._declared.items()
+            for branch in plan.operators[name].branches
         }
         self._sizes = {name: Ratio(s.tuple_bytes) for name, s in self._declared.items()}
         self._fits: dict[tuple[str, ...], TimeFit] = {}
@@ -107,46 +115,75 @@ class LearnedStats:
         return self._fixed.seconds
 
     def learn(
-        self, taken: Mapping[str, int], given: Mapping[Port, int], seconds: float, sizes: Mapping[Port, int]
+        self,
+        taken: Mapping[str, int],
+        given: Mapping[Port, int],
+        seconds: float,
+        sizes: Mapping[Port, int],
+        entered: Mapping[Edge, int] | None = None,
     ) -> None:
-        """Take in one call: rows into each operator, rows out of each port, its time, bytes of what came out."""
-        self._learn_costs(taken, seconds)
+        """Take in one call: rows into each operator, rows out of each port, its time, bytes of what came out.
+
+        `entered` says by which inputs the rows came in, of operators with several at least; without it their sides
+        cannot be told apart, and stay as declared.
+        """
+        entered = entered or {}
+        self._learn_costs(taken, entered, seconds)
         for port, rows in given.items():
             self._passing[port].learn(rows, taken[port.node])
+        for name in self._sides.keys() & taken.keys():
+            rows_in = [entered[edge] for edge in self._edges(name) if edge in entered]
+            if len(rows_in) == len(self._operators[name].inputs) and Port(name) in given:
+                self._sides[name].learn(rows_in, given[Port(name)])
         for port, size in sizes.items():
             self._sizes[port.node].learn(size, given[port])
 
-    def _learn_costs(self, taken: Mapping[str, int], seconds: float) -> None:
+    def _learn_costs(self, taken: Mapping[str, int], entered: Mapping[Edge, int], seconds: float) -> None:
         """Scale the costs of a call's operators so that together they explain its time.
 
         Inside one job the operators' row counts rise and fall together, so their costs cannot be told apart: they keep
-        the ratio of their start values.
+        the ratio of their start values. So do the sides of an operator.
         """
         names = tuple(taken)
-        work = sum(self._start[name] * taken[name] for name in names)
+        work = sum(self._work(name, taken[name], entered) for name in names)
         if not work:
             self._fixed.learn(seconds)
             return
         fit = self._fits.setdefault(names, TimeFit())
         fit.learn(work, seconds)
         self._fixed.learn(max(0.0, seconds - fit.slope() * work))
-        factor = fit.slope(self._fixed.seconds or 0.0)
-        for name in names:
-            self._costs[name] = self._start[name] * factor
+        self._factors.update(dict.fromkeys(names, fit.slope(self._fixed.seconds or 0.0)))
+
+    def _work(self, name: str, rows: int, entered: Mapping[Edge, int]) -> float:
+        """Seconds that the start values promise for the rows that an operator took."""
+        edges = self._edges(name)
+        if len(edges) > 1 and all(edge in entered for edge in edges):
+            return sum(self._side_start[edge] * entered[edge] for edge in edges)
+        return self._start[name] * rows
+
+    def _edges(self, name: str) -> list[Edge]:
+        return [Edge(name, index) for index in range(len(self._operators[name].inputs))]
 
     def of(self, operator: str) -> OperatorStats:
-        kind = self._operators[operator]
+        kind, declared, factor = self._operators[operator], self._declared[operator], self._factors.get(operator)
         shares = {branch: self._passing[Port(operator, branch)].value for branch in kind.branches}
         known = [share for share in shares.values() if share is not None]
         named = {branch: share for branch, share in shares.items() if branch and share is not None}
         return OperatorStats(
             fixed_s=0.0,  # what a call costs beside its tuples is the call's, not the operator's: call_fixed_s
-            cost_s=self._costs[operator],
+            cost_s=declared.cost_s if factor is None else self._start[operator] * factor,
             selectivity=sum(known) if known else None,
             tuple_bytes=self._sizes[operator].value,
             branches=named,
+            sides=self._sides_of(operator, factor),
         )
 
-
-def _declared_share(operator: Operator, port: Port) -> float | None:
-    return operator.declared.branches.get(port.branch, operator.declared.selectivity)
+    def _sides_of(self, operator: str, factor: float | None) -> tuple[SideStats, ...]:
+        if operator not in self._sides:
+            return ()
+        declared = self._declared[operator].sides
+        costs = [
+            side.cost_s if factor is None else self._side_start[edge] * factor
+            for edge, side in zip(self._edges(operator), declared, strict=True)
+        ]
+        return tuple(map(SideStats, costs, self._sides[operator].values))

@@ -1,24 +1,45 @@
-"""What is known of each operator: fixed cost per call, cost per tuple, selectivity, tuple size."""
+"""What is known of each operator: fixed cost per call, cost per tuple, selectivity, tuple size.
+
+An operator with several inputs is as many semi-operators: each side has its own cost and selectivity, and a path goes
+by those of the side by which it enters (Jiang and Chakravarthy, UTA TR CSE-2003-30, section 2).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from headgate.plan.model import Plan
+from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Operator
+from headgate.plan.rates import Estimates, estimate
+
+
+class SideStats(NamedTuple):
+    """Statistics of one input of an operator; `None` is "not known"."""
+
+    cost_s: float | None = None  # seconds per tuple that comes in there
+    selectivity: float | None = None  # output tuples per tuple that comes in there
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorStats:
-    """Statistics of one operator; `None` is "not known", never a guess."""
+    """Statistics of one operator, over all its inputs; `None` is "not known", never a guess."""
 
     fixed_s: float | None = None  # seconds per call
     cost_s: float | None = None  # seconds per input tuple
     selectivity: float | None = None  # output tuples per input tuple, all branches together
     tuple_bytes: float | None = None  # bytes of an output tuple
     branches: Mapping[str, float] = field(default_factory=dict)  # selectivity of each branch of a split
+    sides: tuple[SideStats, ...] = ()  # of each input, when there are several
+
+    def side(self, index: int) -> SideStats:
+        """The numbers for tuples that come in by one input."""
+        return self.sides[index] if self.sides else SideStats(self.cost_s, self.selectivity)
+
+    def passing(self, index: int, branch: str = "") -> float | None:
+        """Tuples that leave by a branch, per tuple that comes in by an input."""
+        return self.branches.get(branch, self.selectivity) if branch else self.side(index).selectivity
 
 
 class Stats(Protocol):
@@ -30,18 +51,64 @@ class Stats(Protocol):
 
 
 class DeclaredStats:
-    """Statistics as the application file declares them. The simulator's truth, and the start of learning."""
+    """Statistics as the application file declares them, and what follows from them for joins. The start of learning."""
 
     def __init__(self, plan: Plan) -> None:
-        self._stats = {name: declared_stats(operator) for name, operator in plan.operators.items()}
+        self._stats = declared_stats(plan)
 
     def of(self, operator: str) -> OperatorStats:
         return self._stats[operator]
 
 
-def declared_stats(operator: Operator) -> OperatorStats:
+def declared_stats(
+    plan: Plan, unknown_cost_s: float | None = None, unknown_selectivity: float | None = None
+) -> dict[str, OperatorStats]:
+    """The statistics of every operator before anything has run; what is not known is as the caller will have it."""
+    found = estimate(plan)
+    return {
+        operator.id: _declared(operator, found, unknown_cost_s, unknown_selectivity)
+        for operator in plan.operators.values()
+    }
+
+
+def _declared(
+    operator: Operator, found: Estimates, unknown_cost_s: float | None, unknown_selectivity: float | None
+) -> OperatorStats:
     declared = operator.declared
-    selectivity = declared.selectivity
-    if selectivity is None and declared.branches:
-        selectivity = sum(declared.branches.values())
-    return OperatorStats(declared.fixed_s, declared.cost_s, selectivity, declared.tuple_bytes, dict(declared.branches))
+    sides = tuple(
+        SideStats(
+            _or(operator.side(index).cost_s, unknown_cost_s),
+            _or(found.selectivities[Edge(operator.id, index)], unknown_selectivity),
+        )
+        for index in range(len(operator.inputs))
+    )
+    rates = [found.rates[port] for port in operator.inputs]
+    branches = dict(declared.branches)
+    selectivity = _mean([side.selectivity for side in sides], rates)
+    if not branches and operator.branches != ("",) and unknown_selectivity is not None:
+        branches = dict.fromkeys(operator.branches, (selectivity or 0.0) / len(operator.branches))
+    return OperatorStats(
+        declared.fixed_s,
+        _mean([side.cost_s for side in sides], rates),
+        selectivity,
+        declared.tuple_bytes,
+        branches,
+        sides if len(sides) > 1 else (),
+    )
+
+
+def _or(value: float | None, other: float | None) -> float | None:
+    return other if value is None else value
+
+
+def _mean(values: Sequence[float | None], rates: Sequence[float | None]) -> float | None:
+    """The mean over the sides of an operator, by their rates where all are known; None when a value is not known."""
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return None
+    if len(set(known)) == 1:
+        return known[0]
+    weights = [rate for rate in rates if rate is not None]
+    if len(weights) < len(rates) or not sum(weights):
+        weights = [1.0] * len(values)
+    return sum(value * weight for value, weight in zip(known, weights, strict=True)) / sum(weights)

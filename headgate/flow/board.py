@@ -195,7 +195,7 @@ class Board:
             seconds = self.now - claim.started
             self.policy.finished(Call(unit, claim.slot, claim.started, seconds, tuples, outputs, preempted))
         for other in overlaps:
-            if not other.ready and not other.blocked and other.waiting:
+            if not other.ready and not other.blocked and other.oldest is not None:
                 other.ready = True
                 self.ready_units += 1
                 self._became_ready(other)
@@ -213,7 +213,7 @@ class Board:
                 self.ready_units -= 1
 
     def _announce(self, unit: Unit) -> None:
-        if not unit.ready and unit.blocked == 0 and unit.waiting:
+        if not unit.ready and unit.blocked == 0 and unit.oldest is not None:
             unit.ready = True
             self.ready_units += 1
             self._became_ready(unit)

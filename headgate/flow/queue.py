@@ -140,6 +140,7 @@ class BatchQueue:
     def __init__(self, memory: Memory | None = None, name: str = "") -> None:
         self.name = name
         self.count = 0  # tuples waiting
+        self.due: float | None = None  # since when time alone gives its operator something to do
         self.entered = 0
         self.taken = 0
         self.shed = 0
@@ -158,8 +159,8 @@ class BatchQueue:
 
     @property
     def oldest(self) -> float | None:
-        """Arrival of the first tuple, in seconds since the run began; None when empty."""
-        return self._batches[0].first if self._batches else None
+        """Arrival of the first tuple, in seconds since the run began; when empty, since when it is due, or None."""
+        return self._batches[0].first if self._batches else self.due
 
     def arrivals(self, limit: int | None = None) -> NDArray[np.float64]:
         """Arrivals of the first `limit` tuples, all when None, in seconds; the tuples stay.

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from headgate.plan.schema import ARRIVAL, SEQUENCE, Schema
+from headgate.plan.flows import Flow
+from headgate.plan.schema import ARRIVAL, SEQUENCE, TIME, Schema
 
 _PLAIN: dict[str, pa.DataType] = {
     **dict.fromkeys(("STRING", "VARCHAR", "CHAR", "CHARACTER", "TEXT"), pa.string()),
@@ -41,7 +42,10 @@ def arrow_type(name: str) -> pa.DataType:
 
 
 def arrow_schema(schema: Schema, stamps: bool = True) -> pa.Schema:
-    """The columns in order, followed by the arrival and sequence stamps unless `stamps` is False."""
+    """The columns in order, followed by the arrival and sequence stamps unless `stamps` is False.
+
+    So tuples leave a source; `port_schema` says what flows between operators.
+    """
     fields = []
     for column in schema:
         if column.type is None:
@@ -53,6 +57,15 @@ def arrow_schema(schema: Schema, stamps: bool = True) -> pa.Schema:
     if stamps:
         fields += [pa.field(name, pa.int64(), nullable=False) for name in (ARRIVAL, SEQUENCE)]
     return pa.schema(fields)
+
+
+def port_schema(schema: Schema, flow: Flow) -> pa.Schema:
+    """What flows from one operator to the next: the columns in order, then all stamps of the flow.
+
+    Only TIME may be null, where a tuple has no place in time.
+    """
+    stamps = [pa.field(name, pa.int64(), nullable=name == TIME) for name in flow.stamps]
+    return pa.schema([*arrow_schema(schema, stamps=False), *stamps])
 
 
 class _Reader:

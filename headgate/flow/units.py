@@ -16,7 +16,7 @@ class Queue(Protocol):
     @property
     def count(self) -> int: ...  # tuples waiting
     @property
-    def oldest(self) -> float | None: ...  # arrival time of the first tuple, in seconds
+    def oldest(self) -> float | None: ...  # arrival time of the first tuple in seconds; None: nothing to do
     @property
     def bytes(self) -> float: ...  # size of what waits
 
@@ -81,7 +81,10 @@ class Unit:
 
     @property
     def oldest(self) -> float | None:
-        """Arrival time of the oldest first-in-line tuple."""
+        """Arrival time of the oldest first-in-line tuple, or since when time has passed for an operator with state.
+
+        None: there is nothing to do.
+        """
         return min((t for queue in self.queues if (t := queue.oldest) is not None), default=None)
 
     @property

@@ -114,9 +114,11 @@ class ValueGenerator:
             result[column.name] = values.tolist() if column.as_list else values
         return result
 
-    def _times(self, column: Column, arrivals_us: Rows) -> Rows:
+    def _times(self, column: Column, arrivals_us: Rows) -> NDArray[Any]:
         """TIMESTAMP: microseconds since the epoch. BIGINT: whole seconds since the run began, as `replay` reads it."""
-        return self._epoch_us + arrivals_us if column.family == "timestamp" else arrivals_us // 1_000_000
+        if column.family == "timestamp":
+            return self._epoch_us + arrivals_us
+        return column.from_whole("time", arrivals_us // 1_000_000)
 
     def _rows(self, index: int, draw: Draw, first: int, end: int) -> NDArray[Any]:
         pieces = [
@@ -160,12 +162,12 @@ class Column:
 
     def error(self, said: str, problem: str) -> ValueError:
         forms = ", ".join(f"`{FORMS[form]}`" for form in _ALLOWED[self.family])
-        also = ", or `time`" if self.sql_type in ("BIGINT", "LONG") else ""
+        also = ", or `time`" if self.family == "integer" else ""
         return ValueError(f"column {self.name} {self.sql_type}: {said!r} {problem}; it takes {forms}{also}")
 
     def takes(self, form: str) -> bool:
-        """Whether the type takes the form; a BIGINT may hold the time, in whole seconds."""
-        return form in _ALLOWED[self.family] or (form == "time" and self.dtype is np.int64)
+        """Whether the type takes the form; a whole number may hold the time, in seconds."""
+        return form in _ALLOWED[self.family] or (form == "time" and self.family == "integer")
 
     def from_word(self, said: str, word: str) -> Any:
         """The value that a word of `choice` or `constant` means."""

@@ -6,7 +6,6 @@ The keys are stable. Numbers are in seconds, tuples and bytes; `null` is "not kn
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headgate.control.stats import OperatorStats, declared_stats
@@ -20,11 +19,12 @@ from headgate.plan.segments import Segment, find_segments, path_capacity, path_c
 
 
 class AssumedStats:
-    """Declared statistics; a selectivity that is not declared is taken to be 1, shared equally by a split's branches,
-    as the simulator does. Costs are not guessed."""
+    """Declared statistics, and what follows from them for joins. A selectivity that is not known is taken to be 1,
+    shared equally by a split's branches, as the simulator does. Costs are not guessed."""
 
     def __init__(self, plan: Plan) -> None:
-        self._stats = {name: _assumed(operator) for name, operator in plan.operators.items()}
+        self.known = declared_stats(plan)
+        self._stats = declared_stats(plan, unknown_selectivity=1.0)
 
     def of(self, operator: str) -> OperatorStats:
         return self._stats[operator]
@@ -97,15 +97,31 @@ def _operator(plan: Plan, stats: AssumedStats, operator: Operator) -> dict[str, 
         "kind": operator.kind,
         "parameters": operator.describe(),
         "inputs": [str(port) for port in operator.inputs],
-        "cost": declared.cost_s,
+        "cost": known.cost_s,
         "fixed_cost": declared.fixed_s,
         "selectivity": known.selectivity,
-        "assumed": declared.selectivity is None and not declared.branches,
+        "assumed": stats.known[operator.id].selectivity is None,
         "branches": dict(known.branches),
+        "sides": _sides(stats, operator),
         "bytes": port_bytes(plan)[operator.ports[0]],
         "schema": _schema(plan.schemas[operator.ports[0]]),
         "queries": list(plan.owners[operator.id]),
     }
+
+
+def _sides(stats: AssumedStats, operator: Operator) -> list[dict[str, Any]]:
+    """What an operator with several inputs does with the tuples of each."""
+    sides = stats.of(operator.id).sides
+    known = stats.known[operator.id].sides
+    return [
+        {
+            "input": str(port),
+            "cost": side.cost_s,
+            "selectivity": side.selectivity,
+            "assumed": before.selectivity is None,
+        }
+        for port, side, before in zip(operator.inputs, sides, known, strict=False)
+    ]
 
 
 def _path(plan: Plan, stats: AssumedStats, path: Path) -> dict[str, Any]:
@@ -140,16 +156,3 @@ def _schema(schema: Schema) -> list[dict[str, str | None]]:
 def _finite(value: float | None) -> float | None:
     """JSON has no infinity; a capacity without bound is not a number that anyone can use."""
     return None if value is None or not math.isfinite(value) else value
-
-
-def _assumed(operator: Operator) -> OperatorStats:
-    known = declared_stats(operator)
-    total = 1.0 if known.selectivity is None else known.selectivity
-    branches = _shares(operator.branches, known.branches, total)
-    return OperatorStats(known.fixed_s, known.cost_s, total, known.tuple_bytes, branches)
-
-
-def _shares(names: Sequence[str], declared: Mapping[str, float], total: float) -> Mapping[str, float]:
-    if tuple(names) == ("",):
-        return {}
-    return declared or dict.fromkeys(names, total / len(names))

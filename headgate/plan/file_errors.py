@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from headgate.plan.errors import ApplicationError, known_names
-from headgate.plan.file import LATER_KINDS, NOT_YET
+from headgate.plan.operator_sections import KINDS
 
 _TYPES = {
     "string_type": "text",
@@ -22,7 +22,7 @@ _TYPES = {
 _KINDS = {
     "source": "csv, json, feeder",
     "tables": "csv, json",
-    "operators": "select, project, split, union, join, function",
+    "operators": ", ".join(KINDS),
 }
 
 
@@ -79,8 +79,6 @@ def _wrong_kind(parts: list[Any], data: Any) -> ApplicationError:
     if "kind" not in value:
         return ApplicationError(place, "the key 'kind' is missing", f"add it, one of {known}")
     kind = value["kind"]
-    if kind in LATER_KINDS:
-        return ApplicationError(f"{place}.kind", f"operators of kind '{kind}' are {NOT_YET}", f"use {known}")
     return ApplicationError(
         f"{place}.kind", f"there is no kind {_shown(kind)}", known_names("kinds", known.split(", "), str(kind))
     )

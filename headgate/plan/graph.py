@@ -9,9 +9,10 @@ from graphlib import CycleError, TopologicalSorter
 from headgate.plan.errors import ApplicationError
 from headgate.plan.flows import Flow
 from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
-from headgate.plan.operators import Changes, Distinct, Except, Intersect
+from headgate.plan.operators import Changes, Distinct, Except, Intersect, RStream
 from headgate.plan.operators.base import Operator, Port
 from headgate.plan.schema import Schema
+from headgate.plan.ticks import with_ticks
 
 
 def build_plan(
@@ -33,24 +34,30 @@ def build_plan(
     """
     at = dict(places or {})
     known = {operator.id: operator for operator in operators}
-    ordered = {name: known[name] for name in _topological(known, at)}
+    ordered: dict[str, Operator] = {}
     schemas: dict[Port, Schema] = {Port(name): stream.schema for name, stream in streams.items()}
     flows: dict[Port, Flow] = {Port(name): stream.flow for name, stream in streams.items()}
 
     def describe(operator: Operator) -> None:
         place = at.get(operator.id, operator.id)
+        operator = ordered[operator.id] = operator.bound([schemas[port] for port in operator.inputs])
         schema = operator.output([schemas[port] for port in operator.inputs], place)
         flow = operator.flow([flows[port] for port in operator.inputs], place)
         schemas.update(dict.fromkeys(operator.ports, schema))
         flows.update(dict.fromkeys(operator.ports, flow))
 
-    for operator in ordered.values():
+    for name in _topological(known, at):
+        operator = known[name]
+        if isinstance(operator, RStream) and len(operator.inputs) == 1 and not operator.slides:
+            operator, marks = with_ticks(operator, ordered, flows)
+            for mark in marks:
+                describe(mark)
         describe(operator)
     complete = {}
     for query in queries:
         root = query.root
         if flows[root].relation and not (flows[root].monotone or _gives_changes(ordered.get(root.node))):
-            ordered[f"{query.name}/changes"] = changes = Changes(id=f"{query.name}/changes", inputs=(root,))
+            changes = Changes(id=_free(f"{query.name}/changes", ordered), inputs=(root,))
             describe(changes)
             root = Port(changes.id)
         needed = _upstream(root, ordered)
@@ -59,6 +66,11 @@ def build_plan(
     plan = Plan(streams, tables, classes, ordered, complete, schemas, flows)
     _refuse_dead_ends(plan, at)
     return plan
+
+
+def _free(name: str, taken: Mapping[str, Operator]) -> str:
+    """The name, or one like it that no operator has."""
+    return name if name not in taken else _free(f"{name}-2", taken)
 
 
 def _gives_changes(operator: Operator | None) -> bool:

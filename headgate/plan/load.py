@@ -166,7 +166,7 @@ class _Planner:
         operators = self._operators(wiring, tables)
         queries = self._queries(wiring, classes)
         self._raise_first()
-        places = {operator.id: _place_of(operator) for operator in operators}
+        places = {operator.id: _place_of(operator) for operator in operators} | wiring.places
         plan = build_plan(streams, tables, classes, operators, queries, places)
         self._check_shedding(plan)
         return plan
@@ -181,7 +181,7 @@ class _Planner:
                 if table in self._file.tables and table not in tables:
                     continue  # the table's own error says it
                 with self._collected():
-                    built.append(wiring.operator(name, section))
+                    built += wiring.operators(name, section)
         return built
 
     def _queries(self, wiring: Wiring, classes: dict[str, QueryClass]) -> list[Query]:

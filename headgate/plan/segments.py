@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from headgate.control.stats import OperatorStats, Stats
+from headgate.control.stats import Stats
 from headgate.flow.sizes import port_bytes
 from headgate.plan.model import Plan
 from headgate.plan.operators.base import Port
@@ -32,7 +32,8 @@ class Segment:
 
 @dataclass(frozen=True)
 class Step:
-    """One operator of a path, with the numbers of the way that the path takes through it."""
+    """One operator of a path, with the numbers of the way that the path takes through it: an operator with several
+    inputs counts as the semi-operator of the side by which the path enters."""
 
     operator: str
     cost_s: float | None
@@ -164,7 +165,8 @@ def _steps(plan: Plan, stats: Stats, path: Path, sizes: dict[Port, float]) -> tu
         known = stats.of(operator.id)
         output = 0.0 if i == last else sizes[Port(operator.id, branch)]
         entered = sizes[operator.inputs[edge.input]]
-        steps.append(Step(operator.id, known.cost_s, _passing(known, branch), entered, output))
+        cost, passed = known.side(edge.input).cost_s, known.passing(edge.input, branch)
+        steps.append(Step(operator.id, cost, passed, entered, output))
     return tuple(steps)
 
 
@@ -176,10 +178,6 @@ def _sizes(plan: Plan, stats: Stats) -> dict[Port, float]:
         if known is not None:
             sizes.update(dict.fromkeys(operator.ports, known))
     return sizes
-
-
-def _passing(stats: OperatorStats, branch: str) -> float | None:
-    return stats.branches.get(branch, stats.selectivity) if branch else stats.selectivity
 
 
 def _per_second(amount: float, seconds: float) -> float:

@@ -10,11 +10,11 @@ from typing import Any
 from headgate.flow.arrivals import make_arrivals
 from headgate.flow.values import ValueGenerator
 from headgate.plan.errors import ApplicationError, known_names
-from headgate.plan.file import NOT_YET, CsvTable, FeederSource, JsonTable, StreamSection
+from headgate.plan.file import CsvSource, CsvTable, FeederSource, JsonTable, StreamSection
 from headgate.plan.model import Stream, Table
 from headgate.plan.schema import Schema, parse_schema
 
-_TIME_TYPES = ("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "BIGINT")
+_TIME_TYPES = ("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "BIGINT", "INT", "SMALLINT", "TINYINT")
 # What numpy and Decimal raise for numbers that are absurd rather than wrong, beside ValueError.
 _ABSURD = (ValueError, ArithmeticError, MemoryError)
 
@@ -24,7 +24,7 @@ def read_stream(name: str, section: StreamSection, folder: Path) -> Stream:
     place = f"streams.{name}"
     schema = parse_schema(section.schema_, f"{place}.schema")
     if section.relation:
-        raise ApplicationError(f"{place}.relation", f"relations as streams are {NOT_YET}", "take it out")
+        schema = _without_change(section, schema, place)
     time = _time_column(section.time, schema, place)
     source = section.source
     if isinstance(source, FeederSource):
@@ -38,7 +38,7 @@ def read_stream(name: str, section: StreamSection, folder: Path) -> Stream:
                 "add time: <column>, or use replay: fast",
             )
     settings = source.model_dump(by_alias=True, exclude_none=True)
-    return Stream(name, schema, settings, time, section.slack)
+    return Stream(name, schema, settings, time, section.slack, section.relation)
 
 
 def read_table(name: str, section: CsvTable | JsonTable, folder: Path) -> Table:
@@ -77,6 +77,26 @@ def _similar(missing: Path) -> str:
     return hint.split("?")[0] + "?" if "?" in hint else "relative names start at the application file's folder"
 
 
+def _without_change(section: StreamSection, schema: Schema, place: str) -> Schema:
+    """The columns of a relation's rows; its data have `change` in front, whether the schema names it or not."""
+    source = section.source
+    if isinstance(source, FeederSource):
+        problem = "a feeder cannot make the changes of a relation up"
+        raise ApplicationError(f"{place}.relation", problem, "read them from a csv or json source, or take it out")
+    if isinstance(source, CsvSource) and source.null.strip() == "-":
+        problem = "'-' cannot stand for null where it says that a row goes"
+        raise ApplicationError(f"{place}.source.null", problem, "write nulls in another way")
+    named = schema.find("change")
+    if named is None:
+        return schema
+    if named != schema.columns[0] or named.type != "STRING":
+        problem = "the column 'change' of a relation is the first one, a STRING"
+        raise ApplicationError(f"{place}.schema", problem, 'begin with "change STRING, ", or leave it out')
+    if len(schema) == 1:
+        raise ApplicationError(f"{place}.schema", "there is no column besides 'change'", "add those of the rows")
+    return Schema(schema.columns[1:])
+
+
 def _time_column(name: str | None, schema: Schema, place: str) -> str | None:
     if name is None:
         return None
@@ -87,7 +107,9 @@ def _time_column(name: str | None, schema: Schema, place: str) -> str | None:
         )
     if column.type not in _TIME_TYPES:
         raise ApplicationError(
-            f"{place}.time", f"column '{name}' is {column.type}", "event time is a TIMESTAMP or a BIGINT"
+            f"{place}.time",
+            f"column '{name}' is {column.type}",
+            "event time is a TIMESTAMP, or a BIGINT or another whole number",
         )
     return column.name
 

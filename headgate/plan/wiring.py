@@ -3,25 +3,49 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headgate.plan.errors import ApplicationError, known_names
-from headgate.plan.file import (
-    ApplicationFile,
+from headgate.plan.file import ApplicationFile, QuerySection
+from headgate.plan.model import Stream, Table
+from headgate.plan.operator_sections import (
+    AggregateSection,
+    ChangesSection,
+    DistinctSection,
+    ExceptSection,
     FunctionSection,
+    IntersectSection,
     JoinSection,
     OperatorSection,
     ProjectSection,
-    QuerySection,
+    RStreamSection,
     SelectSection,
+    SidedSection,
     SplitSection,
     UnionSection,
+    WindowSection,
 )
-from headgate.plan.model import Stream, Table
-from headgate.plan.operators import Function, Project, Select, Split, TableJoin, Union
-from headgate.plan.operators.base import Declared, Operator, Port
+from headgate.plan.operators import (
+    Aggregate,
+    Changes,
+    Distinct,
+    Except,
+    Function,
+    Intersect,
+    Project,
+    RowWindow,
+    RStream,
+    Select,
+    Split,
+    StreamJoin,
+    TableJoin,
+    TimeWindow,
+    Union,
+)
+from headgate.plan.operators.base import Declared, Operator, Port, Side
 from headgate.plan.schema import RELATION_STAMPS, parse_schema
+from headgate.plan.windows import RangeWindow, RowsWindow, Window
 
 _NAMED = re.compile(r"(?P<text>.+?)\s+AS\s+`?(?P<name>\w+)`?", re.IGNORECASE | re.DOTALL)
 _PLAIN = re.compile(r"`?(?P<name>\w+)`?")
@@ -36,10 +60,14 @@ class Wiring:
         self._streams = streams
         self._tables = tables
         self._ports = {name: _ports_of(query, name) for name, query in file.queries.items()}
+        self.places: dict[str, str] = {}  # where operators stand that the file does not list by themselves
         self.roots = {name: self._root(name, query) for name, query in file.queries.items()}
 
-    def operator(self, query: str, section: OperatorSection) -> Operator:
-        """A plan's operator; raises ApplicationError when an input, table or column list is wrong."""
+    def operators(self, query: str, section: OperatorSection) -> list[Operator]:
+        """A plan's operator, after what it needs in front of it: an operator for each ROWS window.
+
+        Raises ApplicationError when an input, table or column list is wrong.
+        """
         place = f"queries.{query}.operators.{section.id}"
         key = "input" if section.input is not None else "inputs"
         inputs = tuple(self._port(query, name, f"{place}.{key}") for name in section.reads)
@@ -48,7 +76,32 @@ class Wiring:
             "inputs": inputs,
             "declared": _declared(section),
         }
-        return _BUILDERS[type(section)](self, section, place, common)
+        self._added: list[Operator] = []
+        operator = _BUILDERS[type(section)](self, section, place, common)
+        for added in self._added:
+            self.places[added.id] = place
+            if added.id in self._own_ids(query):
+                problem = f"its ROWS window is an operator of its own, '{added.id.split('/')[-1]}'"
+                raise ApplicationError(place, problem, "give the other operator of that id another one")
+        return [*self._added, operator]
+
+    def _own_ids(self, query: str) -> set[str]:
+        return {port.node for port in self._ports[query].values()}
+
+    def _window(self, common: dict[str, Any], index: int, window: Window | None, suffix: str) -> RangeWindow | None:
+        """The window on an input as an operator takes it. A ROWS window is put in front, in `common`'s inputs."""
+        if not isinstance(window, RowsWindow):
+            return window
+        inputs = list(common["inputs"])
+        rows = RowWindow(id=f"{common['id']}-{suffix}", inputs=(inputs[index],), window=window)
+        self._added.append(rows)
+        inputs[index] = Port(rows.id)
+        common["inputs"] = tuple(inputs)
+        return None
+
+    def _two_windows(self, common: dict[str, Any], windows: tuple[Window | None, ...]) -> dict[str, Any]:
+        left = self._window(common, 0, windows[0], "left")
+        return {"left_window": left, "right_window": self._window(common, 1, windows[1], "right")}
 
     def _root(self, name: str, query: QuerySection) -> Port:
         """The output that no operator of the query reads: its result.
@@ -90,7 +143,7 @@ class Wiring:
         return Select(where=section.where, **common)
 
     def project(self, section: ProjectSection, place: str, common: dict[str, Any]) -> Operator:
-        return Project(columns=_columns(section, f"{place}.columns"), **common)
+        return Project(columns=_named(section.columns, f"{place}.columns"), **common)
 
     def split(self, section: SplitSection, place: str, common: dict[str, Any]) -> Operator:
         return Split(conditions=dict(section.branches), match=section.match, **common)
@@ -99,13 +152,15 @@ class Wiring:
         return Union(**common)
 
     def join(self, section: JoinSection, place: str, common: dict[str, Any]) -> Operator:
+        if section.table is None:
+            windows = self._two_windows(common, section.each_window)
+            where = section.where or ""
+            return StreamJoin(left={}, right={}, on=section.pairs, condition=where, every=True, **windows, **common)
         if section.table not in self._file.tables:
             known = known_names("tables", self._file.tables, section.table)
             raise ApplicationError(f"{place}.table", f"there is no table '{section.table}'", known)
-        on = [section.on] if isinstance(section.on, str) else section.on
-        pairs = dict(on) if isinstance(on, dict) else {column: column for column in on}
         schema = self._tables[section.table].schema
-        return TableJoin(table=section.table, table_schema=schema, on=pairs, how=section.how, **common)
+        return TableJoin(table=section.table, table_schema=schema, on=section.pairs, how=section.how, **common)
 
     def function(self, section: FunctionSection, place: str, common: dict[str, Any]) -> Operator:
         if not _TARGET.fullmatch(section.function):
@@ -115,6 +170,37 @@ class Wiring:
         schema = parse_schema(section.schema_, f"{place}.schema")
         return Function(target=section.function, schema=schema, **common)
 
+    def aggregate(self, section: AggregateSection, place: str, common: dict[str, Any]) -> Operator:
+        group = _named(section.group, f"{place}.group")
+        values = _named(section.values, f"{place}.values")
+        window = self._window(common, 0, section.window, "window")
+        return Aggregate(group=group, values=values, window=window, **common)
+
+    def distinct(self, section: DistinctSection, place: str, common: dict[str, Any]) -> Operator:
+        window = self._window(common, 0, section.window, "window")
+        return Distinct(window=window, **common)
+
+    def changes(self, section: ChangesSection, place: str, common: dict[str, Any]) -> Operator:
+        window = self._window(common, 0, section.window, "window")
+        return Changes(mode=section.kind, window=window, **common)
+
+    def rstream(self, section: RStreamSection, place: str, common: dict[str, Any]) -> Operator:
+        window = self._window(common, 0, section.window, "window")
+        return RStream(window=window, **common)  # the plan's builder finds out when it speaks
+
+    def window(self, section: WindowSection, place: str, common: dict[str, Any]) -> Operator:
+        if isinstance(section.window, RowsWindow):
+            return RowWindow(window=section.window, **common)
+        return TimeWindow(window=section.window, **common)
+
+    def except_(self, section: ExceptSection, place: str, common: dict[str, Any]) -> Operator:
+        windows = self._two_windows(common, section.each_window)
+        return Except(all=section.all, **windows, **common)
+
+    def intersect(self, section: IntersectSection, place: str, common: dict[str, Any]) -> Operator:
+        windows = self._two_windows(common, section.each_window)
+        return Intersect(all=section.all, **windows, **common)
+
 
 _BUILDERS: dict[type[OperatorSection], Callable[[Wiring, Any, str, dict[str, Any]], Operator]] = {
     SelectSection: Wiring.select,
@@ -123,6 +209,13 @@ _BUILDERS: dict[type[OperatorSection], Callable[[Wiring, Any, str, dict[str, Any
     UnionSection: Wiring.union,
     JoinSection: Wiring.join,
     FunctionSection: Wiring.function,
+    AggregateSection: Wiring.aggregate,
+    DistinctSection: Wiring.distinct,
+    ChangesSection: Wiring.changes,
+    RStreamSection: Wiring.rstream,
+    WindowSection: Wiring.window,
+    ExceptSection: Wiring.except_,
+    IntersectSection: Wiring.intersect,
 }
 
 
@@ -140,15 +233,20 @@ def _ports_of(query: QuerySection, name: str) -> dict[str, Port]:
 
 def _declared(section: OperatorSection) -> Declared:
     branches = dict(section.selectivities) if isinstance(section, SplitSection) else {}
-    return Declared(section.fixed_cost, section.cost, section.selectivity, section.bytes, branches)
+    sides: tuple[Side, ...] = ()
+    if isinstance(section, SidedSection) and (section.costs or section.selectivities):
+        nothing: list[float | None] = [None] * len(section.reads)
+        sides = tuple(map(Side, section.costs or nothing, section.selectivities or nothing))
+    match = section.match if isinstance(section, JoinSection) else None
+    return Declared(section.fixed_cost, section.cost, section.selectivity, section.bytes, branches, sides, match)
 
 
-def _columns(section: ProjectSection, place: str) -> dict[str, str]:
+def _named(columns: Mapping[str, str] | Sequence[str], place: str) -> dict[str, str]:
     """Output columns, name -> expression, from either way to write them."""
-    if isinstance(section.columns, dict):
-        pairs = list(section.columns.items())
+    if isinstance(columns, Mapping):
+        pairs = list(columns.items())
     else:
-        pairs = [_column(text, f"{place}.{i}") for i, text in enumerate(section.columns)]
+        pairs = [_column(text, f"{place}.{i}") for i, text in enumerate(columns)]
     result: dict[str, str] = {}
     seen: set[str] = set()
     for name, text in pairs:

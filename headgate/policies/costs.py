@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from headgate.control.stats import OperatorStats
 from headgate.flow.units import Unit
+from headgate.plan.model import Edge
 from headgate.plan.operators.base import Port
 from headgate.policies.base import View
 
@@ -24,31 +24,34 @@ def fixed_cost(unit: Unit, view: View) -> float | None:
 def cost_per_tuple(unit: Unit, view: View) -> float | None:
     """Expected seconds for one tuple that enters the unit, through to the unit's end.
 
-    The cost of each operator counts as often as a tuple is expected to reach it (Sharaf et al. eq. 1). Where tuples
-    can enter at several places it is the mean over them, weighted by the tuples that wait there now.
+    The cost of each operator counts as often as a tuple is expected to reach it (Sharaf et al. eq. 1), with the numbers
+    of the side by which it comes in. Where tuples can enter at several places it is the mean over them, weighted by
+    the tuples that wait there now.
     """
     reach = _entries(unit, view)
     total = 0.0
     for name in unit.operators:
-        weight = reach.get(name, 0.0)
-        if weight == 0.0:
-            continue
-        stats = view.stats(name)
-        if stats.cost_s is None:
-            return None
-        total += weight * stats.cost_s
-        for branch in view.plan.operators[name].branches:
-            passed = passing(stats, branch)
-            if passed is None:
+        operator, stats = view.plan.operators[name], view.stats(name)
+        for index in range(len(operator.inputs)):
+            weight = reach.get(Edge(name, index), 0.0)
+            if weight == 0.0:
+                continue
+            cost = stats.side(index).cost_s
+            if cost is None:
                 return None
-            for edge in view.plan.consumers[Port(name, branch)]:
-                if edge.operator in unit.operators:
-                    reach[edge.operator] = reach.get(edge.operator, 0.0) + weight * passed
+            total += weight * cost
+            for branch in operator.branches:
+                passed = stats.passing(index, branch)
+                if passed is None:
+                    return None
+                for edge in view.plan.consumers[Port(name, branch)]:
+                    if edge.operator in unit.operators:
+                        reach[edge] = reach.get(edge, 0.0) + weight * passed
     return total
 
 
-def _entries(unit: Unit, view: View) -> dict[str, float]:
-    """Operator -> the share of the unit's tuples that enters there from outside; equal shares when none waits."""
+def _entries(unit: Unit, view: View) -> dict[Edge, float]:
+    """Input -> the share of the unit's tuples that enters there from outside; equal shares when none waits."""
     operators = view.plan.operators
     waiting = {
         edge: queue.count
@@ -56,16 +59,7 @@ def _entries(unit: Unit, view: View) -> dict[str, float]:
         if operators[edge.operator].inputs[edge.input].node not in unit.operators
     }
     total = sum(waiting.values())
-    shares: dict[str, float] = {}
-    for edge, count in waiting.items():
-        share = count / total if total else 1.0 / len(waiting)
-        shares[edge.operator] = shares.get(edge.operator, 0.0) + share
-    return shares
-
-
-def passing(stats: OperatorStats, branch: str) -> float | None:
-    """Selectivity of one output of an operator."""
-    return stats.branches.get(branch, stats.selectivity) if branch else stats.selectivity
+    return {edge: count / total if total else 1.0 / len(waiting) for edge, count in waiting.items()}
 
 
 def grain(unit: Unit, view: View) -> int | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from headgate.flow.types import arrow_schema, arrow_type
+from headgate.flow.types import arrow_schema, arrow_type, port_schema
+from headgate.plan.flows import Flow
 from headgate.plan.schema import Column, Schema, parse_schema
 
 
@@ -71,3 +72,12 @@ def test_schema_names_the_column_at_fault() -> None:
         arrow_schema(Schema((Column("a", "INT"), Column("b", None))))
     with pytest.raises(ValueError, match="column b: no Arrow type is known for 'VOID'"):
         arrow_schema(Schema((Column("b", "VOID"),)))
+
+
+def test_between_operators_all_stamps_flow() -> None:
+    schema = parse_schema("k INT", "x")
+    stream = port_schema(schema, Flow())
+    assert stream.names == ["k", "_arrival", "_sequence", "_time"]
+    relation = port_schema(schema, Flow(relation=True))
+    assert relation.names == ["k", "_arrival", "_sequence", "_time", "_until", "_change"]
+    assert [field.name for field in relation if field.nullable] == ["k", "_time"]

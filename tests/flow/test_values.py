@@ -182,7 +182,7 @@ def test_decimals_keep_all_their_digits() -> None:
         ("STRING", "normal 0 1", "does not suit type STRING"),
         ("BOOLEAN", "choice yes no", "which is not a BOOLEAN; it takes `choice x y z`, `constant x`"),
         ("TIMESTAMP", "uniform 0 1", "does not suit type TIMESTAMP; it takes `time`"),
-        ("INT", "time", "does not suit type INT"),
+        ("DOUBLE", "time", "does not suit type DOUBLE"),
         ("INT", "", "is empty"),
         ("STRING", "choice O'Brien", "open quotation mark"),
         (

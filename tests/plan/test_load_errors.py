@@ -70,7 +70,12 @@ MISTAKES: dict[str, tuple[str, str, list[str]]] = {
         ["parts.selectivities.hi", "did you mean 'high'?"],
     ),
     "unknown shed column": ("    shed: random", "    shed: {attribute: heat, drop: lowest}", ["fire.shed", "'heat'"]),
-    "time of the wrong type": ("    time: ts", "    time: location", ["sensors.time", "TIMESTAMP or a BIGINT"]),
+    "time of the wrong type": ("    time: ts", "    time: location", ["sensors.time", "TIMESTAMP, or a BIGINT"]),
+    "a feeder's relation": (
+        '    schema: "k INT, v DOUBLE"',
+        '    relation: true\n    schema: "k INT, v DOUBLE"',
+        ["clicks.relation", "a feeder cannot", "csv or json"],
+    ),
     "type clash": ('"temperature > 35"', '"ts > 35"', ["operators.hot.where", "compares TIMESTAMP with INT"]),
     "computing with text": ("temperature * 2", "location * 2", ["operators.out.columns.twice", "STRING"]),
     "no condition": ('"temperature > 35"', '"temperature"', ["hot.where", "not a condition"]),
@@ -190,9 +195,6 @@ MISTAKES: dict[str, tuple[str, str, list[str]]] = {
         "    cql: SELECT 1\n    operators:\n      - {id: few",
         ["more.cql", "operators"],
     ),
-    "aggregate": ("kind: select, input: some", "kind: aggregate, input: some", ["few.kind", "not available in this"]),
-    "window": ("input: some,", "input: some, window: NOW,", ["few.window", "not available in this version"]),
-    "relation": ("    time: ts", "    relation: true", ["sensors.relation", "not available in this version"]),
 }
 
 

@@ -8,28 +8,49 @@ from pathlib import Path
 from headgate.connect.sinks.base import Shape, Sink
 from headgate.connect.sinks.files import CsvSink, JsonSink
 from headgate.connect.sinks.memory import MemorySink, NoneSink
+from headgate.connect.sinks.relation import RelationFile, RelationInMemory
+from headgate.connect.sinks.text import CSV, JSON
 from headgate.plan.errors import ApplicationError, known_names
+from headgate.plan.flows import Flow
 from headgate.plan.model import Query
 from headgate.plan.schema import Schema
 
-__all__ = ["CsvSink", "JsonSink", "MemorySink", "NoneSink", "Shape", "Sink", "make_sink"]
+__all__ = [
+    "CsvSink",
+    "JsonSink",
+    "MemorySink",
+    "NoneSink",
+    "RelationFile",
+    "RelationInMemory",
+    "Shape",
+    "Sink",
+    "make_sink",
+]
 
 
-def make_sink(query: Query, schema: Schema, folder: Path) -> Sink:
+def make_sink(query: Query, schema: Schema, folder: Path, flow: Flow | None = None) -> Sink:
     """The sink of a query whose results have `schema`; the runtime calls it once a query, at the start of a run.
 
-    Relative paths start at `folder`. File sinks replace what an earlier run left at their path (see `FileSink`).
+    `flow` is that of the results; None: a stream on arrival time. Relative paths start at `folder`. File sinks
+    replace what an earlier run left at their path (see `FileSink`). A relation that can lose rows is shown as it
+    stands, unless `format: changes` asks for its changes (see `RelationFile`).
     ApplicationError: the kind is unknown, or the path cannot be written.
     """
     place = f"queries.{query.name}.sink"
     settings = query.sink
-    shape = Shape(schema, settings)
+    shape = Shape(schema, settings, flow)
     makers: dict[str, Callable[[], Sink]] = {
         "memory": lambda: MemorySink(shape, settings.get("limit")),
         "none": NoneSink,
         "csv": lambda: CsvSink(_path(query, folder, place), shape),
         "json": lambda: JsonSink(_path(query, folder, place), shape),
     }
+    if shape.whole:
+        makers |= {
+            "memory": lambda: RelationInMemory(shape),
+            "csv": lambda: RelationFile(_path(query, folder, place), shape, CSV),
+            "json": lambda: RelationFile(_path(query, folder, place), shape, JSON),
+        }
     kind = settings.get("kind", "memory")
     if kind not in makers:
         raise ApplicationError(f"{place}.kind", f"{kind!r} is no kind of sink", known_names("kinds", makers, str(kind)))

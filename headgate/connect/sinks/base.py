@@ -6,24 +6,33 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from headgate.plan.schema import ARRIVAL, STAMPS, Schema
-
-TIME = "_time"  # optional column of results of relations: the instant of a change
-CHANGE = "_change"  # optional column of results of relations: + or -
+from headgate.plan.flows import Flow
+from headgate.plan.schema import ARRIVAL, CHANGE, RELATION_STAMPS, TIME, Schema
+from headgate.plan.windows import Clock
 
 
 class Sink(Protocol):
-    """Takes the results of one query, in order; the runtime calls it from one thread at a time.
+    """Takes the results of one query, in order; the runtime calls `write` from one thread at a time.
 
     A write that fails raises OSError and may have written a part of the rows.
     """
 
     @property
-    def rows(self) -> int: ...  # results received so far
+    def rows(self) -> int: ...  # results received so far; of a relation that loses rows, its changes
 
     def write(self, table: pa.Table) -> None:
-        """Take results: the query's columns, then the stamps. Readers of a file see them when this returns."""
+        """Take results: the query's columns, then the stamps. Readers of a file see them when this returns.
+
+        Only a file that shows a whole relation may follow later (see `relation.RelationFile`).
+        """
+
+    def refresh(self) -> None:
+        """Bring a file that follows later up to date if it is time; the runtime calls it now and then, from any thread.
+
+        Raises OSError as `write` does.
+        """
 
     def flush(self) -> None:
         """Hand everything to the operating system."""
@@ -35,19 +44,26 @@ class Sink(Protocol):
 class Shape:
     """Cuts what the runtime hands over down to the columns that a user asked for.
 
-    Stamps go; `format: changes` puts `time` (the instant of the change; of a stream, its arrival in microseconds)
-    and `change` ('+', or '-' where a relation lost a row) in front instead.
+    Stamps go; `format: changes` puts `time` and `change` ('+', or '-' where a relation lost a row) in front instead.
+    `time` is the instant as the flow's clock has it: a timestamp, a number of a logical clock, or the arrival in
+    microseconds.
     """
 
-    def __init__(self, schema: Schema, settings: Mapping[str, Any]) -> None:
+    def __init__(self, schema: Schema, settings: Mapping[str, Any], flow: Flow | None = None) -> None:
         self._names = list(schema.names)
-        self._hidden = {*STAMPS, TIME, CHANGE} - set(self._names)
+        self._hidden = set(RELATION_STAMPS) - set(self._names)
         self._changes = settings.get("format", "rows") == "changes"
+        self._flow = flow or Flow()
 
     @property
     def names(self) -> list[str]:
         """The columns of the results, for a header."""
         return ["time", "change", *self._names] if self._changes else list(self._names)
+
+    @property
+    def whole(self) -> bool:
+        """Is the relation as it stands now asked for, rather than result after result?"""
+        return self._flow.relation and not self._flow.monotone and not self._changes
 
     def __call__(self, table: pa.Table) -> pa.Table:
         """The results as the user sees them."""
@@ -55,10 +71,19 @@ class Shape:
         if len(columns) != len(self._names):
             raise ValueError(f"results have the columns {table.column_names} instead of {self._names}")
         if self._changes:
-            time = table.column(TIME if self._has(table, TIME) else ARRIVAL)
-            plus = pa.chunked_array([pa.repeat("+", table.num_rows)])
-            columns = [time, table.column(CHANGE) if self._has(table, CHANGE) else plus, *columns]
+            columns = [self._time(table), self._change(table), *columns]
         return pa.Table.from_arrays(columns, names=self.names)
+
+    def _time(self, table: pa.Table) -> pa.ChunkedArray:
+        if not self._has(table, TIME):
+            return table.column(ARRIVAL)
+        ticks = table.column(TIME)
+        return ticks.cast(pa.timestamp("us", tz="UTC")) if self._flow.clock is Clock.EVENT else ticks
+
+    def _change(self, table: pa.Table) -> pa.ChunkedArray:
+        if not self._has(table, CHANGE):
+            return pa.chunked_array([pa.repeat("+", table.num_rows)])
+        return pc.if_else(pc.greater(table.column(CHANGE), 0), "+", "-")
 
     def _has(self, table: pa.Table, name: str) -> bool:
         return name in self._hidden and name in table.column_names

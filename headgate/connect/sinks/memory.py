@@ -33,6 +33,9 @@ class MemorySink:
         """What was kept, oldest first."""
         return list(self._kept)
 
+    def refresh(self) -> None:
+        """See `Sink`."""
+
     def flush(self) -> None:
         """See `Sink`."""
 
@@ -49,6 +52,9 @@ class NoneSink:
     def write(self, table: pa.Table) -> None:
         """See `Sink`."""
         self.rows += table.num_rows
+
+    def refresh(self) -> None:
+        """See `Sink`."""
 
     def flush(self) -> None:
         """See `Sink`."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -35,6 +37,19 @@ def json_lines(table: pa.Table) -> bytes:
     keys = [json.dumps(name, ensure_ascii=False) + ":" for name in table.column_names]
     between = ["," + key for key in keys[1:]]
     return _lines([_json_value(column) for column in _whole(table)], between, "{" + keys[0], "}")
+
+
+@dataclass(frozen=True)
+class Text:
+    """A kind of text file."""
+
+    endings: tuple[str, ...]  # of single files; parts get the first
+    lines: Callable[[pa.Table], bytes]
+    header: Callable[[list[str]], bytes]
+
+
+CSV = Text((".csv",), csv_lines, csv_header)
+JSON = Text((".json", ".jsonl", ".ndjson"), json_lines, lambda names: b"")
 
 
 def _whole(table: pa.Table) -> list[pa.Array]:

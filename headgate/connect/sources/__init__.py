@@ -19,6 +19,7 @@ from headgate.flow.types import arrow_schema
 from headgate.flow.values import ValueGenerator
 from headgate.plan.errors import ApplicationError, known_names
 from headgate.plan.model import Stream, Table
+from headgate.plan.schema import CHANGE
 
 __all__ = ["CsvSource", "FeederSource", "JsonSource", "Source", "make_source", "read_table"]
 
@@ -66,7 +67,9 @@ def read_table(table: Table, folder: Path) -> pa.Table:
 
 def _schema(of: Stream | Table, place: str, stamps: bool) -> pa.Schema:
     try:
-        return arrow_schema(of.schema, stamps)
+        schema = arrow_schema(of.schema, stamps)
+        relation = isinstance(of, Stream) and of.relation
+        return schema.append(pa.field(CHANGE, pa.int64(), nullable=False)) if relation else schema
     except ValueError as error:
         raise ApplicationError(place.removesuffix(".source") + ".schema", str(error)) from None
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headgate.plan.schema import STAMPS
+from headgate.plan.schema import CHANGE, RELATION_STAMPS
 
 
 class Source(Protocol):
@@ -18,7 +18,7 @@ class Source(Protocol):
     """
 
     @property
-    def schema(self) -> pa.Schema: ...  # the stream's columns, then the stamps
+    def schema(self) -> pa.Schema: ...  # the stream's columns, `_arrival`, `_sequence`, and `_change` of a relation
     @property
     def exhausted(self) -> bool: ...  # nothing will ever come any more; may look ahead in a file
     @property
@@ -40,11 +40,21 @@ class Source(Protocol):
 
 
 def stamp(columns: list[pa.ChunkedArray], schema: pa.Schema, arrivals_us: NDArray[np.int64], first: int) -> pa.Table:
-    """A batch from its columns and arrivals; the first tuple has sequence number `first`."""
+    """A batch from its columns and arrivals; the first tuple has sequence number `first`.
+
+    The columns are those of `stored_columns`: of a relation, the changes stand in front.
+    """
     sequence = np.arange(first, first + len(arrivals_us), dtype=np.int64)
-    return pa.Table.from_arrays([*columns, pa.array(arrivals_us), pa.array(sequence)], schema=schema)
+    signs = 1 if CHANGE in schema.names else 0
+    stamped = [*columns[signs:], pa.array(arrivals_us), pa.array(sequence), *columns[:signs]]
+    return pa.Table.from_arrays(stamped, schema=schema)
 
 
 def without_stamps(schema: pa.Schema) -> pa.Schema:
     """The stream's own columns."""
-    return pa.schema([field for field in schema if field.name not in STAMPS])
+    return pa.schema([field for field in schema if field.name not in RELATION_STAMPS])
+
+
+def stored_columns(schema: pa.Schema) -> pa.Schema:
+    """What a file holds of a source's columns: the stream's own, and in front of them the changes of a relation."""
+    return pa.schema([*(field for field in schema if field.name == CHANGE), *without_stamps(schema)])

@@ -12,11 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
-from headgate.connect.sources.base import without_stamps
+from headgate.connect.sources.base import stored_columns
+from headgate.connect.sources.changes import PROBLEM, heading, read_changes
 from headgate.connect.sources.convert import convert
 from headgate.connect.sources.files import FileSource, Timing
 from headgate.connect.sources.rejects import Rejects
 from headgate.plan.errors import ApplicationError, known_names
+from headgate.plan.schema import CHANGE
 
 _BLOCK = 1 << 20  # bytes read at a time, and so the longest row
 _FAR = 1_000_000  # records that are read again to tell a line number
@@ -93,7 +95,7 @@ class CsvReader:
         for field, texts in zip(self._schema, batch.columns, strict=True):
             if not pa.types.is_string(field.type):
                 texts = pc.if_else(pc.equal(pc.binary_length(texts), 0), None, texts)
-            column, failed = convert(texts, field.type)
+            column, failed = read_changes(texts) if field.name == CHANGE else convert(texts, field.type)
             columns.append(column)
             for at in failed:
                 bad.setdefault(at, (field.name, texts[at].as_py()))
@@ -101,9 +103,10 @@ class CsvReader:
         if not bad:
             return table
         for at, (name, value) in sorted(bad.items()):
-            kind = self._schema.field(name).type
-            shown = value.decode(errors="replace")
-            self.rejects.add(numbers[at], name, shown, f"does not fit the type {kind}")
+            field = self._schema.field(name)
+            shown = (value or b"").decode(errors="replace")
+            problem = PROBLEM if name == CHANGE else f"does not fit the type {field.type}"
+            self.rejects.add(numbers[at], heading(field), shown, problem)
         keep = pa.array([at not in bad for at in range(table.num_rows)])
         return table.filter(keep)
 
@@ -116,7 +119,7 @@ class CsvReader:
         self._skip += lines
         folded = [name.strip().lower() for name in found]
         places = []
-        for name in self._schema.names:
+        for name in map(heading, self._schema):
             if name.lower() not in folded:
                 problem = f"{self._path} has no column '{name}'"
                 raise ApplicationError(self._place, problem, known_names("columns", found, name))
@@ -169,7 +172,7 @@ class CsvSource(FileSource):
         timing: Timing | None = None,
         place: str = "source",
     ) -> None:
-        super().__init__(CsvReader(path, without_stamps(schema), settings, place), schema, timing)
+        super().__init__(CsvReader(path, stored_columns(schema), settings, place), schema, timing)
 
 
 def _delimiter(settings: Mapping[str, Any], place: str) -> str:

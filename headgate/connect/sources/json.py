@@ -12,10 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.json as arrow_json
 
-from headgate.connect.sources.base import without_stamps
+from headgate.connect.sources.base import stored_columns
+from headgate.connect.sources.changes import PROBLEM, heading, read_change, read_changes
 from headgate.connect.sources.convert import convert, from_json
 from headgate.connect.sources.files import FileSource, Timing
 from headgate.connect.sources.rejects import Rejects
+from headgate.plan.schema import CHANGE
 
 _BLOCK = 8192  # lines read at a time
 
@@ -69,9 +71,9 @@ class JsonReader:
             return None  # several objects in a line
         columns = []
         for field in self._schema:
-            column = read.column(field.name).combine_chunks()
+            column = read.column(heading(field)).combine_chunks()
             if column.type != field.type:
-                column, bad = convert(column, field.type)
+                column, bad = read_changes(column) if field.name == CHANGE else convert(column, field.type)
                 if bad:
                     return None
             columns.append(column)
@@ -101,12 +103,13 @@ class JsonReader:
             raise _BadValue(None, line.decode(errors="replace").strip(), "is not a JSON object")
         values = []
         for field in self._schema:
-            value = row.get(field.name)
+            value = row.get(heading(field))
             try:
-                values.append(from_json(value, field.type))
+                values.append(read_change(value) if field.name == CHANGE else from_json(value, field.type))
                 pa.scalar(values[-1], field.type)  # is it in the range of the type?
             except Exception as error:
-                raise _BadValue(field.name, value, f"does not fit the type {field.type}") from error
+                problem = PROBLEM if field.name == CHANGE else f"does not fit the type {field.type}"
+                raise _BadValue(heading(field), value, problem) from error
         return values
 
 
@@ -121,16 +124,16 @@ class JsonSource(FileSource):
         timing: Timing | None = None,
         place: str = "source",
     ) -> None:
-        super().__init__(JsonReader(path, without_stamps(schema), place), schema, timing)
+        super().__init__(JsonReader(path, stored_columns(schema), place), schema, timing)
 
 
 def _quick_schema(schema: pa.Schema) -> pa.Schema | None:
-    """What Arrow's JSON reader is asked for: times as text, which `convert` reads; None: it cannot read them all."""
+    """What Arrow's JSON reader is asked for: times and changes as text, to be converted; None: it cannot."""
     fields = []
     for field in schema:
         kind = field.type
-        if pa.types.is_temporal(kind):
-            fields.append(pa.field(field.name, pa.string()))
+        if pa.types.is_temporal(kind) or field.name == CHANGE:
+            fields.append(pa.field(heading(field), pa.string()))
         elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or kind in (pa.string(), pa.bool_()):
             fields.append(field)
         else:

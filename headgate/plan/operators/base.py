@@ -22,11 +22,19 @@ class Port(NamedTuple):
         return f"{self.node}.{self.branch}" if self.branch else self.node
 
 
+class Side(NamedTuple):
+    """What is declared of one input of an operator that has several; None: as of the whole operator."""
+
+    cost_s: float | None = None
+    selectivity: float | None = None
+
+
 @dataclass(frozen=True)
 class Declared:
     """Start values of an operator's statistics; the simulator takes them as the truth.
 
-    `None` means not declared. `branches` gives the selectivity of each output of a split.
+    `None` means not declared. `branches` gives the selectivity of each output of a split, `sides` what is special to
+    each input: an operator with k inputs counts as k semi-operators.
     """
 
     fixed_s: float | None = None  # seconds per call
@@ -34,6 +42,14 @@ class Declared:
     selectivity: float | None = None  # outputs per input
     tuple_bytes: float | None = None  # size of an output tuple
     branches: Mapping[str, float] = field(default_factory=dict)
+    sides: tuple[Side, ...] = ()  # empty, or one for each input
+    match: float | None = None  # of a join: the probability that a pair of rows in their windows fits together
+
+    def side(self, index: int) -> Side:
+        """What is declared of an input, by itself or with the operator."""
+        own = self.sides[index] if self.sides else Side()
+        cost = self.cost_s if own.cost_s is None else own.cost_s
+        return Side(cost, self.selectivity if own.selectivity is None else own.selectivity)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +75,14 @@ class Operator(ABC):
     @property
     def ports(self) -> tuple[Port, ...]:
         return tuple(Port(self.id, branch) for branch in self.branches)
+
+    def bound(self, inputs: Sequence[Schema]) -> Operator:
+        """The operator with what it leaves to its inputs' columns filled in; called before `output`. Default: as is."""
+        return self
+
+    def side(self, index: int) -> Side:
+        """What is declared of one input."""
+        return self.declared.side(index)
 
     @abstractmethod
     def output(self, inputs: Sequence[Schema], place: str) -> Schema:

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from headgate.plan.errors import ApplicationError, known_names
-from headgate.plan.expressions import comparable
+from headgate.plan.expressions import check_condition, comparable
 from headgate.plan.operators.base import Operator
 from headgate.plan.schema import Column, Schema
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableJoin(Operator):
-    """Gives out the tuple's columns, then the table's columns that are not join columns.
+    """Gives out the tuple's columns, then the table's: those in `keep`, by default all that are not join columns.
 
-    `how: left` keeps tuples without a match, with nulls for the table's columns. A null never matches.
+    `how: left` keeps tuples without a match, with nulls for the table's columns. A null never matches. `condition`
+    says what a match must fulfil besides `on`, over the names that the join gives out.
     """
 
     kind: ClassVar[str] = "join"
@@ -24,6 +25,8 @@ class TableJoin(Operator):
     table_schema: Schema
     on: Mapping[str, str]  # column of the stream -> column of the table
     how: Literal["inner", "left"] = "inner"
+    condition: str = ""
+    keep: Mapping[str, str] | None = None  # output name -> column of the table
 
     def output(self, inputs: Sequence[Schema], place: str) -> Schema:
         for mine, theirs in self.on.items():
@@ -37,13 +40,26 @@ class TableJoin(Operator):
                     f"both '{self.inputs[0]}' and table '{self.table}' have a column '{column.name}'",
                     "rename one of them with a project, or join on it",
                 )
-        return Schema(inputs[0].columns + kept)
+        joined = Schema(inputs[0].columns + kept)
+        if self.condition:
+            check_condition(self.condition, joined, f"{place}.where")
+        return joined
+
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        return (self.condition,) if self.condition else ()
 
     @property
     def table_columns(self) -> tuple[Column, ...]:
-        """The columns that the table adds."""
+        """The columns that the table adds, under the names that they get."""
+        if self.keep is not None:
+            return tuple(Column(name, self._type_of(source)) for name, source in self.keep.items())
         joined = {name.lower() for name in self.on.values()}
         return tuple(c for c in self.table_schema if c.name.lower() not in joined)
+
+    def _type_of(self, name: str) -> str | None:
+        found = self.table_schema.find(name)
+        return None if found is None else found.type
 
     def _check_pair(self, schema: Schema, mine: str, theirs: str, place: str) -> None:
         left, right = schema.find(mine), self.table_schema.find(theirs)
@@ -67,5 +83,6 @@ class TableJoin(Operator):
             )
 
     def describe(self) -> str:
-        pairs = " and ".join(m if m == t else f"{m} = {t}" for m, t in self.on.items())
-        return f"{self.how} with {self.table} on {pairs}"
+        pairs = [m if m == t else f"{m} = {t}" for m, t in self.on.items()]
+        told = " and ".join([*pairs, *([self.condition] if self.condition else [])])
+        return f"{self.how} with {self.table}" + (f" on {told}" if told else "")

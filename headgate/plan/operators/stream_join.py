@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from headgate.plan.errors import ApplicationError, known_names
-from headgate.plan.expressions import check_condition
+from headgate.plan.expressions import check_condition, comparable
 from headgate.plan.flows import Flow, one_clock, windowed
 from headgate.plan.operators.base import Operator
 from headgate.plan.schema import Column, Schema
@@ -18,23 +18,36 @@ from headgate.plan.windows import RangeWindow
 class StreamJoin(Operator):
     """Symmetric: a row of either input meets the rows of the other that are in their window at the same instant.
 
-    Gives out the columns in `left` and `right` (output name -> column of that input). `condition` is over the output
-    names; empty: every pair. Equalities in it are what Spark hashes by.
+    Gives out the columns in `left` and `right` (output name -> column of that input). A pair fits when the columns in
+    `on` are equal (a null never is) and `condition`, over the output names, is true; neither given: every pair.
+    Equalities are what Spark hashes by.
     """
 
     kind: ClassVar[str] = "join"
     stateful: ClassVar[bool] = True
     left: Mapping[str, str]
     right: Mapping[str, str]
+    on: Mapping[str, str] = field(default_factory=dict)  # column of the left input -> column of the right one
     condition: str = ""
     left_window: RangeWindow | None = None
     right_window: RangeWindow | None = None
+    every: bool = False  # until it is bound: give out all columns, those that are joined on once
+
+    def bound(self, inputs: Sequence[Schema]) -> StreamJoin:
+        if not self.every:
+            return self
+        joined = {name.lower() for name in self.on.values()}
+        left = {column.name: column.name for column in inputs[0]}
+        right = {column.name: column.name for column in inputs[1] if column.name.lower() not in joined}
+        return replace(self, left=left, right=right, every=False)
 
     @property
     def windows(self) -> tuple[RangeWindow | None, RangeWindow | None]:
         return (self.left_window, self.right_window)
 
     def output(self, inputs: Sequence[Schema], place: str) -> Schema:
+        for mine, theirs in self.on.items():
+            self._check_pair(inputs, mine, theirs, f"{place}.on")
         columns: list[Column] = []
         for schema, names in zip(inputs, (self.left, self.right), strict=True):
             for name, source in names.items():
@@ -45,13 +58,25 @@ class StreamJoin(Operator):
                     )
                 if any(column.name.lower() == name.lower() for column in columns):
                     raise ApplicationError(
-                        place, f"both inputs have a column '{name}'", "rename one of them with a project"
+                        place, f"both inputs have a column '{name}'", "rename one of them with a project, or join on it"
                     )
                 columns.append(Column(name, found.type))
         joined = Schema(tuple(columns))
         if self.condition:
             check_condition(self.condition, joined, f"{place}.where")
         return joined
+
+    def _check_pair(self, inputs: Sequence[Schema], mine: str, theirs: str, place: str) -> None:
+        types = []
+        for port, schema, name in zip(self.inputs, inputs, (mine, theirs), strict=True):
+            found = schema.find(name)
+            if found is None:
+                known = known_names("columns", schema.names, name)
+                raise ApplicationError(place, f"'{port}' has no column '{name}'", known)
+            types.append(found.type)
+        if not comparable(*types):
+            problem = f"'{mine}' is {types[0]} and '{theirs}' of '{self.inputs[1]}' is {types[1]}"
+            raise ApplicationError(place, problem, "join columns need types that compare; cast one in a project")
 
     def flow(self, inputs: Sequence[Flow], place: str) -> Flow:
         flows = [windowed(f, w, f"{place}.windows") for f, w in zip(inputs, self.windows, strict=True)]
@@ -64,4 +89,6 @@ class StreamJoin(Operator):
 
     def describe(self) -> str:
         sides = [f"{port} [{w}]" if w else str(port) for port, w in zip(self.inputs, self.windows, strict=True)]
-        return " with ".join(sides) + (f" where {self.condition}" if self.condition else "")
+        on = " and ".join(m if m == t else f"{m} = {t}" for m, t in self.on.items())
+        where = f" where {self.condition}" if self.condition else ""
+        return " with ".join(sides) + (f" on {on}" if on else "") + where

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from headgate.plan.flows import Flow, one_clock, windowed
-from headgate.plan.operators.base import Operator
+from headgate.plan.operators.base import Operator, Side
 from headgate.plan.schema import Schema
 from headgate.plan.windows import RangeWindow, Span
 
@@ -59,6 +59,10 @@ class RStream(Operator):
     @property
     def windows(self) -> tuple[RangeWindow | None, ...]:
         return (self.window, *[None for _ in self.inputs[1:]])
+
+    def side(self, index: int) -> Side:
+        """The inputs that only say when cost nothing and give out nothing by themselves."""
+        return Side(0.0, 0.0) if index else self.declared.side(0)
 
     def output(self, inputs: Sequence[Schema], place: str) -> Schema:
         return inputs[0]

@@ -13,14 +13,16 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from headgate.flow.progress import Bounds
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
-from headgate.runtime.spark.compose import Tables
+from headgate.runtime.spark.compose import Composer, Tables
 from headgate.runtime.spark.job import JobResult, JobShape, separate, shape_of
 from headgate.runtime.spark.leaf import LeafError
 from headgate.runtime.spark.markers import Markers
-from headgate.runtime.spark.partitioned import run_partitioned
+from headgate.runtime.spark.partitioned import partitions_for, run_partitioned
 from headgate.runtime.spark.prepared import NotPreparable, PreparedJob
+from headgate.runtime.spark.state import BOUNDS, Log, LogName, States
 
 log = logging.getLogger("headgate.spark")
 
@@ -45,7 +47,7 @@ class _Prepared:
 
 
 class Caller:
-    """Runs units on Spark. Shared by all slots; a shape is only ever run by one slot at a time."""
+    """Runs units on Spark. Shared by all slots; an operator is only ever run by one slot at a time."""
 
     def __init__(
         self,
@@ -55,12 +57,14 @@ class Caller:
         single_tables: Tables,
         broadcast_tables: Tables,
         markers: Markers,
+        states: States,
         partitioned_rows: int = PARTITIONED_ROWS,
     ) -> None:
         self._plan = plan
         self.partitioned_rows = partitioned_rows
         self.calls: Counter[str] = Counter()  # by way
         self.fallbacks: dict[str, str] = {}  # unit -> why its calls are planned each time
+        self.states = states
         self._session = session
         self._schemas = schemas
         self._single_tables = single_tables
@@ -69,27 +73,40 @@ class Caller:
         self._prepared: dict[JobShape, _Prepared | None] = {}
         self._lock = threading.Lock()
 
-    def run(self, operators: Iterable[str], inputs: Mapping[Edge, pa.Table], plan: Plan | None = None) -> JobResult:
+    def run(
+        self,
+        operators: Iterable[str],
+        inputs: Mapping[Edge, pa.Table],
+        plan: Plan | None = None,
+        bounds: Mapping[str, Bounds] | None = None,
+        now_us: int = 0,
+    ) -> JobResult:
         """One Spark job over `inputs`. Raises what Spark raises; nothing is kept of a failed call.
 
         `plan` is what is left of the whole plan when queries have stopped: it says which outputs are still wanted.
+        `bounds` are the instants that each operator with state evaluates, `now_us` the arrival that its results have
+        when none of their own caused them.
         """
-        shape = shape_of(plan or self._plan, operators, inputs)
-        inputs = {edge: inputs[edge] if edge in inputs else self._schema(edge).empty_table() for edge in shape.edges}
-        rows = sum(table.num_rows for table in inputs.values())
-        prepared = self._prepare(shape) if rows < self.partitioned_rows else None
+        shape = shape_of(plan or self._plan, operators, inputs, self.states.names)
+        tables = {edge: inputs[edge] if edge in inputs else self._schema(edge).empty_table() for edge in shape.edges}
+        within = {name: (bounds or {})[name] for name in shape.operators if name in self.states.names}
+        call = _Call(shape, tables, self.states.logs(shape.logs), _bounds_tables(within, now_us))
         started = time.perf_counter()
+        prepared = self._prepare(shape) if call.rows < self.partitioned_rows else None
+        steady = prepared is None or prepared.trusted
         if prepared is None:
-            table, given = self._partitioned(shape, inputs)
+            table, given = self._partitioned(call)
         elif prepared.trusted:
-            table, given = self._run_prepared(shape, prepared, inputs)
+            table, given = self._run_prepared(prepared, call)
         else:
-            table, given = self._probation(shape, prepared, inputs)
-            self.calls["partitioned"] += 1
-            return _result(self._plan, shape, inputs, table, given, time.perf_counter() - started, False, False)
+            table, given = self._probation(prepared, call)
+        way = "prepared" if prepared is not None and steady else "partitioned"
+        self.calls[way] += 1
+        outputs, grown = separate(table, shape)
+        self.states.grow(within, grown)
         seconds = time.perf_counter() - started
-        self.calls["partitioned" if prepared is None else "prepared"] += 1
-        return _result(self._plan, shape, inputs, table, given, seconds, prepared is not None, True)
+        events = {name: self.states.next_event(name) for name in within}
+        return _result(self._plan, call, outputs, given, events, seconds, way == "prepared", steady)
 
     def close(self) -> None:
         """Let Spark forget the cached tables; called when the run ends. A Spark that is gone has forgotten them."""
@@ -98,9 +115,14 @@ class Caller:
                 frame.unpersist()
             except Exception as error:
                 log.debug("table %s could not be taken out of Spark's cache: %s", name, error)
+        self.states.release()
 
     def _schema(self, edge: Edge) -> pa.Schema:
         return self._schemas[self._plan.operators[edge.operator].inputs[edge.input]]
+
+    def _composer(self, single: bool, tables: Tables) -> Composer:
+        stateful = self.states.stateful(single)
+        return Composer(self._markers.mark, tables, self._plan.flows, stateful, single)
 
     def _prepare(self, shape: JobShape) -> _Prepared | None:
         """The prepared plan of a shape, built at first use; None when it cannot be prepared."""
@@ -108,9 +130,11 @@ class Caller:
             if shape in self._prepared:
                 return self._prepared[shape]
         schemas = {edge: self._schema(edge) for edge in shape.edges}
+        logs = {name: log.schema for name, log in self.states.logs(shape.logs).items()}
+        composer = self._composer(True, self._single_tables)
         found: _Prepared | None = None
         try:
-            job = PreparedJob(self._session, self._plan, shape, schemas, self._single_tables, self._markers)
+            job = PreparedJob(self._session, self._plan, shape, schemas, logs, composer, self._markers)
             found = _Prepared(job)
         except (NotPreparable, LeafError) as reason:
             self._fall_back(shape, str(reason))
@@ -118,36 +142,37 @@ class Caller:
             self._prepared[shape] = found
         return found
 
-    def _run_prepared(
-        self, shape: JobShape, prepared: _Prepared, inputs: Mapping[Edge, pa.Table]
-    ) -> tuple[pa.Table, dict[Port, int]]:
+    def _run_prepared(self, prepared: _Prepared, call: _Call) -> tuple[pa.Table, dict[Port, int]]:
         try:
-            return prepared.job.run(inputs)
+            return prepared.job.run(call.inputs, call.logs, call.bounds)
         except BaseException:
             # Cut off or failed: a job may still be reading the leaves, so nobody may swap their bytes again.
             with self._lock:
-                self._prepared.pop(shape, None)
+                self._prepared.pop(call.shape, None)
             raise
 
-    def _probation(
-        self, shape: JobShape, prepared: _Prepared, inputs: Mapping[Edge, pa.Table]
-    ) -> tuple[pa.Table, dict[Port, int]]:
+    def _probation(self, prepared: _Prepared, call: _Call) -> tuple[pa.Table, dict[Port, int]]:
         """Run both ways and compare rows and counts. The ordinary way's answer is the one that counts."""
-        expected, counts = self._partitioned(shape, inputs)
-        table, given = self._run_prepared(shape, prepared, inputs)
+        expected, counts = self._partitioned(call)
+        table, given = self._run_prepared(prepared, call)
         # Planned on an empty input, a query may lose branches, and their counts with them.
         wrong = sorted(str(port) for port in counts if port in given and given[port] != counts[port])
         if wrong or not same_rows(table, expected):
             with self._lock:
-                self._prepared[shape] = None
+                self._prepared[call.shape] = None
             told = f"counts of {', '.join(wrong)}" if wrong else f"{table.num_rows} rows, not {expected.num_rows}"
-            self._fall_back(shape, f"it gave another answer than the ordinary way ({told})")
+            self._fall_back(call.shape, f"it gave another answer than the ordinary way ({told})")
         else:
-            prepared.checked.add(_digest(inputs))
+            prepared.checked.add(_digest(call.inputs))
         return expected, counts
 
-    def _partitioned(self, shape: JobShape, inputs: Mapping[Edge, pa.Table]) -> tuple[pa.Table, dict[Port, int]]:
-        return run_partitioned(self._session, self._plan, shape, inputs, self._broadcast_tables, self._markers)
+    def _partitioned(self, call: _Call) -> tuple[pa.Table, dict[Port, int]]:
+        partitions = partitions_for(self._session, call.rows)
+        composer = self._composer(partitions == 1, self._broadcast_tables)
+        session, plan, markers = self._session, self._plan, self._markers
+        return run_partitioned(
+            session, plan, call.shape, call.inputs, call.logs, call.bounds, composer, markers, partitions
+        )
 
     def _fall_back(self, shape: JobShape, reason: str) -> None:
         name = " + ".join(shape.operators)
@@ -156,28 +181,49 @@ class Caller:
         log.warning("%s is planned for each call: %s", name, reason)
 
 
+@dataclass(frozen=True)
+class _Call:
+    """The data of one call."""
+
+    shape: JobShape
+    inputs: Mapping[Edge, pa.Table]
+    logs: Mapping[LogName, Log]
+    bounds: Mapping[str, pa.Table]
+
+    @property
+    def rows(self) -> int:
+        return sum(t.num_rows for t in self.inputs.values()) + sum(log.rows for log in self.logs.values())
+
+
+def _bounds_tables(bounds: Mapping[str, Bounds], now_us: int) -> dict[str, pa.Table]:
+    rows = {name: [[b.start], [b.end], [now_us]] for name, b in bounds.items()}
+    return {name: pa.Table.from_arrays([pa.array(v, pa.int64()) for v in r], schema=BOUNDS) for name, r in rows.items()}
+
+
 def _result(
     plan: Plan,
-    shape: JobShape,
-    inputs: Mapping[Edge, pa.Table],
-    table: pa.Table,
+    call: _Call,
+    outputs: Mapping[Port, pa.Table],
     given: Mapping[Port, int],
+    events: Mapping[str, int],
     seconds: float,
     prepared: bool,
     steady: bool,
 ) -> JobResult:
-    outputs = separate(table, shape)
     known = dict(given) | {port: rows.num_rows for port, rows in outputs.items()}
     taken: dict[str, int] = {}
-    for name in shape.operators:
+    taken_by: dict[Edge, int] = {}
+    for name in call.shape.operators:
         operator = plan.operators[name]
-        queued = sum(t.num_rows for edge, t in inputs.items() if edge.operator == name)
-        inside = [known.get(port, 0) for port in operator.inputs if port.node in shape.operators]
-        taken[name] = queued + sum(inside)
+        for index, source in enumerate(operator.inputs):
+            edge = Edge(name, index)
+            queued = call.inputs[edge].num_rows if edge in call.inputs else 0
+            taken_by[edge] = queued + (known.get(source, 0) if source.node in call.shape.operators else 0)
+        taken[name] = sum(taken_by[Edge(name, index)] for index in range(len(operator.inputs)))
         for port in operator.ports:
-            if port not in known and (operator.passes_all or not taken[name]):
+            if port not in known and (operator.passes_all or not (taken[name] or operator.stateful)):
                 known[port] = taken[name]
-    return JobResult(outputs, taken, known, seconds, prepared, steady)
+    return JobResult(outputs, taken, taken_by, known, seconds, prepared, steady, events)
 
 
 def same_rows(left: pa.Table, right: pa.Table) -> bool:

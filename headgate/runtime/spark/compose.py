@@ -9,11 +9,15 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
 from headgate.flow.types import arrow_schema
-from headgate.plan.operators import Function, Operator, Port, Project, Select, Split, TableJoin, Union
-from headgate.plan.schema import ARRIVAL, SEQUENCE
+from headgate.plan.flows import Flow
+from headgate.plan.operators import Function, Operator, Port, Project, Select, Split, TableJoin, TimeWindow, Union
+from headgate.plan.schema import RELATION_STAMPS
 from headgate.runtime.spark.functions import arrow_function
+from headgate.runtime.spark.stateful.base import Stateful, Step
+from headgate.runtime.spark.stateful.rows import as_relation
 
 Tables = Mapping[str, DataFrame]
 
@@ -23,21 +27,42 @@ class Composer:
 
     `mark` turns a port into a condition that is always true and that the plan keeps as a filter of its own, whose
     row count is the port's (see markers.py). `single` says that all inputs have one partition and that the result
-    must have one too: joins then avoid every exchange.
+    must have one too: joins then avoid every exchange. `stateful` says how operators with state are computed.
     """
 
-    def __init__(self, mark: Callable[[Port], Column], tables: Tables, single: bool) -> None:
+    def __init__(
+        self,
+        mark: Callable[[Port], Column],
+        tables: Tables,
+        flows: Mapping[Port, Flow],
+        stateful: Mapping[str, Stateful],
+        single: bool,
+    ) -> None:
         self._mark = mark
         self._tables = tables
+        self._flows = flows
+        self._stateful = stateful
         self._single = single
 
+    def step(
+        self, operator: Operator, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame
+    ) -> Step:
+        """The output of an operator with state, and what it adds to its logs."""
+        step = self._stateful[operator.id].step(inputs, logs, bounds)
+        return Step(step.output.where(self._mark(Port(operator.id))), step.grown)
+
     def outputs(self, operator: Operator, inputs: Sequence[DataFrame]) -> dict[Port, DataFrame]:
+        """The outputs of an operator that treats each row alone."""
         match operator:
             case Select():
                 return self._only(operator, self._kept(inputs[0], F.expr(operator.where), Port(operator.id)))
             case Project():
                 columns = [F.expr(text).alias(name) for name, text in operator.columns.items()]
-                return self._only(operator, inputs[0].select(*columns, ARRIVAL, SEQUENCE))
+                return self._only(operator, inputs[0].select(*columns, *stamps_of(inputs[0])))
+            case TimeWindow():
+                flow = self._flows[operator.inputs[0]]
+                frame = as_relation(inputs[0], operator.window, flow)
+                return self._only(operator, frame.where(self._mark(Port(operator.id))))
             case Union():
                 return self._only(operator, self._united(inputs))
             case Split():
@@ -72,19 +97,38 @@ class Composer:
         return {port: self._kept(frame, fits, port) for port, fits in zip(ports, conditions, strict=True)}
 
     def _joined(self, operator: TableJoin, frame: DataFrame) -> DataFrame:
-        # The table's columns get names that no stream has, so that nothing is ambiguous.
+        # The table's columns get names that no stream has, so that nothing is ambiguous; those that are given out
+        # stand beside them under the names that they get, for the condition.
         prefix = f"\x1f{operator.table}\x1f"
         table = self._tables[operator.table]
-        renamed = table.select(*[F.col(f"`{c}`").alias(prefix + c.lower()) for c in table.columns])
-        renamed = renamed.hint("shuffle_hash" if self._single else "broadcast")
+        named = {c.lower(): F.col(f"`{c}`") for c in table.columns}
+        keep = operator.keep or {}
+        renamed = table.select(
+            *[source.alias(prefix + name) for name, source in named.items()],
+            *[named[source.lower()].alias(name) for name, source in keep.items()],
+        )
         match = [F.col(f"`{mine}`") == F.col(f"`{prefix}{theirs.lower()}`") for mine, theirs in operator.on.items()]
-        joined = frame.join(renamed, reduce(lambda a, b: a & b, match), operator.how)
-        mine = [c for c in frame.columns if c not in (ARRIVAL, SEQUENCE)]
-        theirs = [F.col(f"`{prefix}{c.name.lower()}`").alias(c.name) for c in operator.table_columns]
-        kept = joined.select(*[F.col(f"`{c}`") for c in mine], *theirs, ARRIVAL, SEQUENCE)
+        if match:
+            renamed = renamed.hint("shuffle_hash" if self._single else "broadcast")
+        if operator.condition:
+            match.append(F.expr(operator.condition))
+        joined = frame.join(renamed, reduce(lambda a, b: a & b, match, F.lit(True)), operator.how)
+        mine = [c for c in frame.columns if c not in RELATION_STAMPS]
+        if operator.keep is not None:
+            theirs = [F.col(f"`{name}`") for name in keep]
+        else:
+            theirs = [F.col(f"`{prefix}{c.name.lower()}`").alias(c.name) for c in operator.table_columns]
+        kept = joined.select(*[F.col(f"`{c}`") for c in mine], *theirs, *stamps_of(frame))
         return kept.where(self._mark(Port(operator.id)))
 
     def _called(self, operator: Function, frame: DataFrame) -> DataFrame:
-        schema = from_arrow_schema(arrow_schema(operator.schema))
-        called: Any = arrow_function(operator.target, operator.schema.names)
+        columns = arrow_schema(operator.schema, stamps=False)
+        stamps = stamps_of(frame)
+        schema = StructType([*from_arrow_schema(columns).fields, *[frame.schema[name] for name in stamps]])
+        called: Any = arrow_function(operator.target, operator.schema.names, stamps)
         return frame.mapInArrow(called, schema).where(self._mark(Port(operator.id)))
+
+
+def stamps_of(frame: DataFrame) -> tuple[str, ...]:
+    """The stamps that rows carry, in their order."""
+    return tuple(name for name in RELATION_STAMPS if name in frame.columns)

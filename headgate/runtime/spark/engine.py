@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import itertools
 import logging
-import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
@@ -21,16 +19,18 @@ from headgate.connect.sources import Source, make_source
 from headgate.connect.spill import SpillFolder
 from headgate.control.learning import LearnedStats
 from headgate.control.monitor import Monitor
-from headgate.flow.board import Board, Claim
+from headgate.flow.board import Board
+from headgate.flow.entrance import Entrance
 from headgate.flow.queue import BatchQueue, Memory, SpillError
+from headgate.flow.timekeeper import Timekeeper
 from headgate.plan.application import Application, PolicySettings, RunLimits
-from headgate.plan.model import Edge, Plan
+from headgate.plan.model import Edge
 from headgate.plan.operators.base import Port
-from headgate.plan.schema import ARRIVAL
 from headgate.policies.registry import make_policy
 from headgate.runtime.spark.budget import take
 from headgate.runtime.spark.calls import Caller
 from headgate.runtime.spark.feed import Feed
+from headgate.runtime.spark.flight import Call, essence, latencies, newest, rows_of
 from headgate.runtime.spark.isolate import Outcome, run_apart
 from headgate.runtime.spark.job import JobResult
 from headgate.runtime.spark.session import own_session, spark_runs, start_spark
@@ -43,7 +43,6 @@ QUEUE_BYTES = 512 * 2**20  # queues in memory; above it they spill, and replayab
 STATS_PERIOD_S = 1.0  # how often policies learn of changed statistics
 GRACE_S = 10.0  # how long calls in flight may take to end when a run stops
 _runs = itertools.count(1)
-_RAISED = re.compile(r"[\w.]*(Error|Exception|Interrupt)\b.*: ")
 
 
 class SparkRuntime:
@@ -85,6 +84,7 @@ class SparkRuntime:
         self._memory = Memory(queue_bytes, self._spill)
         self._wait_bytes = queue_bytes // 2  # from here on replayable sources wait
         self._queues = {edge: BatchQueue(self._memory, f"{edge.operator}:{edge.input}") for edge in app.plan.edges}
+        self._time = Timekeeper(app.plan, self._queues)
         self._stats = LearnedStats(app.plan)
         self._board = Board(
             app.plan,
@@ -101,7 +101,6 @@ class SparkRuntime:
         self._stopping = False
         self._group = f"headgate-{next(_runs)}"
         self._stats_due = 0.0
-        self._open_streams: set[str] = set()
         self._feed: Feed | None = None
         self._slots: list[InheritableThread] = []
         self._described: dict[int, str] = {}  # slot -> the unit its Spark jobs are named after
@@ -114,7 +113,8 @@ class SparkRuntime:
         """Open the sinks and start the clock. `step` and `deliver` work from here on."""
         app = self._app
         for query in app.plan.queries.values():
-            self.sinks[query.name] = make_sink(query, app.plan.schemas[query.root], app.folder)
+            root = query.root
+            self.sinks[query.name] = make_sink(query, app.plan.schemas[root], app.folder, app.plan.flows[root])
         self._began = time.monotonic()
 
     def start(self) -> None:
@@ -133,13 +133,13 @@ class SparkRuntime:
     def _start(self) -> None:
         app = self._app
         self.open()
-        samples = {name: sample(source) for name, source in self._sources(quiet=True).items()}
+        streams = app.plan.streams
+        samples = {name: sample(s, Entrance(streams[name])) for name, s in self._sources(quiet=True).items()}
         known = {name: table for name, table in samples.items() if table is not None}
         warm_up(self._caller, self._plan, self._board.units, known)
         sources = self._sources()
-        self._open_streams = set(sources)
         self._began = time.monotonic()
-        self._feed = Feed(sources, self.now, self.deliver, self._memory_short, self._stream_ended)
+        self._feed = Feed(sources, self.now, self.deliver, self._ticked, self._memory_short, self.ended)
         self._slots = [
             InheritableThread(target=self._slot, args=(number,), name=f"headgate-slot-{number}", daemon=True)
             for number in range(app.slots)
@@ -171,6 +171,7 @@ class SparkRuntime:
                 if limits.until_idle or limits.seconds is None or not self._plan.queries:
                     return
                 time.sleep(left)  # nothing more will happen, but so many seconds were asked for
+            self._refresh_sinks()
             if tick is not None:
                 tick()
 
@@ -214,23 +215,43 @@ class SparkRuntime:
             board, plan = self._board, self._plan
             board.now = self.now()
             board.arrived += table.num_rows
+            came = self._time.admit(stream, table)
             for edge in plan.consumers[Port(stream)]:
-                self._queues[edge].put(table)
+                self._queues[edge].put(self._time.version_for(edge, came))
                 board.fed(edge)
             for query in plan.readers(stream):
                 self._monitor.arrived(query, table.num_rows)
+            self._announce(self._time.advance(stream))
             self._monitor.memory(board.now, board.memory)
             self._changed.notify_all()
 
-    def _memory_short(self) -> bool:
-        return self._memory.used > self._wait_bytes or self._memory.short
-
-    def _stream_ended(self, stream: str, error: Exception | None) -> None:
+    def ended(self, stream: str, error: Exception | None = None) -> None:
+        """No more tuples will arrive on a stream; with an error, the queries that read it stop."""
         with self._changed:
-            self._open_streams.discard(stream)
             if error is not None:
                 self._stop_queries(dict.fromkeys(self._plan.readers(stream), error))
+            self._announce(self._time.end(stream))
             self._note_idle()
+            self._changed.notify_all()
+
+    def _ticked(self, stream: str, now: float) -> None:
+        """Everything that arrived on a stream up to now has been delivered."""
+        if self._time.ticks(stream):
+            with self._changed:
+                if due := self._time.tick(stream, round(now * 1e6)):
+                    self._announce(due)
+                    self._changed.notify_all()
+
+    def _announce(self, due: Iterable[str]) -> None:
+        """Operators with state have something to do because time has passed. Lock held."""
+        for name in due:
+            edge = Edge(name, 0)
+            if self._queues[edge].due is None:
+                self._queues[edge].due = self.now()
+                self._board.fed(edge)
+
+    def _memory_short(self) -> bool:
+        return self._memory.used > self._wait_bytes or self._memory.short
 
     # Slots run units ---------------------------------------------------------------------------------------------
 
@@ -264,18 +285,21 @@ class SparkRuntime:
                 self._note_idle()
                 self._changed.notify_all()
                 return True
+            for edge in unit.edges:
+                self._queues[edge].due = None
+            call = Call(claim, plan, inputs, self._time.begin(unit.operators), newest(inputs, self._board.now))
         if self._described.get(slot) != unit.id:
             self._described[slot] = unit.id
             self._spark.sparkContext.setJobGroup(self._group, f"{', '.join(unit.queries)}: {unit.id}", True)
         try:
-            result = self._caller.run(unit.operators, inputs, plan)
+            result = self._caller.run(unit.operators, inputs, plan, call.bounds, call.now_us)
         except Exception as error:
-            self._rescue(claim, plan, inputs, error)
+            self._rescue(call, error)
         else:
-            self._publish(claim, inputs, Outcome([result]))
+            self._publish(call, Outcome([result]))
         return True
 
-    def _publish(self, claim: Claim, inputs: Mapping[Edge, pa.Table], outcome: Outcome) -> None:
+    def _publish(self, call: Call, outcome: Outcome) -> None:
         """Hand results to sinks and queues, learn from the call, free the unit."""
         written: dict[str, list[pa.Table]] = {}
         failed: dict[str, Exception] = {}  # query -> its error
@@ -288,14 +312,15 @@ class SparkRuntime:
             board.now = self.now()
             for query, tables in written.items():
                 for table in tables:
-                    self._monitor.results(query, board.now, _latencies(table, board.now))
+                    self._monitor.results(query, board.now, latencies(table, board.now))
             for result in outcome.results:
                 self._learn(result)
             spill_error = self._queue(outcome)
             if spill_error is not None:
-                failed.update(dict.fromkeys(claim.decision.unit.queries, spill_error))
-            rows = _rows(inputs) - _rows(outcome.unused)
-            board.release(claim, rows, sum(t.num_rows for tables in written.values() for t in tables))
+                failed.update(dict.fromkeys(call.claim.decision.unit.queries, spill_error))
+            self._note_progress(call, outcome)
+            rows = rows_of(call.inputs) - rows_of(outcome.unused)
+            board.release(call.claim, rows, sum(t.num_rows for tables in written.values() for t in tables))
             self._monitor.memory(board.now, board.memory)
             for operator, error in outcome.failed.items():
                 failed.update(dict.fromkeys(self._plan.owners.get(operator, ()), error))
@@ -303,9 +328,16 @@ class SparkRuntime:
             self._note_idle()
             self._changed.notify_all()
 
+    def _note_progress(self, call: Call, outcome: Outcome) -> None:
+        """Operators with state that ran have evaluated their instants; the rest of the call has not. Lock held."""
+        events = {name: event for result in outcome.results for name, event in result.events.items()}
+        evaluated = {name: call.bounds[name] for name in events}
+        self._announce(self._time.finish(call.claim.decision.unit.operators, evaluated, events))
+
     def _write(
         self, query: str, table: pa.Table, written: dict[str, list[pa.Table]], failed: dict[str, Exception]
     ) -> None:
+        table = self._time.until_the_end(query, table)
         if table.num_rows == 0 or query in failed:
             return
         try:
@@ -313,6 +345,15 @@ class SparkRuntime:
             written.setdefault(query, []).append(table)
         except Exception as error:  # whatever it is, it is the sink's: the other queries go on
             failed[query] = error
+
+    def _refresh_sinks(self) -> None:
+        """Sinks that show what a relation holds catch up, also while no results come."""
+        for query, sink in self.sinks.items():
+            try:
+                sink.refresh()
+            except OSError as error:
+                with self._changed:
+                    self._stop_queries({query: error})
 
     def _queue(self, outcome: Outcome) -> SpillError | None:
         """Put what a call gave, and what it left, into the queues that are still there; the last error, if any.
@@ -351,19 +392,19 @@ class SparkRuntime:
 
     # When something fails ----------------------------------------------------------------------------------------
 
-    def _rescue(self, claim: Claim, plan: Plan, inputs: Mapping[Edge, pa.Table], error: Exception) -> None:
+    def _rescue(self, call: Call, error: Exception) -> None:
         """A call failed: run its operators one by one, so that only the queries that must stop do.
 
         It is told once: here when the fault has passed, else when queries stop.
         """
-        unit = claim.decision.unit
+        unit = call.claim.decision.unit
         if self._stopping:  # cut off by the end of the run: its input stays in the queues
-            self._publish(claim, inputs, Outcome(unused=dict(inputs)))
+            self._publish(call, Outcome(unused=dict(call.inputs)))
             return
-        outcome = run_apart(self._caller, plan, unit.operators, inputs)
+        outcome = run_apart(self._caller, call.plan, unit.operators, call.inputs, call.bounds, call.now_us)
         if not outcome.failed:
-            log.warning("a call of %s failed and went well at the second attempt: %s", unit.id, _essence(error))
-        self._publish(claim, inputs, outcome)
+            log.warning("a call of %s failed and went well at the second attempt: %s", unit.id, essence(error))
+        self._publish(call, outcome)
 
     def _stop_queries(self, failed: Mapping[str, Exception]) -> None:
         """Take queries out of the plan and give up what waits for them alone. Lock held."""
@@ -377,6 +418,8 @@ class SparkRuntime:
             self._say_stopped(name, error, sum(queue.count for edge, queue in gone.items() if edge.operator in mine))
         self._plan = plan
         self._queues = {edge: queue for edge, queue in self._queues.items() if edge not in gone}
+        self._time.use(plan, self._queues)
+        self._caller.states.forget({edge.operator for edge in gone})
         self._board.install(make_policy(self._policy.name, self._policy.parameters), self._plan)
         for queue in gone.values():
             queue.close()
@@ -384,7 +427,7 @@ class SparkRuntime:
             self._done.set()
 
     def _say_stopped(self, query: str, error: Exception, waiting: int = 0) -> None:
-        self.errors[query] = _essence(error)
+        self.errors[query] = essence(error)
         given_up = f" ({waiting} waiting tuples are given up)" if waiting else ""
         log.error("query %s stopped: %s%s", query, self.errors[query], given_up)
 
@@ -392,7 +435,9 @@ class SparkRuntime:
 
     def _note_idle(self) -> None:
         """Set `done` when nothing can happen any more. Lock held."""
-        if not self._open_streams and not self._board.flying and not self.waiting():
+        if self._time.open or self._board.flying or self.waiting():
+            return
+        if all(queue.due is None for queue in self._queues.values()):
             self._done.set()
 
     def _end_threads(self) -> None:
@@ -428,26 +473,11 @@ class SparkRuntime:
         calls = self._caller.calls
         report["calls"] = {"prepared": calls["prepared"], "partitioned": calls["partitioned"]}
         report["fallbacks"] = dict(self._caller.fallbacks)
+        report["late"] = self._time.late
+        report["state"] = self._caller.states.sizes()
         report["rejected"] = dict(self._feed.rejected) if self._feed else {}
         report["errors"] = dict(self.errors)
         return report
-
-
-def _rows(tables: Mapping[Edge, pa.Table]) -> int:
-    return sum(table.num_rows for table in tables.values())
-
-
-def _essence(error: Exception) -> str:
-    """The line of an error that a person needs: the first, or what a Python worker raised."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    raised = [line for line in lines if _RAISED.match(line)]
-    if raised and any(line.startswith("Traceback") for line in lines):
-        return raised[-1]
-    return lines[0] if lines else type(error).__name__
-
-
-def _latencies(table: pa.Table, now: float) -> np.ndarray:
-    return now - table.column(ARRIVAL).to_numpy() / 1e6
 
 
 def run(

@@ -19,13 +19,17 @@ ROWS_A_TICK = 100_000  # most rows read from one source at once, so that no sour
 
 
 class Feed(threading.Thread):
-    """Polls every source and hands what arrived to `deliver`. A source that fails ends; the others go on."""
+    """Polls every source and hands what arrived to `deliver`. A source that fails ends; the others go on.
+
+    `tick` is told up to when everything that arrived on a stream has been delivered.
+    """
 
     def __init__(
         self,
         sources: Mapping[str, Source],
         now: Callable[[], float],
         deliver: Callable[[str, pa.Table], None],
+        tick: Callable[[str, float], None],
         memory_short: Callable[[], bool],
         ended: Callable[[str, Exception | None], None],
     ) -> None:
@@ -33,6 +37,7 @@ class Feed(threading.Thread):
         self._sources = dict(sources)
         self._now = now
         self._deliver = deliver
+        self._tick = tick
         self._memory_short = memory_short
         self._ended = ended
         self._stopping = threading.Event()
@@ -66,11 +71,14 @@ class Feed(threading.Thread):
         """Read once; True when there may be more to read right now."""
         if source.replayable and self._memory_short():
             return False
-        table = source.poll(self._now(), ROWS_A_TICK)
-        if table is None or table.num_rows == 0:
-            return False
-        self._deliver(name, table)
-        return bool(source.replayable and table.num_rows >= 1000)
+        now = self._now()
+        table = source.poll(now, ROWS_A_TICK)
+        rows = 0 if table is None else table.num_rows
+        if rows:
+            self._deliver(name, table)
+        if rows < ROWS_A_TICK and not source.exhausted:
+            self._tick(name, now)
+        return bool(source.replayable and rows >= 1000)
 
     def stop(self) -> None:
         self._stopping.set()

@@ -10,7 +10,6 @@ import pyarrow as pa
 from pyspark import cloudpickle
 
 from headgate.plan.errors import ApplicationError
-from headgate.plan.schema import ARRIVAL, SEQUENCE
 
 Batches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -33,10 +32,9 @@ def load_function(target: str) -> Callable[..., object]:
     return function
 
 
-def arrow_function(target: str, columns: tuple[str, ...]) -> Batches:
+def arrow_function(target: str, columns: tuple[str, ...], stamps: tuple[str, ...]) -> Batches:
     """Wrap a user's function so that stamps go around it. Runs in Spark's Python workers."""
     function = load_function(target)
-    stamps = (ARRIVAL, SEQUENCE)
 
     def call(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

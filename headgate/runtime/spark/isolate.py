@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from headgate.flow.progress import Bounds
 from headgate.plan.model import Edge, Plan
 from headgate.runtime.spark.calls import Caller
 from headgate.runtime.spark.job import JobResult
@@ -22,7 +23,14 @@ class Outcome:
     stranded: dict[Edge, pa.Table] = field(default_factory=dict)  # made for an operator that failed
 
 
-def run_apart(caller: Caller, plan: Plan, operators: Iterable[str], inputs: Mapping[Edge, pa.Table]) -> Outcome:
+def run_apart(
+    caller: Caller,
+    plan: Plan,
+    operators: Iterable[str],
+    inputs: Mapping[Edge, pa.Table],
+    bounds: Mapping[str, Bounds],
+    now_us: int,
+) -> Outcome:
     """Run each operator of a failed call as a job of its own: a passing fault is thereby tried once more, a lasting
     one is found. Called by a slot, without the lock.
     """
@@ -32,10 +40,10 @@ def run_apart(caller: Caller, plan: Plan, operators: Iterable[str], inputs: Mapp
     for name in members:
         queued = {edge: table for edge, table in inputs.items() if edge.operator == name}
         made = {edge: table for edge, table in inside.items() if edge.operator == name}
-        if not queued and not made:
+        if not queued and not made and name not in bounds:
             continue
         try:
-            result = caller.run((name,), _merged(queued, made), plan)
+            result = caller.run((name,), _merged(queued, made), plan, bounds, now_us)
         except Exception as error:
             outcome.failed[name] = error
             outcome.unused.update(queued)

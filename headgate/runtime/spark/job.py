@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ from pyspark.sql.types import IntegerType
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Operator, Port
 from headgate.runtime.spark.compose import Composer
+from headgate.runtime.spark.state import LogName
 
 _OUTPUT = "_output"  # which output a row belongs to, in a job with several
 
@@ -26,6 +27,7 @@ class JobShape:
     operators: tuple[str, ...]  # inputs first
     edges: tuple[Edge, ...]  # queues that are read
     outputs: tuple[Port, ...]  # outputs that leave the unit: to other units or to a sink
+    logs: tuple[LogName, ...] = ()  # what its operators with state remember, read and added to
 
 
 @dataclass(frozen=True)
@@ -34,14 +36,26 @@ class JobResult:
 
     outputs: Mapping[Port, pa.Table]
     taken: Mapping[str, int]  # rows into each operator
+    taken_by: Mapping[Edge, int]  # rows into each input of an operator
     given: Mapping[Port, int]  # rows out of each port, where known
     seconds: float
     prepared: bool  # run the prepared way
     steady: bool = True  # its time is typical: not a first call, which plans and compares
+    events: Mapping[str, int] = field(default_factory=dict)  # operator with state -> when it has something to do next
 
 
-def shape_of(plan: Plan, operators: Iterable[str], waiting: Iterable[Edge]) -> JobShape:
-    """The shape of a call that runs `operators` on what waits at the edges named.
+@dataclass(frozen=True)
+class Memory:
+    """What an operator with state gets besides its inputs: its logs, and the instants to evaluate."""
+
+    logs: Mapping[str, DataFrame]
+    bounds: DataFrame
+
+
+def shape_of(
+    plan: Plan, operators: Iterable[str], waiting: Iterable[Edge], logs: Mapping[str, Iterable[str]] | None = None
+) -> JobShape:
+    """The shape of a call that runs `operators` on what waits at the edges named; `logs` names those of each operator.
 
     Every edge from outside is read, whether or not something waits there now: one plan then serves all calls, and a
     union always has all its inputs. Edges inside are read only when another unit left something at them.
@@ -60,16 +74,31 @@ def shape_of(plan: Plan, operators: Iterable[str], waiting: Iterable[Edge]) -> J
         for port in plan.operators[name].ports
         if port in plan.sinks or any(edge.operator not in members for edge in plan.consumers[port])
     ]
-    return JobShape(tuple(members), tuple(edges), tuple(outputs))
+    names = [LogName(name, log) for name in members for log in (logs or {}).get(name, ())]
+    return JobShape(tuple(members), tuple(edges), tuple(outputs), tuple(names))
 
 
-def compose(plan: Plan, shape: JobShape, inputs: Mapping[Edge, DataFrame], composer: Composer) -> DataFrame:
-    """The DataFrame of a call; with several outputs, their rows tagged and side by side (see `separate`)."""
+def compose(
+    plan: Plan,
+    shape: JobShape,
+    inputs: Mapping[Edge, DataFrame],
+    memories: Mapping[str, Memory],
+    composer: Composer,
+) -> DataFrame:
+    """The DataFrame of a call: its outputs and what its logs grow by, rows tagged and side by side when there are
+    several (see `separate`)."""
     frames: dict[Port, DataFrame] = {}
+    grown: dict[LogName, DataFrame] = {}
     for name in shape.operators:
         operator = plan.operators[name]
-        frames.update(composer.outputs(operator, list(_inputs(operator, inputs, frames, composer))))
-    results = [frames[port] for port in shape.outputs]
+        given = list(_inputs(operator, inputs, frames, composer))
+        if operator.stateful:
+            step = composer.step(operator, given, memories[name].logs, memories[name].bounds)
+            frames[Port(name)] = step.output
+            grown.update({LogName(name, log): frame for log, frame in step.grown.items()})
+        else:
+            frames.update(composer.outputs(operator, given))
+    results = [frames[port] for port in shape.outputs] + [grown[name] for name in shape.logs]
     return results[0] if len(results) == 1 else _side_by_side(results, composer)
 
 
@@ -95,16 +124,16 @@ def _side_by_side(results: list[DataFrame], composer: Composer) -> DataFrame:
     return composer.one_partition(reduce(DataFrame.union, tagged))
 
 
-def separate(table: pa.Table, shape: JobShape) -> dict[Port, pa.Table]:
-    """The outputs of a job, apart again."""
-    if len(shape.outputs) == 1:
-        return {shape.outputs[0]: table}
-    found = {}
-    for index, port in enumerate(shape.outputs):
-        rows = table.filter(pc.equal(table[_OUTPUT], index)).column(f"_{index}")
-        kind = rows.type
-        parts = [c.flatten() for c in rows.chunks]
-        fields = [pa.field(f.name, f.type, f.nullable) for f in kind]
-        batches = [pa.RecordBatch.from_arrays(p, schema=pa.schema(fields)) for p in parts]
-        found[port] = pa.Table.from_batches(batches, schema=pa.schema(fields))
-    return found
+def separate(table: pa.Table, shape: JobShape) -> tuple[dict[Port, pa.Table], dict[LogName, pa.Table]]:
+    """The outputs of a job and what its logs grow by, apart again."""
+    count = len(shape.outputs) + len(shape.logs)
+    parts = [table] if count == 1 else [_part(table, index) for index in range(count)]
+    outputs = dict(zip(shape.outputs, parts, strict=False))
+    return outputs, dict(zip(shape.logs, parts[len(shape.outputs) :], strict=True))
+
+
+def _part(table: pa.Table, index: int) -> pa.Table:
+    rows = table.filter(pc.equal(table[_OUTPUT], index)).column(f"_{index}")
+    schema = pa.schema([pa.field(f.name, f.type, f.nullable) for f in rows.type])
+    batches = [pa.RecordBatch.from_arrays(chunk.flatten(), schema=schema) for chunk in rows.chunks]
+    return pa.Table.from_batches(batches, schema=schema)

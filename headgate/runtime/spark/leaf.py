@@ -1,11 +1,12 @@
 """A leaf: a one-partition DataFrame whose Arrow bytes can be swapped between runs of one plan.
 
-Stands on Spark internals: the DataFrame is an RDD made from a Scala collection with one element, the serialised Arrow
-batch, and the array behind that collection is reached and written through py4j.
+Stands on Spark internals: the DataFrame is an RDD made from a Scala collection of serialised Arrow batches, and the
+arrays behind that collection are reached and written through py4j.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -18,29 +19,69 @@ class LeafError(RuntimeError):
     """This Spark does not keep a leaf's data where we expect it; nothing can be prepared."""
 
 
-class Leaf:
-    def __init__(self, session: SparkSession, schema: pa.Schema) -> None:
+class Cells:
+    """A one-partition DataFrame over so many Arrow batches, each of which can be swapped."""
+
+    def __init__(self, session: SparkSession, schema: pa.Schema, count: int) -> None:
         self.schema = schema
         jvm: Any = session._jvm
+        self._empty = _serialised(schema.empty_table())
         batches = jvm.java.util.ArrayList()
-        batches.add(_serialised(schema.empty_table()))
+        for _ in range(count):
+            batches.add(self._empty)
         rows = jvm.scala.jdk.javaapi.CollectionConverters.asScala(batches.iterator())
         struct = from_arrow_schema(schema)
         jdf = jvm.PythonSQLUtils.toDataFrame(rows, struct.json(), session._jsparkSession)
         try:
-            self._cell = _find_cell(jdf)
+            self._cells = _find_cells(jdf, count)
         except Py4JError as error:
             raise LeafError("the data of a leaf is not where this Spark kept it") from error
         self._arrays = jvm.java.lang.reflect.Array
         # The coalesce tells the planner that there is one partition, so that it adds no exchange.
         self.frame = DataFrame(jdf, session).coalesce(1)
 
+    def put(self, cell: int, table: pa.Table | None) -> None:
+        """Put new data into a cell; None empties it. Not while a job reads the leaf."""
+        if table is not None and table.schema != self.schema:
+            table = table.select(self.schema.names).cast(self.schema)
+        array, at = self._cells[cell]
+        # One trip to the JVM; an index into the array through py4j would ask for its length first.
+        self._arrays.set(array, at, self._empty if table is None else _serialised(table))
+
+
+class Leaf:
+    """A leaf for one batch, new at every call."""
+
+    def __init__(self, session: SparkSession, schema: pa.Schema) -> None:
+        self._cells = Cells(session, schema, 1)
+        self.schema = schema
+        self.frame = self._cells.frame
+
     def set(self, table: pa.Table) -> None:
         """Put new data in. Not while a job reads the leaf."""
-        if table.schema != self.schema:
-            table = table.select(self.schema.names).cast(self.schema)
-        # One trip to the JVM; an index into the array through py4j would ask for its length first.
-        self._arrays.set(self._cell, 0, _serialised(table))
+        self._cells.put(0, table)
+
+
+class LogLeaf:
+    """A leaf for the chunks of a log: only chunks that it does not have yet travel to the JVM."""
+
+    def __init__(self, session: SparkSession, schema: pa.Schema, count: int) -> None:
+        self._cells = Cells(session, schema, count)
+        self._held: dict[int, int] = {}  # number of a chunk -> its cell
+        self._free = list(range(count))
+        self.frame = self._cells.frame
+
+    def set(self, chunks: Mapping[int, pa.Table]) -> None:
+        """Hold exactly these chunks, named by numbers that are never used twice."""
+        for number in [number for number in self._held if number not in chunks]:
+            cell = self._held.pop(number)
+            self._cells.put(cell, None)
+            self._free.append(cell)
+        for number, table in chunks.items():
+            if number not in self._held:
+                cell = self._free.pop()
+                self._cells.put(cell, table)
+                self._held[number] = cell
 
 
 def _serialised(table: pa.Table) -> bytes:
@@ -52,16 +93,17 @@ def _serialised(table: pa.Table) -> bytes:
     return batches[0].serialize().to_pybytes()
 
 
-def _find_cell(jdf: Any) -> Any:
+def _find_cells(jdf: Any, count: int) -> list[tuple[Any, int]]:
+    """Where each batch is kept: an array and an index, in order."""
     rdd = jdf.queryExecution().analyzed().rdd()
     while not rdd.getClass().getName().endswith("ParallelCollectionRDD"):
         if rdd.dependencies().isEmpty():
             raise LeafError("the data of a leaf is not a parallelised collection")
         rdd = rdd.dependencies().head().rdd()
-    partitions = rdd.partitions()
-    if len(partitions) != 1:
-        raise LeafError(f"a leaf has {len(partitions)} partitions instead of one")
-    cell = partitions[0].values().unsafeArray()
-    if len(cell) != 1:
-        raise LeafError(f"a leaf's partition holds {len(cell)} values instead of one")
-    return cell
+    cells = []
+    for partition in rdd.partitions():
+        array = partition.values().unsafeArray()
+        cells += [(array, at) for at in range(len(array))]
+    if len(cells) != count:
+        raise LeafError(f"a leaf holds {len(cells)} batches instead of {count}")
+    return cells

@@ -10,13 +10,19 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
-from headgate.runtime.spark.compose import Composer, Tables
-from headgate.runtime.spark.job import JobShape, compose
+from headgate.runtime.spark.compose import Composer
+from headgate.runtime.spark.job import JobShape, Memory, compose
 from headgate.runtime.spark.markers import Markers
 from headgate.runtime.spark.prepared import collect
+from headgate.runtime.spark.state import Log, LogName
 
 # Below this a further partition costs more (a task, its scheduling) than it saves.
 ROWS_PER_PARTITION = 25_000
+
+
+def partitions_for(session: SparkSession, rows: int) -> int:
+    """How many partitions so many rows justify."""
+    return max(1, min(session.sparkContext.defaultParallelism, rows // ROWS_PER_PARTITION))
 
 
 def run_partitioned(
@@ -24,14 +30,22 @@ def run_partitioned(
     plan: Plan,
     shape: JobShape,
     inputs: Mapping[Edge, pa.Table],
-    tables: Tables,
+    logs: Mapping[LogName, Log],
+    bounds: Mapping[str, pa.Table],
+    composer: Composer,
     markers: Markers,
+    partitions: int,
 ) -> tuple[pa.Table, dict[Port, int]]:
     """One job, planned now; the same answer as the prepared way. Small inputs stay in one partition."""
-    rows = sum(table.num_rows for table in inputs.values())
-    partitions = max(1, min(session.sparkContext.defaultParallelism, rows // ROWS_PER_PARTITION))
     frames = {edge: _frame(session, table, partitions) for edge, table in inputs.items()}
-    frame = compose(plan, shape, frames, Composer(markers.mark, tables, single=partitions == 1))
+    memories = {
+        name: Memory(
+            {key.log: log.frame(session).coalesce(partitions) for key, log in logs.items() if key.operator == name},
+            _frame(session, table, 1),
+        )
+        for name, table in bounds.items()
+    }
+    frame = compose(plan, shape, frames, memories, composer)
     table = collect(frame, to_arrow_schema(frame.schema, timezone="UTC"))
     counters = markers.counters(frame._jdf.queryExecution().executedPlan())
     return table, {port: counter.value() for port, counter in counters.items()}

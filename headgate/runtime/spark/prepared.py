@@ -12,11 +12,12 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
-from headgate.runtime.spark.compose import Composer, Tables
+from headgate.runtime.spark.compose import Composer
 from headgate.runtime.spark.guards import why_not_prepared
-from headgate.runtime.spark.job import JobShape, compose
-from headgate.runtime.spark.leaf import Leaf
+from headgate.runtime.spark.job import JobShape, Memory, compose
+from headgate.runtime.spark.leaf import Leaf, LogLeaf
 from headgate.runtime.spark.markers import Markers
+from headgate.runtime.spark.state import BOUNDS, CHUNKS, Log, LogName
 
 
 class NotPreparable(Exception):
@@ -24,7 +25,7 @@ class NotPreparable(Exception):
 
 
 class PreparedJob:
-    """A planned query with leaves for its inputs. One call at a time."""
+    """A planned query with leaves for its inputs and for what its operators remember. One call at a time."""
 
     def __init__(
         self,
@@ -32,31 +33,46 @@ class PreparedJob:
         plan: Plan,
         shape: JobShape,
         schemas: Mapping[Edge, pa.Schema],
-        tables: Tables,
+        logs: Mapping[LogName, pa.Schema],
+        composer: Composer,
         markers: Markers,
     ) -> None:
         self._leaves = {edge: Leaf(session, schemas[edge]) for edge in shape.edges}
+        self._logs = {name: LogLeaf(session, logs[name], CHUNKS) for name in shape.logs}
+        stateful = [name for name in shape.operators if plan.operators[name].stateful]
+        self._bounds = {name: Leaf(session, BOUNDS) for name in stateful}
         frames = {edge: leaf.frame for edge, leaf in self._leaves.items()}
-        frame = compose(plan, shape, frames, Composer(markers.mark, tables, single=True))
+        frame = compose(plan, shape, frames, {name: self._memory(name) for name in stateful}, composer)
         texts = [text for name in shape.operators for text in plan.operators[name].expressions]
-        if reason := why_not_prepared(frame, texts, leaves=len(self._leaves)):
+        leaves = len(self._leaves) + len(self._logs)
+        if reason := why_not_prepared(frame, texts, leaves):
             raise NotPreparable(reason)
         self._frame = frame
         self._schema = to_arrow_schema(frame.schema, timezone="UTC")
         self._counters = markers.counters(frame._jdf.queryExecution().executedPlan())
         self._busy = threading.Lock()
 
-    def run(self, inputs: Mapping[Edge, pa.Table]) -> tuple[pa.Table, dict[Port, int]]:
+    def run(
+        self, inputs: Mapping[Edge, pa.Table], logs: Mapping[LogName, Log], bounds: Mapping[str, pa.Table]
+    ) -> tuple[pa.Table, dict[Port, int]]:
         """One job over new data: its rows, and the row counts of the marked ports."""
         if not self._busy.acquire(blocking=False):
             raise RuntimeError("a prepared plan has one call at a time")
         try:
             for edge, leaf in self._leaves.items():
                 leaf.set(inputs[edge])
+            for name, log_leaf in self._logs.items():
+                log_leaf.set({chunk.number: chunk.table for chunk in logs[name].chunks})
+            for operator, leaf in self._bounds.items():
+                leaf.set(bounds[operator])
             rows = collect(self._frame, self._schema)
             return rows, {port: counter.value() for port, counter in self._counters.items()}
         finally:
             self._busy.release()
+
+    def _memory(self, operator: str) -> Memory:
+        logs = {name.log: leaf.frame for name, leaf in self._logs.items() if name.operator == operator}
+        return Memory(logs, self._bounds[operator].frame)
 
 
 def collect(frame: DataFrame, schema: pa.Schema) -> pa.Table:

@@ -14,7 +14,8 @@ from headgate.plan.application import Application
 from headgate.runtime.spark.calls import PARTITIONED_ROWS, Caller
 from headgate.runtime.spark.leaf import Leaf, LeafError
 from headgate.runtime.spark.markers import Markers
-from headgate.runtime.spark.typing_pass import port_schemas
+from headgate.runtime.spark.state import States
+from headgate.runtime.spark.typing_pass import typed
 
 log = logging.getLogger("headgate.spark")
 
@@ -30,10 +31,11 @@ def make_caller(session: SparkSession, app: Application, partitioned_rows: int |
     data = {name: read_table(table, app.folder) for name, table in app.plan.tables.items() if name in used}
     single = {name: _single(session, name, table) for name, table in data.items()}
     markers = Markers(port for operator in app.plan.operators.values() for port in operator.ports)
-    schemas = port_schemas(session, app.plan, single, markers)
+    found = typed(session, app.plan, single, markers)
     spread = {name: _frame(session, table).cache() for name, table in data.items()}
     rows = PARTITIONED_ROWS if partitioned_rows is None else partitioned_rows
-    return Caller(session, app.plan, schemas, single, spread, markers, rows)
+    states = States(session, found.single, found.spread)
+    return Caller(session, app.plan, found.schemas, single, spread, markers, states, rows)
 
 
 def _single(session: SparkSession, name: str, table: pa.Table) -> DataFrame:

@@ -2,57 +2,85 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
 import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from headgate.flow.types import arrow_schema
+from headgate.flow.types import port_schema
 from headgate.plan.errors import ApplicationError
 from headgate.plan.model import Plan
-from headgate.plan.operators.base import Port
-from headgate.plan.schema import STAMPS
+from headgate.plan.operators.base import Operator, Port
+from headgate.plan.schema import RELATION_STAMPS, TIME
 from headgate.runtime.spark.compose import Composer, Tables
 from headgate.runtime.spark.markers import Markers, nodes
+from headgate.runtime.spark.state import BOUNDS
+from headgate.runtime.spark.stateful.base import Stateful, make_stateful
+
+_FILLED = set(RELATION_STAMPS) - {TIME}  # stamps that are never null
 
 
-def port_schemas(session: SparkSession, plan: Plan, tables: Tables, markers: Markers) -> dict[Port, pa.Schema]:
-    """The Arrow schema of every stream and operator output, stamps included.
+@dataclass(frozen=True)
+class Typed:
+    """What Spark's analyser says of a plan: the Arrow schema of every stream and operator output, stamps included,
+    and how operators with state are computed in one partition and in several."""
 
-    Raises ApplicationError, naming the operator, for what only Spark can find wrong.
-    """
-    frames: dict[Port, DataFrame] = {}
+    schemas: Mapping[Port, pa.Schema]
+    single: Mapping[str, Stateful]
+    spread: Mapping[str, Stateful]
+
+
+def typed(session: SparkSession, plan: Plan, tables: Tables, markers: Markers) -> Typed:
+    """Let Spark analyse every operator. Raises ApplicationError, naming the operator, for what only it can find."""
     schemas: dict[Port, pa.Schema] = {}
+    single: dict[str, Stateful] = {}
+    spread: dict[str, Stateful] = {}
     for name, stream in plan.streams.items():
-        schemas[Port(name)] = arrow_schema(stream.schema)
-        frames[Port(name)] = _empty(session, schemas[Port(name)])
-    composer = Composer(markers.mark, tables, single=True)
+        schemas[Port(name)] = port_schema(stream.schema, stream.flow)
+    composer = Composer(markers.mark, tables, plan.flows, single, single=True)
     for operator in plan.operators.values():
         try:
-            outputs = composer.outputs(operator, [frames[port] for port in operator.inputs])
-            for frame in outputs.values():
-                _refuse_what_depends_on_batches(frame, operator.id)
-            found = {port: _nullable(to_arrow_schema(frame.schema, timezone="UTC")) for port, frame in outputs.items()}
+            # Consumers see what a queue will hold, not what the optimiser could still infer about this output.
+            inputs = [_empty(session, schemas[port]) for port in operator.inputs]
+            if operator.stateful:
+                given = [frame.schema for frame in inputs], [plan.flows[port] for port in operator.inputs]
+                single[operator.id] = make_stateful(operator, *given, session, single=True)
+                spread[operator.id] = make_stateful(operator, *given, session, single=False)
+            outputs = _outputs(session, operator, inputs, composer, single)
+            found_schemas = {port: _nullable(to_arrow_schema(f.schema, timezone="UTC")) for port, f in outputs.items()}
         except AnalysisException as error:
             raise ApplicationError(operator.id, _first_line(error), "mend the expression") from error
         except PySparkException as error:
             raise ApplicationError(operator.id, _first_line(error), "Spark cannot run it") from error
-        schemas.update(found)
-        # Consumers see what a queue will hold, not what the optimiser could still infer about this output.
-        frames.update({port: _empty(session, schema) for port, schema in found.items()})
-    return schemas
+        schemas.update(found_schemas)
+    return Typed(schemas, single, spread)
+
+
+def _outputs(
+    session: SparkSession,
+    operator: Operator,
+    inputs: Sequence[DataFrame],
+    composer: Composer,
+    stateful: Mapping[str, Stateful],
+) -> dict[Port, DataFrame]:
+    if not operator.stateful:
+        outputs = composer.outputs(operator, inputs)
+        for frame in outputs.values():
+            _refuse_what_depends_on_batches(frame, operator.id)
+        return outputs
+    logs = {name: session.createDataFrame([], spec.schema) for name, spec in stateful[operator.id].logs.items()}
+    output = composer.step(operator, inputs, logs, _empty(session, BOUNDS)).output
+    _refuse_chance(output, operator.id)
+    return {Port(operator.id): output}
 
 
 def _refuse_what_depends_on_batches(frame: DataFrame, place: str) -> None:
     """An operator sees its input cut into batches as the schedule will have it; its answer must not tell."""
-    analyzed = frame._jdf.queryExecution().analyzed()
-    if not analyzed.deterministic():
-        raise ApplicationError(
-            place,
-            "it is not deterministic, so its answer would depend on the schedule",
-            "leave out rand() and the like",
-        )
-    for node in nodes(analyzed):
+    _refuse_chance(frame, place)
+    for node in nodes(frame._jdf.queryExecution().analyzed()):
         kind = node.getClass().getSimpleName()
         if kind == "Window":
             raise ApplicationError(place, "a window function looks at other tuples of its batch", "leave it out")
@@ -62,13 +90,22 @@ def _refuse_what_depends_on_batches(frame: DataFrame, place: str) -> None:
             )
 
 
+def _refuse_chance(frame: DataFrame, place: str) -> None:
+    if not frame._jdf.queryExecution().analyzed().deterministic():
+        raise ApplicationError(
+            place,
+            "it is not deterministic, so its answer would depend on the schedule",
+            "leave out rand() and the like",
+        )
+
+
 def _empty(session: SparkSession, schema: pa.Schema) -> DataFrame:
     return session.createDataFrame([], schema=from_arrow_schema(schema))
 
 
 def _nullable(schema: pa.Schema) -> pa.Schema:
     """Any user column may hold nulls: a leaf that promised otherwise would let Spark skip its null checks."""
-    return pa.schema([pa.field(f.name, f.type, nullable=f.name not in STAMPS) for f in schema])
+    return pa.schema([pa.field(f.name, f.type, nullable=f.name not in _FILLED) for f in schema])
 
 
 def _first_line(error: Exception) -> str:

@@ -6,17 +6,21 @@ Otherwise the first seconds of a run would go to Spark's planner and to the JVM'
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headgate.connect.sources import Source
+from headgate.flow.entrance import Entrance
+from headgate.flow.progress import BEGINNING, Bounds
 from headgate.flow.units import Unit
 from headgate.plan.errors import ApplicationError
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators import Function
 from headgate.plan.operators.base import Port
+from headgate.plan.schema import TIME
 from headgate.runtime.spark.calls import CHECKS, Caller
 
 log = logging.getLogger("headgate.spark")
@@ -24,7 +28,7 @@ log = logging.getLogger("headgate.spark")
 SAMPLE_ROWS = 600
 
 
-def sample(source: Source) -> pa.Table | None:
+def sample(source: Source, entrance: Entrance) -> pa.Table | None:
     """The first rows of a source that nobody else reads; None when it has none, or fails: the run will find that.
 
     The source should be a quiet one: the run will read, log and count malformed rows. ApplicationError: its file makes
@@ -38,7 +42,7 @@ def sample(source: Source) -> pa.Table | None:
         except Exception as error:
             log.debug("a source failed in the rehearsal: %s", error)
             return None
-    return pa.concat_tables(rows).slice(0, SAMPLE_ROWS) if rows else None
+    return entrance.admit(pa.concat_tables(rows).slice(0, SAMPLE_ROWS)).on_time if rows else None
 
 
 def _first_rows(source: Source) -> list[pa.Table]:
@@ -67,13 +71,20 @@ def warm_up(caller: Caller, plan: Plan, units: Sequence[Unit], samples: Mapping[
         try:
             for turn in range(CHECKS + 1):
                 part = {edge: _part(table, turn) for edge, table in inputs.items()}
-                result = caller.run(unit.operators, part)
+                result = caller.run(unit.operators, part, bounds=_bounds(plan, unit, part.values()))
         except Exception as error:
             log.debug("the rehearsal of %s failed: %s", unit.id, error)
             continue
         for port, table in result.outputs.items():
             waiting.update({edge: table for edge in plan.consumers[port] if edge.operator not in unit.operators})
     caller.calls.clear()
+    caller.states.forget()
+
+
+def _bounds(plan: Plan, unit: Unit, tables: Iterable[pa.Table]) -> dict[str, Bounds]:
+    """All instants of the sample, so that everything an operator with state does is rehearsed."""
+    last = max((time for t in tables if (time := pc.max(t.column(TIME)).as_py()) is not None), default=BEGINNING)
+    return {name: Bounds(BEGINNING, last) for name in unit.operators if plan.operators[name].stateful}
 
 
 def _inside(plan: Plan, unit: Unit, edge: Edge) -> bool:

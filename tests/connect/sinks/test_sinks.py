@@ -17,9 +17,11 @@ from hypothesis import strategies as st
 from headgate.connect.sinks import CsvSink, JsonSink, MemorySink, Shape, Sink, make_sink
 from headgate.connect.sources import read_table
 from headgate.plan.errors import ApplicationError
+from headgate.plan.flows import Flow
 from headgate.plan.model import Query, Table
 from headgate.plan.operators.base import Port
-from headgate.plan.schema import Column, Schema, parse_schema
+from headgate.plan.schema import FOREVER, Column, Schema, parse_schema
+from headgate.plan.windows import Clock
 
 KS = parse_schema("k INT, s STRING", "q")
 
@@ -34,8 +36,8 @@ def results(*rows: tuple[Any, Any], **more: Any) -> pa.Table:
     return pa.table({**columns, **more})
 
 
-def sink_of(folder: Path, schema: Schema = KS, **said: Any) -> Sink:
-    return make_sink(Query("q", "normal", Port("o"), ("o",), said), schema, folder)
+def sink_of(folder: Path, schema: Schema = KS, flow: Flow | None = None, **said: Any) -> Sink:
+    return make_sink(Query("q", "normal", Port("o"), ("o",), said), schema, folder, flow)
 
 
 def test_memory_keeps_and_none_counts(tmp_path: Path) -> None:
@@ -148,11 +150,30 @@ def test_json_values(tmp_path: Path) -> None:
 def test_changes_go_in_front(tmp_path: Path) -> None:
     sink = sink_of(tmp_path, kind="csv", path="out.csv", format="changes")
     sink.write(results((1, "a"), (2, "b")))
-    sink.write(results((3, "c"), _time=pa.array([77]), _change=pa.array(["-"])))
+    sink.write(results((3, "c"), _time=pa.array([77]), _until=pa.array([FOREVER]), _change=pa.array([-1])))
     assert (tmp_path / "out.csv").read_text() == "time,change,k,s\n0,+,1,a\n1000,+,2,b\n77,-,3,c\n"
     rows = sink_of(tmp_path, kind="csv", path="out.csv")
-    rows.write(results((3, "c"), _time=pa.array([77]), _change=pa.array(["-"])))
+    rows.write(results((3, "c"), _time=pa.array([77]), _until=pa.array([FOREVER]), _change=pa.array([1])))
     assert (tmp_path / "out.csv").read_text() == "k,s\n3,c\n"
+
+
+@pytest.mark.parametrize(
+    ("clock", "written"),
+    [
+        (Clock.EVENT, ["1970-01-01 00:00:05.250000", ""]),
+        (Clock.LOGICAL, ["5250000", ""]),
+        (Clock.ARRIVAL, ["5250000", ""]),
+    ],
+)
+def test_the_time_of_a_change_is_that_of_its_clock(tmp_path: Path, clock: Clock, written: list[str]) -> None:
+    for kind in ("csv", "json"):
+        sink = sink_of(tmp_path, kind=kind, path=f"out.{kind}", format="changes", flow=Flow(clock))
+        sink.write(results((1, "a"), (2, "b"), _time=pa.array([5_250_000, None], pa.int64())))
+        sink.close()
+    lines = (tmp_path / "out.csv").read_text().splitlines()[1:]
+    assert lines == [f"{time},+,{row}" for time, row in zip(written, ["1,a", "2,b"], strict=True)]
+    times = [json.loads(line)["time"] for line in (tmp_path / "out.json").read_text().splitlines()]
+    assert ["" if time is None else str(time) for time in times] == written
 
 
 def test_a_column_of_the_user_may_be_called_time(tmp_path: Path) -> None:

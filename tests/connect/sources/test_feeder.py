@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.connect.sources import Source, make_source
+from headgate.flow.entrance import Entrance
 from headgate.flow.seeds import stream_seed
 from headgate.plan.errors import ApplicationError
 from headgate.plan.model import Stream
@@ -56,6 +57,21 @@ def test_the_time_column_is_epoch_plus_arrival() -> None:
     assert table is not None
     assert table.column("ts").to_pylist() == [EPOCH + timedelta(milliseconds=10 * n) for n in (1, 2, 3)]
     assert table.schema.field("d").type == pa.decimal128(6, 2)
+
+
+@pytest.mark.parametrize("kind", ["TIMESTAMP", "TIMESTAMP_NTZ", "BIGINT", "INT", "SMALLINT"])
+def test_made_up_event_times_are_never_late(kind: str) -> None:
+    said = {"kind": "feeder", "rate": 500, "rows": 5000, "arrivals": "poisson"}
+    stream = Stream("s", parse_schema(f"k INT, t {kind}", "s"), said, "t")
+    source, entrance = make_source(stream, Path(), 3, EPOCH_US), Entrance(stream)
+    for tick in range(1, 40):
+        table = source.poll(tick / 3)
+        assert table is not None or source.exhausted
+        if table is not None:
+            admitted = entrance.admit(table)
+            assert admitted.on_time is admitted.table
+    assert source.exhausted
+    assert entrance.late == 0
 
 
 def test_an_endless_feeder_is_never_exhausted_until_closed() -> None:

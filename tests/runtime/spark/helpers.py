@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headgate.flow.types import arrow_schema
+from headgate.flow.types import port_schema
 from headgate.plan.application import Application, PolicySettings
+from headgate.plan.flows import Flow
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
 from headgate.plan.operators import Operator, Port, Project, Select
-from headgate.plan.schema import STAMPS, Schema, parse_schema
+from headgate.plan.schema import STAMPS, TIME, Schema, parse_schema
 
 NUMBERS = parse_schema("k INT, v DOUBLE", "test")
 
@@ -52,16 +53,22 @@ def app_of(plan: Plan, policy: str = "rr", slots: int = 1, **parameters: Any) ->
 
 
 def numbers(rows: int, seed: int, first: int = 0) -> pa.Table:
-    """A batch of the stream `k INT, v DOUBLE`, a tenth of v null."""
+    """A batch of the stream `k INT, v DOUBLE` as its source gives it, a tenth of v null."""
+    return queued_numbers(rows, seed, first).drop_columns([TIME])
+
+
+def queued_numbers(rows: int, seed: int, first: int = 0) -> pa.Table:
+    """The same as it waits in a queue, with its time."""
     rng = np.random.default_rng(seed)
     v = rng.random(rows)
     return batch(NUMBERS, {"k": rng.integers(0, 20, rows), "v": pa.array(v, mask=v < 0.1)}, first=first)
 
 
 def batch(schema: Schema, columns: dict[str, Any], first: int = 0) -> pa.Table:
+    """A batch as it waits in a queue."""
     rows = len(next(iter(columns.values())))
     stamps = np.arange(first, first + rows, dtype=np.int64)
-    target = arrow_schema(schema)
+    target = port_schema(schema, Flow())
     arrays = [pa.array(columns[f.name], type=f.type) if f.name in columns else pa.array(stamps) for f in target]
     return pa.Table.from_arrays(arrays, schema=target)
 

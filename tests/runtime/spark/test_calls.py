@@ -15,7 +15,7 @@ from headgate.plan.operators import Function, Port, Project, Select, Split, Tabl
 from headgate.plan.schema import parse_schema
 from headgate.runtime.spark.calls import CHECKS, Caller
 from headgate.runtime.spark.setup import make_caller
-from tests.runtime.spark.helpers import app_of, batch, numbers, plan_of, rows_of, simple_plan, stream
+from tests.runtime.spark.helpers import app_of, batch, plan_of, queued_numbers, rows_of, simple_plan, stream
 
 pytestmark = pytest.mark.spark
 IN = Edge("q/select", 0)
@@ -35,7 +35,7 @@ def test_both_ways_agree_and_count_the_same(session: Any) -> None:
     plan = simple_plan()
     ways = caller_of(session, plan), caller_of(session, plan, partitioned_rows=0)
     for seed, rows in enumerate((500, 3, 0, 1, 4000)):
-        inputs = {IN: numbers(rows, seed)}
+        inputs = {IN: queued_numbers(rows, seed)}
         prepared, partitioned = (caller.run(plan.operators, inputs) for caller in ways)
         assert rows_of(prepared.outputs[Port("q/project")]) == rows_of(partitioned.outputs[Port("q/project")])
         assert prepared.given == partitioned.given
@@ -48,9 +48,9 @@ def test_large_batches_go_the_partitioned_way(session: Any) -> None:
     plan = simple_plan()
     caller = caller_of(session, plan, partitioned_rows=1000)
     for seed, rows in enumerate((10, 20, 30, 60_000)):
-        result = caller.run(plan.operators, {IN: numbers(rows, seed)})
+        result = caller.run(plan.operators, {IN: queued_numbers(rows, seed)})
         assert result.prepared == (rows == 30)
-        table = numbers(rows, seed).to_pandas()
+        table = queued_numbers(rows, seed).to_pandas()
         assert result.outputs[Port("q/project")].num_rows == int((table.v > 0.5).sum())
 
 
@@ -108,7 +108,7 @@ def test_current_time_is_never_frozen(session: Any) -> None:
     plan = simple_plan("v >= 0", {"t": "current_timestamp()"})
     caller = caller_of(session, plan)
     times = [
-        caller.run(plan.operators, {IN: numbers(5, seed)}).outputs[Port("q/project")]["t"][0].as_py()
+        caller.run(plan.operators, {IN: queued_numbers(5, seed)}).outputs[Port("q/project")]["t"][0].as_py()
         for seed in range(4)
     ]
     assert times == sorted(set(times))
@@ -141,7 +141,7 @@ def test_all_operators_in_one_job(session: Any, tmp_path: Any) -> None:
 
     caller = make_caller(session, replace(app, folder=tmp_path))
     for seed in range(CHECKS + 2):
-        table = numbers(400, seed)
+        table = queued_numbers(400, seed)
         result = caller.run(plan.operators, {IN: table})
         frame = table.to_pandas()
         kept = frame[(frame.v > 0.2) & (frame.k < 9)]
@@ -162,8 +162,8 @@ def test_each_operator_alone_gives_the_same_as_the_whole(session: Any) -> None:
     plan = plan_of(operators, {"q": Port("q/union")})
     caller = caller_of(session, plan)
     for seed in range(CHECKS + 1):
-        whole = caller.run(plan.operators, {IN: numbers(300, seed)}).outputs[Port("q/union")]
-        selected = caller.run(["q/select"], {IN: numbers(300, seed)}).outputs[Port("q/select")]
+        whole = caller.run(plan.operators, {IN: queued_numbers(300, seed)}).outputs[Port("q/union")]
+        selected = caller.run(["q/select"], {IN: queued_numbers(300, seed)}).outputs[Port("q/select")]
         split = caller.run(["q/split"], {Edge("q/split", 0): selected}).outputs
         united = caller.run(
             ["q/union"], {Edge("q/union", i): split[Port("q/split", b)] for i, b in enumerate(("low", "odd"))}
@@ -197,7 +197,7 @@ def test_a_call_cut_off_in_the_middle(session: Any) -> None:
     plan = plan_of([slow], {"q": Port("q/select")})
     caller = caller_of(session, plan)
     schema = plan.streams["s"].schema
-    trusted(caller, plan.operators, [{IN: numbers(5, seed)} for seed in range(CHECKS)])
+    trusted(caller, plan.operators, [{IN: queued_numbers(5, seed)} for seed in range(CHECKS)])
     context = session.sparkContext
     context.setJobGroup("cut-off", "a test", True)
     timer = threading.Timer(1.0, lambda: context.cancelJobGroup("cut-off"))
@@ -209,7 +209,7 @@ def test_a_call_cut_off_in_the_middle(session: Any) -> None:
         timer.join()
         context.setJobGroup("after", "a test", False)
     for seed in range(CHECKS + 1):
-        table = numbers(50, 100 + seed)
+        table = queued_numbers(50, 100 + seed)
         result = caller.run(plan.operators, {IN: table})
         assert result.outputs[Port("q/select")]["k"].to_pylist() == table["k"].to_pylist()
 
@@ -220,10 +220,10 @@ def test_a_wrong_prepared_answer_is_caught_and_never_used(session: Any, monkeypa
 
     plan = simple_plan()
     caller = caller_of(session, plan)
-    caller.run(plan.operators, {IN: numbers(50, 1)})
+    caller.run(plan.operators, {IN: queued_numbers(50, 1)})
     monkeypatch.setattr(Leaf, "set", lambda self, table: None)  # old data stays
     for seed in range(2, 5):
-        result = caller.run(plan.operators, {IN: numbers(50, seed)})
-        expected = numbers(50, seed).to_pandas()
+        result = caller.run(plan.operators, {IN: queued_numbers(50, seed)})
+        expected = queued_numbers(50, seed).to_pandas()
         assert result.outputs[Port("q/project")].num_rows == int((expected.v > 0.5).sum())
     assert "another answer" in caller.fallbacks["q/select + q/project"]

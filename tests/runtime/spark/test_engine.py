@@ -234,7 +234,7 @@ def test_statistics_are_learned_from_the_calls_that_run(spark: Any) -> None:
     assert runtime._stats.call_fixed_s > 0
     assert stats.selectivity == pytest.approx(0.25, abs=0.03)
     assert runtime._stats.of("q/project").selectivity == 1.0
-    assert runtime._stats.of("q/project").tuple_bytes == pytest.approx(28, abs=4)
+    assert runtime._stats.of("q/project").tuple_bytes == pytest.approx(36, abs=4)
     runtime.stop()
 
 
@@ -316,7 +316,7 @@ def test_a_query_that_stops_during_its_call_leaves_no_noise(
     def source_fails_meanwhile(operators: Any, *rest: Any) -> Any:
         result = run(operators, *rest)
         if "b/x" in operators:
-            runtime._stream_ended("bad", OSError("the disk is gone"))
+            runtime.ended("bad", OSError("the disk is gone"))
         return result
 
     monkeypatch.setattr(runtime._caller, "run", source_fails_meanwhile)

@@ -89,7 +89,7 @@ def test_a_stopped_query_holds_no_memory(spark: Any, caplog: pytest.LogCaptureFi
         runtime.deliver("bad", numbers(2000, seed))
     assert runtime._memory_short()
     with caplog.at_level(logging.ERROR, "headgate.spark"):
-        runtime._stream_ended("bad", OSError("the disk is gone"))
+        runtime.ended("bad", OSError("the disk is gone"))
     assert "query b stopped: the disk is gone (6000 waiting tuples are given up)" in caplog.text
     assert not runtime._memory_short()
     assert runtime._memory.used == runtime._memory.spilled_bytes == runtime._board.memory == 0
@@ -106,7 +106,7 @@ def test_a_call_in_flight_may_outlive_its_queues(spark: Any, monkeypatch: pytest
 
     def source_fails_meanwhile(operators: Any, *rest: Any) -> Any:
         if "b/x" in operators:
-            runtime._stream_ended("bad", OSError("the disk is gone"))
+            runtime.ended("bad", OSError("the disk is gone"))
             if fails:
                 raise RuntimeError("and so is the call")
         return run(operators, *rest)

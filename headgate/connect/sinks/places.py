@@ -1,0 +1,31 @@
+"""Where file sinks write: one file, or parts in a folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+_PART = re.compile(r"part-\d{5,}\.(csv|json)")  # nothing that Spark writes is named so
+
+
+def is_single(path: Path, endings: Sequence[str]) -> bool:
+    """Does the path name a file of its own, rather than a folder of parts?"""
+    return path.suffix.lower() in endings
+
+
+def part(folder: Path, number: int, endings: Sequence[str]) -> Path:
+    """The name of a part."""
+    return folder / f"part-{number:05d}{endings[0]}"
+
+
+def first_file(path: Path, endings: Sequence[str]) -> Path:
+    """The file to begin with, its folder made; the parts of an earlier run of Headgate, and no other file, are gone."""
+    if is_single(path, endings):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+    path.mkdir(parents=True, exist_ok=True)
+    for entry in path.iterdir():
+        if _PART.fullmatch(entry.name):
+            entry.unlink()
+    return part(path, 0, endings)

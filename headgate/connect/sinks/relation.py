@@ -1,0 +1,119 @@
+"""A relation that can lose rows, shown as it stands: in a file that is replaced, or in memory."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+
+from headgate.connect.sinks.base import Shape
+from headgate.connect.sinks.content import Content
+from headgate.connect.sinks.memory import MemorySink
+from headgate.connect.sinks.places import first_file
+from headgate.connect.sinks.text import Text
+from headgate.plan.schema import CHANGE
+
+PERIOD_S = 1.0  # least time from one version of the file to the next
+SHARE = 10  # and at least so many times as long as it took to write the last one
+_ROWS = 1 << 16  # rows turned into text at a time
+
+
+class RelationFile:
+    """Keeps a file equal to what the relation holds; a folder gets a single part.
+
+    A new version is written beside it and takes its place in one step, so readers see one version or the other. That
+    happens within `write` and `refresh`, seldom enough to cost a small share of the time, and always on `flush` and
+    `close`.
+    """
+
+    def __init__(self, path: Path, shape: Shape, text: Text, now: Callable[[], float] = time.monotonic) -> None:
+        self.rows = 0
+        self._path = path
+        self._shape = shape
+        self._text = text
+        self._now = now
+        self._content = Content()
+        self._lock = threading.Lock()  # `refresh` comes from any thread
+        self._stale = True
+        self._closed = False
+        self._due = 0.0
+        self._file = Path(os.path.realpath(first_file(path, text.endings)))  # a link stays a link
+        self._replace()
+        self._due = 0.0  # the first results show at once
+
+    def write(self, table: pa.Table) -> None:
+        """See `Sink`."""
+        if self._closed:
+            raise ValueError(f"the sink {self._path} is closed")
+        with self._lock:
+            self._content.add(self._shape(table), table.column(CHANGE))
+            self.rows += table.num_rows
+            self._stale = True
+        self.refresh()
+
+    def refresh(self) -> None:
+        """See `Sink`."""
+        with self._lock:
+            if not self._closed and self._now() >= self._due:
+                self._replace()
+
+    def flush(self) -> None:
+        """See `Sink`."""
+        with self._lock:
+            if not self._closed:
+                self._replace()
+
+    def close(self) -> None:
+        """See `Sink`."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._replace()
+
+    def _replace(self) -> None:
+        if not self._stale:
+            return
+        began = self._now()
+        beside = self._file.with_name(f".{self._file.name}.new")  # readers of folders pass over such names
+        try:
+            self._write_to(beside)
+            os.replace(beside, self._file)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+        self._stale = False
+        ended = self._now()
+        self._due = max(began + PERIOD_S, ended + SHARE * (ended - began))
+
+    def _write_to(self, path: Path) -> None:
+        held = self._content.table()
+        with path.open("wb") as file:
+            file.write(self._text.header(self._shape.names))
+            for first in range(0, held.num_rows if held is not None else 0, _ROWS):
+                assert held is not None
+                file.write(self._text.lines(held.slice(first, _ROWS)))
+
+
+class RelationInMemory(MemorySink):
+    """What the relation holds, for whoever asks, from any thread."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__(shape)
+        self._content = Content()
+        self._lock = threading.Lock()
+
+    def write(self, table: pa.Table) -> None:
+        """See `Sink`."""
+        with self._lock:
+            self._content.add(self._shape(table), table.column(CHANGE))
+            self.rows += table.num_rows
+
+    def tables(self) -> list[pa.Table]:
+        """One table of the rows as of now; none before the first change."""
+        with self._lock:
+            held = self._content.table()
+        return [] if held is None else [held]

@@ -1,0 +1,198 @@
+"""How far time has come at each place of a plan, so that operators with state know which instants are complete.
+
+Progress w at a port means: no row with a time of w or earlier will come out of it any more. It starts at the streams,
+travels through the queues behind the rows it speaks of, passes operators that treat each row alone, and stops at
+operators with state until they have been evaluated up to it. Pure bookkeeping, shared lock: the runtime's.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import NamedTuple, Protocol
+
+from headgate.plan.model import Edge, Plan
+from headgate.plan.operators.base import Port
+from headgate.plan.schema import FOREVER
+
+BEGINNING = -(2**62)  # before every instant
+
+
+class Bounds(NamedTuple):
+    """The instants that a call evaluates: after `start`, up to and including `end`."""
+
+    start: int
+    end: int
+
+
+class Counted(Protocol):
+    """What progress needs to know of a queue."""
+
+    @property
+    def entered(self) -> int: ...  # rows that ever came in
+    @property
+    def count(self) -> int: ...  # rows that wait
+
+
+class Progress:
+    """Tracks the operators with state and all before them; other plans cost nothing.
+
+    `reached` tells the latest time that a stream has seen, None before its first tuple: when streams have ended,
+    evaluation goes up to the last event of all streams of a query, and no further.
+    """
+
+    def __init__(self, plan: Plan, queues: Mapping[Edge, Counted], reached: Callable[[str], int | None]) -> None:
+        self._reached = reached
+        self._seen: dict[Edge, int] = {}  # progress of the rows that an operator has taken in
+        self._marks: dict[Edge, deque[tuple[int, int]]] = {}  # (rows before it, progress), not taken in yet
+        self._done: dict[str, int] = {}  # operator with state -> evaluated up to here
+        self._told: dict[Port, int] = {}
+        self._next: dict[str, int] = {}  # operator with state -> the first instant at which something happens
+        self._flying: set[str] = set()
+        self.use(plan, queues)
+
+    def use(self, plan: Plan, queues: Mapping[Edge, Counted]) -> None:
+        """Start, or go on with what is left of a plan when queries have stopped."""
+        self._plan = plan
+        self._queues = queues
+        self._timed = timed_operators(plan)
+        self._streams = {name: _streams_of(plan, plan.owners[name]) for name in self._timed}
+
+    @property
+    def tracks(self) -> bool:
+        """Is there any operator with state?"""
+        return bool(self._timed)
+
+    def leads_to_state(self, edge: Edge) -> bool:
+        """Does an operator with state depend on what passes here?"""
+        return edge.operator in self._timed
+
+    # What runtimes tell ------------------------------------------------------------------------------------------
+
+    def advance(self, port: Port, to: int) -> None:
+        """A stream has come so far; FOREVER when it has ended. Call it after its rows were queued, then `settle`."""
+        if to <= self._told.get(port, BEGINNING):
+            return
+        self._told[port] = to
+        for edge in self._plan.consumers[port]:
+            if edge.operator in self._timed:
+                self._marks.setdefault(edge, deque()).append((self._queues[edge].entered, to))
+
+    def begin(self, operators: Collection[str]) -> dict[str, Bounds]:
+        """A call has taken its input: the instants that each of its operators with state evaluates."""
+        self._flying.update(operators)
+        bounds: dict[str, Bounds] = {}
+        ahead: dict[str, int] = {}  # progress behind each operator of the call, once it has ended
+        for name in self._timed:
+            if name not in operators:
+                continue
+            come = min(self._come(edge, ahead) for edge in self._edges(name))
+            if self._plan.operators[name].stateful:
+                done = self._done.get(name, BEGINNING)
+                come = max(done, min(come, self._last(name)))
+                bounds[name] = Bounds(done, come)
+            ahead[name] = come
+        return bounds
+
+    def finish(self, bounds: Mapping[str, Bounds], events: Mapping[str, int]) -> None:
+        """Operators with state were evaluated; `events` is when each has something to do next without input."""
+        for name, evaluated in bounds.items():
+            self._done[name] = evaluated.end
+            self._next[name] = events.get(name, FOREVER)
+
+    def end(self, operators: Iterable[str]) -> None:
+        """A call is over, whatever became of it, and its results are in the queues. Call `settle` next."""
+        self._flying.difference_update(operators)
+
+    def settle(self) -> list[str]:
+        """Let progress run through operators that have nothing to do with it; returns those that have.
+
+        These are operators with state, to be run although no row waits for them.
+        """
+        due: list[str] = []
+        for name in self._timed:
+            if name in self._flying:
+                continue
+            operator = self._plan.operators[name]
+            come = min(self._settled(edge) for edge in self._edges(name))
+            if operator.stateful:
+                come = self._evaluate(name, min(come, self._last(name)), due)
+            for port in operator.ports:
+                self.advance(port, come)
+        return due
+
+    def streams_of(self, query: str) -> tuple[str, ...]:
+        """The streams that a query with state reads; none when it has no state, or has stopped."""
+        known = self._plan.queries.get(query)
+        if known is None or not set(known.operators) & set(self._timed):
+            return ()
+        return _streams_of(self._plan, (query,))
+
+    def last_of(self, query: str) -> int:
+        """The last event of all streams of a query so far."""
+        return _latest(self._reached, _streams_of(self._plan, (query,)))
+
+    # Inside ------------------------------------------------------------------------------------------------------
+
+    def _evaluate(self, name: str, come: int, due: list[str]) -> int:
+        done = self._done.get(name, BEGINNING)
+        if come > done and self._next.get(name, FOREVER) <= come:
+            due.append(name)
+            return done
+        self._done[name] = max(done, come)  # nothing happens up to there
+        return self._done[name]
+
+    def _edges(self, name: str) -> list[Edge]:
+        return [Edge(name, index) for index in range(len(self._plan.operators[name].inputs))]
+
+    def _settled(self, edge: Edge) -> int:
+        """Progress of what the operator has taken in through an input."""
+        marks = self._marks.get(edge)
+        if marks:
+            passed = self._passed(edge)
+            while marks and marks[0][0] <= passed:
+                self._seen[edge] = marks.popleft()[1]
+        return self._seen.get(edge, BEGINNING)
+
+    def _come(self, edge: Edge, ahead: Mapping[str, int]) -> int:
+        """Progress of an input within a call: of what was taken from its queue, and of what comes from inside."""
+        seen, waits = self._seen.get(edge, BEGINNING), False
+        passed = self._passed(edge)
+        for position, mark in self._marks.get(edge, ()):
+            if position > passed:
+                waits = True
+                break
+            seen = mark
+        source = self._plan.operators[edge.operator].inputs[edge.input].node
+        if source in ahead and not waits and not self._queues[edge].count:
+            return max(seen, ahead[source])
+        return seen
+
+    def _passed(self, edge: Edge) -> int:
+        queue = self._queues[edge]
+        return queue.entered - queue.count
+
+    def _last(self, name: str) -> int:
+        """Evaluation goes no further than the last event of the queries that an operator works for."""
+        return _latest(self._reached, self._streams[name])
+
+
+def timed_operators(plan: Plan) -> tuple[str, ...]:
+    """Operators with state and all operators before them, inputs first."""
+    needed: set[str] = set()
+    for operator in reversed(list(plan.operators.values())):
+        if operator.stateful or operator.id in needed:
+            needed.add(operator.id)
+            needed.update(port.node for port in operator.inputs)
+    return tuple(name for name in plan.operators if name in needed)
+
+
+def _streams_of(plan: Plan, queries: Iterable[str]) -> tuple[str, ...]:
+    """The streams that some queries read."""
+    operators = {name for query in queries for name in plan.queries[query].operators}
+    nodes = {port.node for name in operators for port in plan.operators[name].inputs}
+    return tuple(name for name in plan.streams if name in nodes)
+
+
+def _latest(reached: Callable[[str], int | None], streams: Iterable[str]) -> int:
+    return max((time for name in streams if (time := reached(name)) is not None), default=BEGINNING)

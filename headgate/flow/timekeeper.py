@@ -1,0 +1,115 @@
+"""Keeps time for a runtime: where tuples enter, how far each stream has come, when time ends for a query.
+
+Pure: the runtime says what arrived and what ran, and holds its lock around every call.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headgate.flow.entrance import Admitted, Entrance
+from headgate.flow.progress import Bounds, Counted, Progress
+from headgate.plan.model import Edge, Plan
+from headgate.plan.operators.base import Port
+from headgate.plan.schema import FOREVER, TIME
+from headgate.plan.windows import Clock
+
+log = logging.getLogger("headgate.source")
+
+
+class Timekeeper:
+    """One entrance a stream, and the progress from there through the plan.
+
+    What changes how far time has come returns the operators with state that now have something to do, though no row
+    waits for them.
+    """
+
+    def __init__(self, plan: Plan, queues: Mapping[Edge, Counted]) -> None:
+        self._entrances = {name: Entrance(stream) for name, stream in plan.streams.items()}
+        self._progress = Progress(plan, queues, self._reached)
+        self._plan = plan
+        self.open = {name for name in plan.streams if plan.consumers[Port(name)]}  # streams that have not ended
+
+    @property
+    def late(self) -> dict[str, int]:
+        """Tuples of each stream that came too late for windows."""
+        return {name: entrance.late for name, entrance in self._entrances.items()}
+
+    def use(self, plan: Plan, queues: Mapping[Edge, Counted]) -> None:
+        """Go on with what is left of the plan when queries have stopped."""
+        self._plan = plan
+        self._progress.use(plan, queues)
+
+    # Tuples and time come in -------------------------------------------------------------------------------------
+
+    def admit(self, stream: str, table: pa.Table) -> Admitted:
+        """Give arriving tuples their place in time. Queue them, then call `advance`."""
+        entrance = self._entrances[stream]
+        came = entrance.admit(table)
+        if came.late and entrance.late == came.late:  # the first
+            slack = self._plan.streams[stream].slack_s
+            log.warning(
+                "stream %s: tuples come later than its slack (%g) allows; windows leave them out", stream, slack
+            )
+        return came
+
+    def version_for(self, edge: Edge, came: Admitted) -> pa.Table:
+        """Operators that go by time see late tuples as such; the others take all tuples alike."""
+        return came.on_time if self._progress.leads_to_state(edge) else came.table
+
+    def ticks(self, stream: str) -> bool:
+        """Does time pass on a stream even without tuples, and does anybody care?"""
+        return self._progress.tracks and self._plan.streams[stream].clock is Clock.ARRIVAL
+
+    def tick(self, stream: str, now_us: int) -> list[str]:
+        """Everything that arrived up to now has been queued."""
+        self._entrances[stream].tick(now_us)
+        return self.advance(stream)
+
+    def end(self, stream: str) -> list[str]:
+        """No more tuples will come on a stream."""
+        self.open.discard(stream)
+        return self.advance(stream)
+
+    def advance(self, stream: str) -> list[str]:
+        """Tuples of a stream were queued."""
+        if not self._progress.tracks:
+            return []
+        come = self._entrances[stream].progress if stream in self.open else FOREVER
+        if come is None:
+            return []
+        self._progress.advance(Port(stream), come)
+        return self._progress.settle()
+
+    # Calls -------------------------------------------------------------------------------------------------------
+
+    def begin(self, operators: Collection[str]) -> dict[str, Bounds]:
+        """A call has taken its input: the instants that each of its operators with state evaluates."""
+        return self._progress.begin(operators)
+
+    def finish(
+        self, operators: Collection[str], evaluated: Mapping[str, Bounds], events: Mapping[str, int]
+    ) -> list[str]:
+        """A call is over and its results are queued; `evaluated` are the operators with state that succeeded, `events`
+        when each has something to do next without input."""
+        self._progress.finish(evaluated, events)
+        self._progress.end(operators)
+        return self._progress.settle() if self._progress.tracks else []
+
+    def until_the_end(self, query: str, table: pa.Table) -> pa.Table:
+        """Time ends for a query with the last event of its streams, even where other queries go on."""
+        streams = self._progress.streams_of(query)
+        if not streams or not self.open.isdisjoint(streams):
+            return table
+        beyond = pc.fill_null(pc.greater(table.column(TIME), self._progress.last_of(query)), False)
+        return table.filter(pc.invert(beyond)) if pc.any(beyond).as_py() else table
+
+    def _reached(self, stream: str) -> int | None:
+        """The latest time on a stream; where arrivals are the time, it passes without tuples too."""
+        entrance = self._entrances[stream]
+        known = [time for time in (entrance.reached, entrance.progress) if time is not None]
+        return max(known, default=None)

@@ -1,0 +1,222 @@
+"""FROM: streams, tables, views and subqueries, joined two by two.
+
+Streams are joined in the order of the text, but one that an equality connects to those joined already goes before one
+that none does, so that no needless product of everything with everything arises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from headgate.language.dialect import column
+from headgate.language.errors import CqlError
+from headgate.language.logical import (
+    Filter,
+    JoinNode,
+    Node,
+    ProjectNode,
+    TableJoinNode,
+    all_of,
+    columns_of,
+    conjuncts,
+)
+from headgate.language.refuse import check_clauses, check_expression, refuse_aggregates
+from headgate.language.scope import Item, Scope
+from headgate.plan.model import Table
+
+Read = Callable[[exp.Expression], tuple[str, Node | Table]]  # a FROM item -> its alias, and what it is
+
+
+@dataclass
+class FromItem:
+    """A thing in FROM. `on` are the conditions of its LEFT JOIN, which only look the row up and drop nothing."""
+
+    item: Item
+    what: Node | Table
+    place: exp.Expression
+    left: bool = False
+    on: list[exp.Expression] = field(default_factory=list)
+
+    @property
+    def alias(self) -> str:
+        return self.item.alias
+
+    @property
+    def is_table(self) -> bool:
+        return isinstance(self.what, Table)
+
+
+@dataclass
+class Joined:
+    """All of FROM and WHERE: the step that computes it, and the names that it gives out."""
+
+    node: Node
+    scope: Scope
+
+
+def join_all(select: exp.Select, read: Read, view: str) -> Joined:
+    """Build FROM, its joins and WHERE of one SELECT."""
+    start = select.args.get("from_")
+    if start is None:
+        raise CqlError("SELECT without FROM", "name a stream: SELECT .. FROM sensors", select)
+    joins = select.args.get("joins") or []
+    found = [(place, *read(place)) for place in (start.this, *(join.this for join in joins))]
+    streams = sum(not isinstance(what, Table) for _, _, what in found)
+    if streams == 0:
+        raise CqlError("there are only tables in FROM", "a query reads at least one stream", start)
+    items = [_item(place, alias, what, streams > 1) for place, alias, what in found]
+    _refuse_same_names(items)
+    scope = Scope([one.item for one in items])
+    pool: list[exp.Expression] = []
+    for number, join in enumerate(joins, start=1):
+        pool += _join_conditions(join, items[number], Scope([i.item for i in items[:number]], scope.merged), scope)
+    where = select.args.get("where")
+    if where is not None:
+        check_expression(where.this)
+        refuse_aggregates(where.this, "WHERE")
+        pool += conjuncts(scope.resolve(where.this))
+    return Joined(_Joiner(items, pool, view).joined(), scope)
+
+
+def _item(place: exp.Expression, alias: str, what: Node | Table, several: bool) -> FromItem:
+    if isinstance(what, Table):
+        return FromItem(Item(alias, what.schema.names, qualified=True), what, place)
+    return FromItem(Item(alias, what.columns, qualified=several), what, place)
+
+
+def _refuse_same_names(items: Sequence[FromItem]) -> None:
+    seen: set[str] = set()
+    for one in items:
+        if one.alias.lower() in seen:
+            problem = f"two things in FROM are called '{one.alias}'"
+            raise CqlError(problem, f"give one of them another name: {one.alias} AS other", one.place)
+        seen.add(one.alias.lower())
+
+
+def _join_conditions(join: exp.Join, item: FromItem, before: Scope, scope: Scope) -> list[exp.Expression]:
+    """What an inner join asks for; the conditions of a left join go to its item instead."""
+    side, kind = join.side.upper(), join.kind.upper()
+    if join.args.get("method") or kind not in ("", "INNER", "CROSS", "OUTER"):
+        what = join.args.get("method") or f"{side} {kind}".strip()
+        raise CqlError(f"{what} JOIN is not supported", "write JOIN .. ON or LEFT JOIN table ON", item.place)
+    if side in ("RIGHT", "FULL"):
+        problem = f"{side} JOIN is not supported"
+        raise CqlError(problem, "put the stream first: stream LEFT JOIN table ON ..", item.place)
+    item.left = side == "LEFT"
+    if item.left and not item.is_table:
+        problem = "LEFT JOIN with a stream on the right is not supported"
+        raise CqlError(problem, "join streams with JOIN; LEFT JOIN is for tables", item.place)
+    found: list[exp.Expression] = []
+    if on := join.args.get("on"):
+        check_expression(on)
+        refuse_aggregates(on, "ON")
+        found = conjuncts(Scope([*before.items, item.item], dict(scope.merged)).resolve(on))
+    for word in join.args.get("using") or []:
+        found.append(_using(word, item, before, scope))
+    if item.left and not found:
+        raise CqlError("LEFT JOIN has no condition", "write LEFT JOIN table ON ..", item.place)
+    if item.left:
+        item.on = found
+        return []
+    return found
+
+
+def _using(word: exp.Expression, item: FromItem, before: Scope, scope: Scope) -> exp.Expression:
+    theirs = item.item.find(word.name)
+    if theirs is None:
+        raise CqlError(f"'{item.alias}' has no column '{word.name}'", "USING needs a column of both sides", word)
+    mine = before.resolve(exp.Column(this=word.copy()))
+    scope.merged[word.name.lower()] = mine.name
+    scope.hidden.add(item.item.inside(theirs))
+    return exp.EQ(this=mine, expression=column(item.item.inside(theirs)))
+
+
+class _Joiner:
+    """Joins the items one by one. `pool` are the conditions that rows of the result fulfil."""
+
+    def __init__(self, items: Sequence[FromItem], pool: list[exp.Expression], view: str) -> None:
+        self._left = list(items)
+        self._pool = pool
+        self._view = view
+        self._owner = {one.item.inside(name): one.alias for one in items for name in one.item.columns}
+        self._present: set[str] = set()
+
+    def joined(self) -> Node:
+        first = next(one for one in self._left if not one.is_table)
+        if first.left:
+            raise CqlError("LEFT JOIN with a table on the left is not supported", "put the stream first", first.place)
+        node = self._stream(first)
+        while self._left:
+            node = self._with(node, self._next())
+        condition = all_of(self._pool)
+        return node if condition is None else Filter(input=node, condition=condition, view=self._view)
+
+    def _stream(self, one: FromItem) -> Node:
+        """A stream with its columns called by their names inside the query."""
+        self._left.remove(one)
+        self._present.add(one.alias)
+        assert isinstance(one.what, Node)
+        if not one.item.qualified:
+            return one.what
+        outputs = tuple((one.item.inside(name), column(name)) for name in one.item.columns)
+        return ProjectNode(input=one.what, outputs=outputs, view=self._view)
+
+    def _next(self) -> FromItem:
+        allowed = [one for one in self._left if self._allowed(one)] or self._left
+        connected = [one for one in allowed if one.left or self._connected(one)]
+        streams = [one for one in allowed if not one.is_table]
+        return (connected or streams or allowed)[0]
+
+    def _allowed(self, one: FromItem) -> bool:
+        """A left join needs all that its condition speaks of."""
+        return all(self._owners(part) <= self._present | {one.alias} for part in one.on)
+
+    def _connected(self, one: FromItem) -> bool:
+        for part in self._pool:
+            if isinstance(part, exp.EQ):
+                sides = (self._owners(part.left), self._owners(part.right))
+                for mine, theirs in (sides, sides[::-1]):
+                    if mine and mine <= self._present and theirs == {one.alias}:
+                        return True
+        return False
+
+    def _owners(self, part: exp.Expression) -> set[str]:
+        return {self._owner[name] for name in columns_of(part)}
+
+    def _with(self, node: Node, one: FromItem) -> Node:
+        if isinstance(one.what, Table):
+            self._left.remove(one)
+            self._present.add(one.alias)
+            outputs = tuple((one.item.inside(name), name) for name in one.item.columns)
+            condition = all_of(one.on if one.left else self._taken(one.alias))
+            how = "left" if one.left else "inner"
+            table = one.what
+            return TableJoinNode(
+                input=node,
+                table=table.name,
+                table_schema=table.schema,
+                outputs=outputs,
+                condition=condition,
+                how=how,  # type: ignore[arg-type]
+                view=self._view,
+            )
+        right = self._stream(one)
+        return JoinNode(left=node, right=right, condition=all_of(self._taken(one.alias)), view=self._view)
+
+    def _taken(self, alias: str) -> list[exp.Expression]:
+        """The conditions that connect a new item with those present; they leave the pool."""
+        taken = [p for p in self._pool if alias in (o := self._owners(p)) and len(o) > 1 and o <= self._present]
+        self._pool = [part for part in self._pool if not any(part is one for one in taken)]
+        return taken
+
+
+def read_alias(place: exp.Expression, default: str) -> tuple[str, list[exp.Expression]]:
+    """The alias of a FROM item and the names that it gives to the columns."""
+    check_clauses(place)
+    alias = place.args.get("alias")
+    if alias is None:
+        return default, []
+    return alias.name or default, alias.columns

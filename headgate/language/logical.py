@@ -1,0 +1,268 @@
+"""What a query means, as a tree: streams at the leaves, one node a step. Rules rewrite it, lower.py makes operators.
+
+Expressions are sqlglot's, with every column called by its one whole name (see scope.py). Nodes are frozen and compare
+by what they say, so that a view that is used twice is recognised and computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import Literal, TypeVar, cast
+
+from sqlglot import exp
+
+from headgate.plan.flows import Flow
+from headgate.plan.operators.base import Port
+from headgate.plan.operators.streams import Mode
+from headgate.plan.schema import Schema
+from headgate.plan.windows import RowsWindow, Span, Window
+
+Named = tuple[tuple[str, exp.Expression], ...]  # output name, expression
+Kind = TypeVar("Kind", bound="Node")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """One step. `view` is the view of WITH that it comes from, for its operator's name."""
+
+    view: str = field(default="", compare=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of what it gives out; most steps pass on what they get."""
+        return next(children(self)).columns
+
+    @property
+    def relation(self) -> bool:
+        """Does it give out a relation, rather than a stream?"""
+        return next(children(self)).relation
+
+
+@dataclass(frozen=True)
+class Readable:
+    """What FROM may name: a stream, or the result of another query of the application.
+
+    `ticks` and `slides` say when it has input, for an RSTREAM above it.
+    """
+
+    name: str
+    port: Port
+    schema: Schema
+    flow: Flow
+    time: str | None = None  # the column that its time is, where there is one
+    ticks: tuple[Tick, ...] = ()
+    slides: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scan(Node):
+    source: Readable
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.source.schema.names
+
+    @property
+    def relation(self) -> bool:
+        return self.source.flow.relation
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViewNode(Node):
+    """A view of WITH that is read more than once: rules change it inside, but move nothing into it."""
+
+    input: Node
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowNode(Node):
+    input: Node
+    window: Window
+
+    @property
+    def relation(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter(Node):
+    input: Node
+    condition: exp.Expression
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectNode(Node):
+    input: Node
+    outputs: Named
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.outputs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinNode(Node):
+    """Every pair of rows that fits; the two sides have no column name in common."""
+
+    left: Node
+    right: Node
+    condition: exp.Expression | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.left.columns, *self.right.columns)
+
+    @property
+    def relation(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableJoinNode(Node):
+    input: Node
+    table: str
+    table_schema: Schema
+    outputs: tuple[tuple[str, str], ...]  # output name, column of the table
+    condition: exp.Expression | None = None
+    how: Literal["inner", "left"] = "inner"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.input.columns, *(name for name, _ in self.outputs))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AggregateNode(Node):
+    input: Node
+    group: Named
+    values: Named
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in (*self.group, *self.values))
+
+    @property
+    def relation(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistinctNode(Node):
+    input: Node
+
+    @property
+    def relation(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetNode(Node):
+    """UNION ALL, EXCEPT or INTERSECT; the left side names the columns. `all` counts copies."""
+
+    left: Node
+    right: Node
+    kind: Literal["union", "except", "intersect"]
+    all: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.left.columns
+
+    @property
+    def relation(self) -> bool:
+        return self.kind != "union" or self.left.relation or self.right.relation
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToStream(Node):
+    """ISTREAM, DSTREAM or RSTREAM. `ticks` and `slides` are only for RSTREAM: when there is input."""
+
+    input: Node
+    mode: Mode | Literal["rstream"]
+    ticks: tuple[Tick, ...] = ()
+    slides: tuple[Span, ...] = ()
+
+    @property
+    def relation(self) -> bool:
+        return False
+
+
+Tick = Port | WindowNode  # a stream whose tuples make instants, or a ROWS .. SLIDE window whose evaluations do
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The steps that a step reads; not the ticks of an RSTREAM, which no rule may touch."""
+    for name in ("input", "left", "right"):
+        child = getattr(node, name, None)
+        if child is not None:
+            yield child
+
+
+def with_children(node: Kind, change: Callable[[Node], Node]) -> Kind:
+    """The same step over changed inputs."""
+    own = {f.name for f in fields(node)} & {"input", "left", "right"}
+    return replace(node, **{name: change(getattr(node, name)) for name in own})  # type: ignore[arg-type]
+
+
+def instants(node: Node) -> tuple[tuple[Tick, ...], tuple[Span, ...]]:
+    """When a relation has input: the streams whose tuples say so, and the slides at whose multiples it is evaluated."""
+    ticks: list[Tick] = []
+    slides: list[Span] = []
+    if isinstance(node, Scan):
+        ticks += node.source.ticks
+        slides += node.source.slides
+    elif isinstance(node, WindowNode) and isinstance(node.window, RowsWindow) and node.window.slide > 1:
+        ticks.append(node)
+    elif isinstance(node, WindowNode) and not isinstance(node.window, RowsWindow) and node.window.slide is not None:
+        slides.append(node.window.slide)
+    else:
+        for child in children(node):
+            more, spans = instants(child)
+            ticks += more
+            slides += spans
+    return tuple(dict.fromkeys(ticks)), tuple(dict.fromkeys(slides))
+
+
+def columns_of(expression: exp.Expression) -> set[str]:
+    """The columns that an expression reads."""
+    return {node.name for node in expression.find_all(exp.Column)}
+
+
+def substitute(expression: exp.Expression, meanings: dict[str, exp.Expression]) -> exp.Expression:
+    """The expression with columns replaced by what they stand for."""
+
+    def replaced(node: exp.Expression) -> exp.Expression:
+        if isinstance(node, exp.Column) and node.name in meanings:
+            meaning = meanings[node.name].copy()
+            return exp.paren(meaning, copy=False) if _needs_parentheses(meaning, node) else meaning
+        return node
+
+    return cast(exp.Expression, expression.transform(replaced))
+
+
+def _needs_parentheses(meaning: exp.Expression, place: exp.Expression) -> bool:
+    simple = (exp.Column, exp.Literal, exp.Anonymous, exp.Paren, exp.Cast, exp.Boolean, exp.Null, exp.Case)
+    return place.parent is not None and not isinstance(meaning, simple)
+
+
+def conjuncts(condition: exp.Expression | None) -> list[exp.Expression]:
+    """The parts of `a AND b AND c`."""
+    if condition is None:
+        return []
+    bare = condition.unnest()
+    if isinstance(bare, exp.And):
+        return [*conjuncts(bare.left), *conjuncts(bare.right)]
+    return [bare]
+
+
+def all_of(parts: list[exp.Expression]) -> exp.Expression | None:
+    """`a AND b AND c` of its parts; None when there are none."""
+    if not parts:
+        return None
+    wrapped = [exp.paren(part) if isinstance(part, (exp.Or, exp.Lambda)) else part.copy() for part in parts]
+    result = wrapped[0]
+    for part in wrapped[1:]:
+        result = exp.And(this=result, expression=part)
+    return result if len(parts) > 1 else parts[0].copy()

@@ -1,0 +1,265 @@
+"""Logical tree in, operators of a plan out.
+
+A time window directly below a step with state becomes that operator's own window; elsewhere it is an operator. A step
+that the query needs twice (a view read twice) becomes one operator with two readers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlglot import exp
+
+from headgate.language.dialect import column, sql_of
+from headgate.language.logical import (
+    AggregateNode,
+    DistinctNode,
+    Filter,
+    JoinNode,
+    Node,
+    ProjectNode,
+    Scan,
+    SetNode,
+    TableJoinNode,
+    Tick,
+    ToStream,
+    ViewNode,
+    WindowNode,
+    all_of,
+    conjuncts,
+)
+from headgate.plan.operators import (
+    Aggregate,
+    Changes,
+    Distinct,
+    Except,
+    Intersect,
+    Operator,
+    Project,
+    RowWindow,
+    RStream,
+    Select,
+    StreamJoin,
+    TableJoin,
+    TimeWindow,
+    Union,
+)
+from headgate.plan.operators.base import Port
+from headgate.plan.windows import UNBOUNDED, RangeWindow, RowsWindow
+
+
+def lower(name: str, tree: Node) -> tuple[list[Operator], Port]:
+    """The operators of query `name`, inputs first, and the port of its result."""
+    lowering = _Lowering(name)
+    root = lowering.port(tree)
+    if root.node not in {operator.id for operator in lowering.operators}:
+        # The query passes on what it reads; it needs an operator all the same, which is what a sink is behind.
+        same = {c: sql_of(column(c)) for c in tree.columns}
+        root = lowering.add("select", tree, Project, inputs=(root,), columns=same)
+    return lowering.operators, root
+
+
+class _Lowering:
+    """The operators of one query so far."""
+
+    def __init__(self, query: str) -> None:
+        self.operators: list[Operator] = []
+        self._query = query
+        self._known: dict[Node, Port] = {}
+        self._ids: set[str] = set()
+
+    def port(self, node: Node) -> Port:
+        if node not in self._known:
+            self._known[node] = _MAKERS[type(node)](self, node)
+        return self._known[node]
+
+    def add(self, name: str, node: Node, kind: type[Operator], **parameters: Any) -> Port:
+        operator = kind(id=self._id(name, node.view), **parameters)
+        self.operators.append(operator)
+        return Port(operator.id)
+
+    def _id(self, name: str, view: str) -> str:
+        first = f"{self._query}/{view}-{name}" if view else f"{self._query}/{name}"
+        first = first.replace(".", "-")
+        candidate, number = first, 2
+        while candidate in self._ids:
+            candidate, number = f"{first}{number}", number + 1
+        self._ids.add(candidate)
+        return candidate
+
+    # One method a kind of step ------------------------------------------------------------------------------------
+
+    def scan(self, node: Scan) -> Port:
+        return node.source.port
+
+    def view(self, node: ViewNode) -> Port:
+        return self.port(node.input)
+
+    def window(self, node: WindowNode) -> Port:
+        below = self.port(node.input)
+        if isinstance(node.window, RowsWindow):
+            return self.add("rows", node, RowWindow, inputs=(below,), window=node.window)
+        return self.add("window", node, TimeWindow, inputs=(below,), window=node.window)
+
+    def filter(self, node: Filter) -> Port:
+        name = "having" if isinstance(node.input, AggregateNode) else "where"
+        return self.add(name, node, Select, inputs=(self.port(node.input),), where=sql_of(node.condition))
+
+    def project(self, node: ProjectNode) -> Port:
+        columns = {name: sql_of(means) for name, means in node.outputs}
+        return self.add("select", node, Project, inputs=(self.port(node.input),), columns=columns)
+
+    def join(self, node: JoinNode) -> Port:
+        left_window, left_names, left = _side(node.left)
+        right_window, right_names, right = _side(node.right)
+        return self.add(
+            "join",
+            node,
+            StreamJoin,
+            inputs=(self.port(left), self.port(right)),
+            left=left_names,
+            right=right_names,
+            condition="" if node.condition is None else sql_of(node.condition),
+            left_window=left_window,
+            right_window=right_window,
+        )
+
+    def table_join(self, node: TableJoinNode) -> Port:
+        theirs = dict(node.outputs)
+        pairs, rest = _pairs(conjuncts(node.condition), set(node.input.columns), theirs)
+        condition = all_of(rest)
+        return self.add(
+            "join",
+            node,
+            TableJoin,
+            inputs=(self.port(node.input),),
+            table=node.table,
+            table_schema=node.table_schema,
+            on=pairs,
+            how=node.how,
+            condition="" if condition is None else sql_of(condition),
+            keep=theirs,
+        )
+
+    def aggregate(self, node: AggregateNode) -> Port:
+        window, below = _window_below(node.input)
+        return self.add(
+            "group",
+            node,
+            Aggregate,
+            inputs=(self.port(below),),
+            group={name: sql_of(means) for name, means in node.group},
+            values={name: sql_of(means) for name, means in node.values},
+            window=window,
+        )
+
+    def distinct(self, node: DistinctNode) -> Port:
+        window, below = _window_below(node.input)
+        return self.add("distinct", node, Distinct, inputs=(self.port(below),), window=window)
+
+    def set(self, node: SetNode) -> Port:
+        if node.kind == "union":
+            return self._union(node)
+        left_window, left = _window_below(node.left)
+        right_window, right = _window_below(node.right)
+        return self.add(
+            node.kind,
+            node,
+            Except if node.kind == "except" else Intersect,
+            inputs=(self.port(left), self.port(right)),
+            all=node.all,
+            left_window=left_window,
+            right_window=right_window,
+        )
+
+    def _union(self, node: SetNode) -> Port:
+        sides = _sides(node)
+        if node.relation:  # a stream among relations is a relation from which nothing leaves
+            sides = [
+                side if side.relation else WindowNode(input=side, window=UNBOUNDED, view=side.view) for side in sides
+            ]
+        return self.add("union", node, Union, inputs=tuple(self.port(side) for side in sides))
+
+    def to_stream(self, node: ToStream) -> Port:
+        window, below = _window_below(node.input)
+        inputs = [self.port(below)]
+        if node.mode != "rstream":
+            return self.add(node.mode, node, Changes, inputs=tuple(inputs), mode=node.mode, window=window)
+        inputs += [self._tick(tick) for tick in node.ticks]
+        return self.add("rstream", node, RStream, inputs=tuple(inputs), window=window, slides=node.slides)
+
+    def _tick(self, tick: Tick) -> Port:
+        if isinstance(tick, Port):
+            return tick
+        below = self.port(tick.input)
+        assert isinstance(tick.window, RowsWindow)
+        return self.add("boundaries", tick, RowWindow, inputs=(below,), window=tick.window, boundaries=True)
+
+
+_MAKERS: dict[type[Node], Callable[[_Lowering, Any], Port]] = {
+    Scan: _Lowering.scan,
+    ViewNode: _Lowering.view,
+    WindowNode: _Lowering.window,
+    Filter: _Lowering.filter,
+    ProjectNode: _Lowering.project,
+    JoinNode: _Lowering.join,
+    TableJoinNode: _Lowering.table_join,
+    AggregateNode: _Lowering.aggregate,
+    DistinctNode: _Lowering.distinct,
+    SetNode: _Lowering.set,
+    ToStream: _Lowering.to_stream,
+}
+
+
+def _window_below(node: Node) -> tuple[RangeWindow | None, Node]:
+    """A time window that the operator above can apply itself, and what is below it."""
+    if isinstance(node, WindowNode) and isinstance(node.window, RangeWindow):
+        return node.window, node.input
+    return None, node
+
+
+def _side(node: Node) -> tuple[RangeWindow | None, dict[str, str], Node]:
+    """One side of a join: its window, its columns (name for the join -> name below), and what is below.
+
+    A projection that only renames or drops columns is left to the join; it and a time window may stand in either order.
+    """
+    window: RangeWindow | None = None
+    names = {name: name for name in node.columns}
+    while True:
+        if window is None and isinstance(node, WindowNode) and isinstance(node.window, RangeWindow):
+            window, node = node.window, node.input
+        elif isinstance(node, ProjectNode) and all(isinstance(means, exp.Column) for _, means in node.outputs):
+            below = {name: means.name for name, means in node.outputs}
+            names = {name: below[old] for name, old in names.items()}
+            node = node.input
+        else:
+            return window, names, node
+
+
+def _sides(node: SetNode) -> list[Node]:
+    """What a union unites; `a UNION ALL b UNION ALL c` is one operator."""
+    found: list[Node] = []
+    for side in (node.left, node.right):
+        nested = isinstance(side, SetNode) and side.kind == "union"
+        found += _sides(side) if isinstance(side, SetNode) and nested else [side]
+    return found
+
+
+def _pairs(
+    parts: list[exp.Expression], mine: set[str], theirs: dict[str, str]
+) -> tuple[dict[str, str], list[exp.Expression]]:
+    """Equalities of a column with a column of the table, and the other conditions."""
+    pairs: dict[str, str] = {}
+    rest: list[exp.Expression] = []
+    for part in parts:
+        if isinstance(part, exp.EQ) and isinstance(part.left, exp.Column) and isinstance(part.right, exp.Column):
+            names = [part.left.name, part.right.name]
+            if names[0] in theirs:
+                names.reverse()
+            if names[0] in mine and names[0] not in pairs and names[1] in theirs:
+                pairs[names[0]] = theirs[names[1]]
+                continue
+        rest.append(part)
+    return pairs, rest
+

@@ -1,0 +1,186 @@
+"""CQL text in, sqlglot's tree of it out, with windows and stream functions attached to the nodes they belong to.
+
+`node.meta["window"]` is the FoundWindow of a table or subquery in FROM, `node.meta["stream"]` the FoundFunction around
+a query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.tokens import TokenType
+
+from headgate.language.dialect import Cql
+from headgate.language.errors import CqlError
+from headgate.language.text import FoundFunction, FoundWindow, Text, read_text
+
+_BEGIN = "a query begins with SELECT or WITH, or is ISTREAM(SELECT ..)"
+
+
+@dataclass(frozen=True)
+class Parsed:
+    text: Text
+    tree: exp.Query
+
+
+def parse(text: str) -> Parsed:
+    """Read a query; raises CqlError when it cannot be read. Whether its names and types are right is for build.py."""
+    return parse_text(read_text(text))
+
+
+def parse_text(source: Text) -> Parsed:
+    tree = _statement(source)
+    numbered = _numbered(tree, source)
+    for function in source.functions:
+        _attach_function(function, source, numbered)
+    tables = {part.meta["start"]: table for table in tree.find_all(exp.Table) for part in _names(table)}
+    for window in source.windows:
+        _attach_window(window, source, tables, numbered)
+    return Parsed(source, tree)
+
+
+def _statement(source: Text) -> exp.Query:
+    try:
+        found = [tree for tree in sqlglot.parse(source.blanked, read=Cql) if tree is not None]
+    except ParseError as error:
+        raise _unreadable(error, source) from error
+    except SqlglotError as error:
+        raise CqlError("the text cannot be read", _BEGIN) from error
+    except RecursionError as error:
+        raise CqlError("the text is nested too deeply", "make views of its parts") from error
+    except Exception as error:  # slips of sqlglot on odd text, such as an IndexError
+        raise CqlError("the text cannot be read", _BEGIN) from error
+    found = [tree for tree in found if not isinstance(tree, exp.Semicolon)]
+    if not found:
+        raise CqlError("there is no query", _BEGIN)
+    if len(found) > 1:
+        raise CqlError("there is more than one query", "give each query a name of its own in the application")
+    if not isinstance(found[0], exp.Query):
+        raise CqlError("this is not a query", _BEGIN, 0)
+    return found[0]
+
+
+def _unreadable(error: ParseError, source: Text) -> CqlError:
+    detail = error.errors[0] if error.errors else {}
+    ends = (detail.get("line"), detail.get("col"))
+    for token in source.tokens:
+        if (token.line, token.col) == ends:
+            return CqlError(f"cannot read on at '{token.text}'", "check the words before it", token.start)
+    return CqlError("the text cannot be read", _BEGIN)
+
+
+def _names(table: exp.Table) -> Iterator[exp.Expression]:
+    """The words of a table in FROM that a window may follow: its name, or its alias."""
+    alias = table.args.get("alias")
+    for part in (table.this, alias.this if alias else None):
+        if isinstance(part, exp.Identifier) and "start" in part.meta:
+            yield part
+
+
+def _numbered(tree: exp.Query, source: Text) -> dict[int, exp.Select]:
+    """Which SELECT of the tree each SELECT token is; both are in the order of the text."""
+    tokens = [i for i, token in enumerate(source.tokens) if token.token_type is TokenType.SELECT]
+    selects = list(_selects(tree))
+    if len(tokens) != len(selects):
+        raise CqlError("the text cannot be read", "write SELECT .. FROM .., in this order")
+    return dict(zip(tokens, selects, strict=True))
+
+
+def _selects(node: exp.Expression) -> Iterator[exp.Select]:
+    """Every SELECT below a node as the text has them: sqlglot keeps arguments in this order, but for WITH."""
+    parts = dict(node.args)
+    with_ = parts.pop("with_", None)
+    if isinstance(with_, exp.Expression):
+        yield from _selects(with_)
+    if isinstance(node, exp.Select):
+        yield node
+    if isinstance(node, exp.CTE):
+        parts.pop("alias", None)
+    for value in parts.values():
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, exp.Expression):
+                yield from _selects(child)
+
+
+def _attach_function(function: FoundFunction, source: Text, numbered: dict[int, exp.Select]) -> None:
+    first = source.tokens[function.opening + 1]
+    query = _query_between(function.opening, function.closing, numbered)
+    begins = first.token_type in (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN)
+    if query is None or not begins or first.text.upper() in ("ISTREAM", "DSTREAM", "RSTREAM"):
+        nested = first.text.upper() in ("ISTREAM", "DSTREAM", "RSTREAM")
+        problem = f"{function.name} of a stream" if nested else f"{function.name} stands around no query"
+        remedy = "keep one of them" if nested else f"write {function.name}(SELECT .. FROM ..)"
+        raise CqlError(problem, remedy, function.at)
+    if "stream" in query.meta:
+        raise CqlError(f"{function.name} of a stream", "keep one of them", function.at)
+    if not _may_stand_here(query):
+        problem = f"{function.name} stands inside an expression"
+        raise CqlError(problem, "write it around a whole query, a view in WITH or a subquery in FROM", function.at)
+    query.meta["stream"] = function
+
+
+def _may_stand_here(query: exp.Expression) -> bool:
+    """Is it the whole query, a view, a subquery in FROM, or a side of UNION and the like?"""
+    above = query.parent
+    while isinstance(above, exp.Subquery):
+        above = above.parent
+    return above is None or isinstance(above, (exp.CTE, exp.From, exp.Join, exp.SetOperation))
+
+
+def _attach_window(
+    window: FoundWindow, source: Text, tables: dict[int, exp.Table], numbered: dict[int, exp.Select]
+) -> None:
+    before = source.tokens[window.before]
+    target: exp.Expression | None = tables.get(before.start)
+    if before.token_type is TokenType.R_PAREN:
+        target = _subquery_before(window.before, source, numbered)
+    if target is None:
+        problem = f"the window [{window.window}] does not follow a stream"
+        raise CqlError(problem, "write it after a stream in FROM: FROM sensors [NOW] AS s", window.at)
+    if "window" in target.meta:
+        raise CqlError("a stream has two windows", "keep one of them", window.at)
+    target.meta["window"] = window
+
+
+def _subquery_before(closing: int, source: Text, numbered: dict[int, exp.Select]) -> exp.Expression | None:
+    """The subquery in FROM that ends with this parenthesis."""
+    depth, opening = 0, closing
+    for number in range(closing, -1, -1):
+        kind = source.tokens[number].token_type
+        depth += (kind is TokenType.R_PAREN) - (kind is TokenType.L_PAREN)
+        if depth == 0:
+            opening = number
+            break
+    query = _query_between(opening, closing, numbered)
+    if query is None or not isinstance(query.parent, exp.Subquery):
+        return None
+    outer = query.parent
+    while isinstance(outer.parent, exp.Subquery):
+        outer = outer.parent
+    return outer if isinstance(outer.parent, (exp.From, exp.Join)) else None
+
+
+def _query_between(opening: int, closing: int, numbered: dict[int, exp.Select]) -> exp.Expression | None:
+    """The query between two parentheses: what all SELECTs between them are part of."""
+    inside = [select for number, select in numbered.items() if opening < number < closing]
+    if not inside:
+        return None
+    common = _above(inside[0])
+    for select in inside[1:]:
+        others = {id(node) for node in _above(select)}
+        common = [node for node in common if id(node) in others]
+    return next((node for node in common if isinstance(node, (exp.Select, exp.SetOperation))), None)
+
+
+def _above(node: exp.Expression) -> list[exp.Expression]:
+    """A node and everything that it is part of, from the inside out."""
+    found: list[exp.Expression] = []
+    current: exp.Expression | None = node
+    while current is not None:
+        found.append(current)
+        current = current.parent
+    return found

@@ -1,0 +1,288 @@
+"""The SELECT list, GROUP BY and HAVING of one SELECT, over what FROM and WHERE give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from sqlglot import exp
+
+from headgate.language.aggregates import aggregate_calls, is_aggregate, is_call, is_time_window
+from headgate.language.dialect import column, sql_of
+from headgate.language.errors import CqlError
+from headgate.language.from_clause import Joined
+from headgate.language.logical import AggregateNode, DistinctNode, Filter, Node, ProjectNode, columns_of
+from headgate.language.refuse import check_expression, refuse_aggregates
+from headgate.plan.schema import RELATION_STAMPS
+
+_LONGEST_NAME = 60  # of a column that is named by its expression inside a query
+
+
+@dataclass(frozen=True)
+class Output:
+    """One column of the SELECT list. `written` is as in the text, `means` has its columns resolved."""
+
+    name: str
+    written: exp.Expression
+    means: exp.Expression
+    named: bool  # by AS
+
+
+def select_all(select: exp.Select, joined: Joined, view: str) -> Node:
+    """Build what comes after FROM and WHERE of one SELECT."""
+    distinct = select.args.get("distinct")
+    if distinct is not None and distinct.args.get("on"):
+        raise CqlError("DISTINCT ON is not supported", "group by the columns instead", distinct)
+    for item in select.expressions:
+        check_expression(item)
+    node = _grouped(select, joined, view) if _aggregates(select) else _plain(select, joined, view)
+    return DistinctNode(input=node, view=view) if distinct is not None else node
+
+
+def _aggregates(select: exp.Select) -> bool:
+    if select.args.get("group") is not None:
+        return True
+    having = select.args.get("having")
+    parts = [*select.expressions, *([having] if having else [])]
+    if any(is_aggregate(node) for part in parts for node in part.walk()):
+        return True
+    if having is not None:
+        raise CqlError("HAVING without GROUP BY or an aggregate", "use WHERE", having)
+    return False
+
+
+def _plain(select: exp.Select, joined: Joined, view: str) -> Node:
+    outputs = _outputs(select, joined)
+    for output in outputs:
+        for node in output.means.walk():
+            if is_time_window(node):
+                raise CqlError(f"'{node.name}(..)' stands outside of GROUP BY", "group by it", output.written)
+    return ProjectNode(input=joined.node, outputs=tuple((o.name, o.means) for o in outputs), view=view)
+
+
+def _outputs(select: exp.Select, joined: Joined) -> list[Output]:
+    """The columns of the SELECT list, `*` written out; each has a name of its own."""
+    found: list[Output] = []
+    for item in select.expressions:
+        if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
+            star = item if isinstance(item, exp.Star) else item.this
+            if any(star.args.get(key) for key in ("except_", "replace", "rename", "except", "ilike")):
+                raise CqlError("'* EXCEPT' and the like are not supported", "list the columns", item)
+            alias = item.parts[0] if isinstance(item, exp.Column) else None
+            found += [Output(name, item, means, False) for name, means in joined.scope.star(alias)]
+        else:
+            found.append(_output(item, joined))
+    if not found:
+        raise CqlError("there are no columns after SELECT", "name at least one, or write *", select)
+    seen: set[str] = set()
+    for output in found:
+        key = output.name.lower()
+        if key in seen:
+            problem = f"two columns of the result are called '{output.name}'"
+            raise CqlError(problem, "give one of them another name with AS", output.written)
+        if key in RELATION_STAMPS:
+            raise CqlError(f"column name '{output.name}' is kept for Headgate's stamps", "rename it", output.written)
+        seen.add(key)
+    return found
+
+
+def _output(item: exp.Expression, joined: Joined) -> Output:
+    if isinstance(item, exp.Alias):
+        if not item.alias:
+            raise CqlError("a column has an empty name", "write AS name", item)
+        return Output(item.alias, item.this, joined.scope.resolve(item.this), True)
+    means = joined.scope.resolve(item)
+    if isinstance(item, exp.Column):
+        return Output(item.name, item, means, False)
+    if isinstance(item, exp.Dot) and isinstance(item.expression, exp.Identifier):
+        return Output(item.expression.name, item, means, False)
+    return Output(_text_name(item), item, means, False)
+
+
+def _text_name(expression: exp.Expression) -> str:
+    return sql_of(expression).replace("`", "")
+
+
+# GROUP BY --------------------------------------------------------------------------------------------------------
+
+
+def _grouped(select: exp.Select, joined: Joined, view: str) -> Node:
+    aliases = {i.alias.lower(): i.this for i in select.expressions if isinstance(i, exp.Alias)}
+    groups = _groups(select, joined, aliases)
+    joined.scope.grouped = {g.name.lower() for g in groups if is_time_window(g)}
+    outputs = _outputs(select, joined)
+    having = select.args.get("having")
+    condition: exp.Expression | None = None
+    if having is not None:
+        check_expression(having.this)
+        condition = joined.scope.resolve(_with_aliases(having.this, joined, aliases))
+    group = _group_names(groups, outputs)
+    values = _values(outputs, condition, {name.lower() for name in group.values()})
+    node: Node = AggregateNode(
+        input=joined.node,
+        group=tuple((name, means) for means, name in group.items()),
+        values=tuple((name, means) for means, name in values.items()),
+        view=view,
+    )
+    if condition is not None:
+        node = Filter(input=node, condition=_over_groups(condition, group, values, having), view=view)
+    over = tuple((o.name, _over_groups(o.means, group, values, o.written)) for o in outputs)
+    return ProjectNode(input=node, outputs=over, view=view)
+
+
+def _groups(select: exp.Select, joined: Joined, aliases: dict[str, exp.Expression]) -> list[exp.Expression]:
+    """What is grouped by: columns, expressions, names or numbers of the SELECT list."""
+    clause = select.args.get("group")
+    if clause is None:
+        return []
+    for kind in ("rollup", "cube", "grouping_sets", "totals"):
+        if clause.args.get(kind):
+            raise _no_grouping_sets(clause)
+    written: list[exp.Expression] = list(clause.expressions)
+    if clause.args.get("all"):
+        items = [i.this if isinstance(i, exp.Alias) else i for i in select.expressions]
+        written = [i for i in items if not any(is_aggregate(n) for n in i.walk())]
+    found: list[exp.Expression] = []
+    for item in written:
+        if isinstance(item, (exp.Rollup, exp.Cube, exp.GroupingSets)):
+            raise _no_grouping_sets(item)
+        meant = _numbered(item, select) if _is_number(item) else _with_aliases(item, joined, aliases)
+        check_expression(meant)
+        refuse_aggregates(meant, "GROUP BY")
+        if isinstance(meant, exp.Star) or meant.find(exp.Star):
+            raise CqlError("GROUP BY * is not possible", "list the columns", item)
+        resolved = joined.scope.resolve(meant).unnest()
+        if resolved not in found:
+            found.append(resolved)
+    if sum(map(is_time_window, found)) > 1:
+        raise CqlError("GROUP BY has more than one window", "keep one of them", clause)
+    return found
+
+
+def _no_grouping_sets(place: exp.Expression) -> CqlError:
+    problem = "ROLLUP, CUBE and GROUPING SETS are not supported"
+    return CqlError(problem, "write one query for each grouping, and UNION ALL them", place)
+
+
+def _is_number(item: exp.Expression) -> bool:
+    return isinstance(item, exp.Literal) and not item.is_string
+
+
+def _numbered(item: exp.Expression, select: exp.Select) -> exp.Expression:
+    if not item.name.isdigit() or not 1 <= int(item.name[:9]) <= len(select.expressions):
+        problem = f"GROUP BY {item.name}: the SELECT list has no such column"
+        raise CqlError(problem, f"use a number from 1 to {len(select.expressions)}", item)
+    chosen = select.expressions[int(item.name) - 1]
+    return chosen.this if isinstance(chosen, exp.Alias) else cast(exp.Expression, chosen)
+
+
+def _with_aliases(
+    written: exp.Expression, joined: Joined, aliases: dict[str, exp.Expression]
+) -> exp.Expression:
+    """Names of the SELECT list stand for their expressions, unless FROM has a column of that name."""
+    known = {name.lower() for item in joined.scope.items for name in item.columns}
+
+    def replaced(node: exp.Expression) -> exp.Expression:
+        if isinstance(node, exp.Column) and len(node.parts) == 1:
+            name = node.name.lower()
+            if name in aliases and name not in known:
+                meant = aliases[name].copy()
+                simple = isinstance(meant, (exp.Column, exp.Anonymous, exp.Literal))
+                return meant if simple or node.parent is None else exp.paren(meant)
+        return node
+
+    return cast(exp.Expression, written.transform(replaced))
+
+
+def _group_names(groups: list[exp.Expression], outputs: list[Output]) -> dict[exp.Expression, str]:
+    """A name for each expression of GROUP BY: the column's, the SELECT list's, or its text."""
+    named: dict[exp.Expression, str] = {}
+    for expression in groups:
+        asked = next((o.name for o in outputs if o.named and o.means.unnest() == expression), None)
+        if is_time_window(expression):
+            name = expression.name.lower()
+        elif isinstance(expression, exp.Column):
+            name = expression.name
+        else:
+            name = asked or _short_name(expression, f"group{len(named) + 1}")
+        named[expression] = _free(name, named.values())
+    return named
+
+
+def _values(
+    outputs: list[Output], condition: exp.Expression | None, taken: set[str]
+) -> dict[exp.Expression, str]:
+    """A name for each aggregate of the SELECT list and HAVING."""
+    named: dict[exp.Expression, str] = {}
+    parts = [(o.means, o) for o in outputs] + ([(condition, None)] if condition is not None else [])
+    for means, output in parts:
+        for call in aggregate_calls(means):
+            _refuse_nested(call)
+            if call in named:
+                continue
+            asked = output.name if output is not None and output.means is call else None
+            name = asked or _short_name(call, f"value{len(named) + 1}")
+            named[call] = _free(name, {*taken, *named.values()})
+    return named
+
+
+def _refuse_nested(call: exp.Expression) -> None:
+    inner = call
+    while not is_aggregate(inner):
+        inner = inner.this
+    for node in call.walk():
+        if node is not inner and is_aggregate(node):
+            problem = f"the aggregate '{node.name}' stands inside the aggregate '{inner.name}'"
+            raise CqlError(problem, "compute the inner one in a view: WITH v AS (SELECT ..)", node)
+        if is_time_window(node):
+            raise CqlError(f"'{node.name}(..)' stands outside of GROUP BY", "group by it", node)
+
+
+def _short_name(expression: exp.Expression, otherwise: str) -> str:
+    name = _text_name(expression)
+    return name if len(name) <= _LONGEST_NAME and "\n" not in name else otherwise
+
+
+def _free(name: str, taken: object) -> str:
+    """The name, or with a number behind it when there is one like it."""
+    used = {str(other).lower() for other in taken}  # type: ignore[attr-defined]
+    candidate, number = name, 2
+    while candidate.lower() in used or candidate.lower() in RELATION_STAMPS:
+        candidate, number = f"{name}_{number}", number + 1
+    return candidate
+
+
+def _over_groups(
+    means: exp.Expression,
+    group: dict[exp.Expression, str],
+    values: dict[exp.Expression, str],
+    place: exp.Expression,
+) -> exp.Expression:
+    """An expression over the groups: what was grouped by and the aggregates are columns now."""
+    made = {name for expression, name in group.items() if is_time_window(expression)}
+
+    def replaced(node: exp.Expression) -> exp.Expression:
+        if node in group:
+            return column(group[node])
+        if is_call(node):
+            return column(values[node])
+        if isinstance(node, exp.Column) and node.name not in made:
+            problem = f"column '{_shown(node)}' is neither grouped nor in an aggregate"
+            raise CqlError(problem, "add it to GROUP BY, or use any_value(..)", node if _placed(node) else place)
+        if is_time_window(node):
+            raise CqlError(f"'{node.name}(..)' is not what is grouped by", "write the same in GROUP BY", node)
+        return node
+
+    return cast(exp.Expression, means.transform(replaced))
+
+
+def _shown(node: exp.Column) -> str:
+    return node.name
+
+
+def _placed(node: exp.Expression) -> bool:
+    return "start" in node.meta
+
+
+def used_columns(outputs: list[Output]) -> set[str]:
+    return set().union(*(columns_of(output.means) for output in outputs))

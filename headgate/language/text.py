@@ -1,0 +1,134 @@
+"""The text of a query before sqlglot sees it: windows and stream functions are taken out and remembered.
+
+sqlglot reads Spark SQL, which knows neither `[RANGE 20 SECONDS]` nor `ISTREAM( )`. They are blanked out, so that every
+other word keeps its place, and put back by place afterwards (see parse.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot.errors import SqlglotError
+from sqlglot.tokens import Token, TokenType
+
+from headgate.language.dialect import Cql
+from headgate.language.errors import CqlError
+from headgate.plan.windows import WINDOW_REMEDY, RowsWindow, Window, parse_window
+
+STREAM_FUNCTIONS = ("ISTREAM", "DSTREAM", "RSTREAM")
+_WINDOW_WORDS = ("NOW", "RANGE", "ROWS", "PARTITION", "PARTITION BY")
+
+
+@dataclass(frozen=True)
+class FoundWindow:
+    """A window in brackets. `before` is the number of the token that it follows."""
+
+    window: Window
+    at: int
+    before: int
+
+
+@dataclass(frozen=True)
+class FoundFunction:
+    """ISTREAM, DSTREAM or RSTREAM; `opening` and `closing` are the numbers of its parentheses' tokens."""
+
+    name: str
+    at: int
+    opening: int
+    closing: int
+
+
+@dataclass(frozen=True)
+class Text:
+    """A query's text with what sqlglot cannot read set apart. `tokens` are those of the original text."""
+
+    original: str
+    blanked: str
+    tokens: tuple[Token, ...]
+    windows: tuple[FoundWindow, ...]
+    functions: tuple[FoundFunction, ...]
+
+    def where(self, offset: int) -> str:
+        """A place for people, both counted from 1."""
+        before = self.original[:offset]
+        return f"line {before.count(chr(10)) + 1}, character {offset - (before.rfind(chr(10)) + 1) + 1}"
+
+
+def read_text(text: str) -> Text:
+    """Set windows and stream functions apart; CqlError when one of them is wrong or has no end."""
+    try:
+        tokens: list[Token] = list(Cql().tokenize(text))
+    except SqlglotError as error:
+        raise CqlError("a text in quotes has no end", "close it") from error
+    closing = _closings(tokens)
+    windows: list[FoundWindow] = []
+    functions: list[FoundFunction] = []
+    gaps: list[tuple[int, int]] = []
+    for number, token in enumerate(tokens):
+        if _opens_window(tokens, number):
+            windows.append(_window(text, tokens, number, closing))
+            gaps.append((token.start, tokens[closing[number]].end + 1))
+        elif _is_stream_function(tokens, number):
+            functions.append(FoundFunction(token.text.upper(), token.start, number + 1, closing[number + 1]))
+            gaps.append((token.start, token.end + 1))
+    return Text(text, _blanked(text, gaps), tuple(tokens), tuple(windows), tuple(functions))
+
+
+def _opens_window(tokens: Sequence[Token], number: int) -> bool:
+    """`[` that is followed by a window's first word; `items[0]` is a subscript, as is `items[now]` in an expression."""
+    if tokens[number].token_type is not TokenType.L_BRACKET or number + 1 >= len(tokens):
+        return False
+    return tokens[number + 1].text.upper() in _WINDOW_WORDS
+
+
+def _is_stream_function(tokens: Sequence[Token], number: int) -> bool:
+    token = tokens[number]
+    if token.token_type is TokenType.IDENTIFIER or token.text.upper() not in STREAM_FUNCTIONS:
+        return False
+    if token.token_type is TokenType.STRING or number + 1 >= len(tokens):
+        return False
+    return tokens[number + 1].token_type is TokenType.L_PAREN
+
+
+def _window(text: str, tokens: Sequence[Token], number: int, closing: dict[int, int]) -> FoundWindow:
+    opening, end = tokens[number], tokens[closing[number]]
+    if number == 0:
+        raise CqlError("a window stands at the beginning", "write it after a stream in FROM", opening.start)
+    try:
+        window = parse_window(text[opening.end + 1 : end.start])
+    except ValueError as error:
+        raise CqlError(str(error), WINDOW_REMEDY, opening.start) from error
+    if isinstance(window, RowsWindow) and max(window.count, window.slide) > 2**31 - 1:
+        raise CqlError(f"'{window}' is more than a window can hold", "use a smaller number", opening.start)
+    return FoundWindow(window, opening.start, number - 1)
+
+
+_PAIRS = {TokenType.R_PAREN: TokenType.L_PAREN, TokenType.R_BRACKET: TokenType.L_BRACKET}
+
+
+def _closings(tokens: Sequence[Token]) -> dict[int, int]:
+    """The number of the token that closes each parenthesis and bracket."""
+    found: dict[int, int] = {}
+    opened: list[int] = []
+    for number, token in enumerate(tokens):
+        if token.token_type in _PAIRS.values():
+            opened.append(number)
+        elif token.token_type in _PAIRS:
+            if not opened or tokens[opened[-1]].token_type is not _PAIRS[token.token_type]:
+                raise CqlError(f"nothing opens this '{token.text}'", "take it out, or open it", token.start)
+            found[opened.pop()] = number
+    if opened:
+        token = tokens[opened[-1]]
+        raise CqlError(f"this '{token.text}' is never closed", "close it", token.start)
+    return found
+
+
+def _blanked(text: str, gaps: Sequence[tuple[int, int]]) -> str:
+    """The text with spaces in the gaps; line breaks stay, so that lines keep their numbers."""
+    letters = list(text)
+    for start, end in gaps:
+        for place in range(start, end):
+            if letters[place] not in "\r\n":
+                letters[place] = " "
+    return "".join(letters)

@@ -1,0 +1,61 @@
+"""When an RSTREAM speaks: at every instant with input, or at every boundary of windows that slide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from headgate.plan.flows import Flow
+from headgate.plan.operators.base import Operator, Port
+from headgate.plan.operators.streams import RStream
+from headgate.plan.operators.window import RowWindow
+from headgate.plan.windows import RangeWindow, Span, Window
+
+
+def with_ticks(
+    operator: RStream, operators: Mapping[str, Operator], flows: Mapping[Port, Flow]
+) -> tuple[RStream, list[RowWindow]]:
+    """An `rstream` that knows only its relation, with its ticks: inputs, slides, and operators to put in front.
+
+    A window without SLIDE contributes the streams that it is over; RANGE .. SLIDE contributes a slide; ROWS .. SLIDE
+    the tuples at which that window is evaluated. `operators` and `flows` hold at least what lies upstream.
+    """
+    found = _Ticks(operator.id, operators, flows)
+    found.visit(operator.inputs[0], operator.window)
+    ports = (operator.inputs[0], *found.ports)
+    return replace(operator, inputs=ports, slides=tuple(found.slides)), found.added
+
+
+class _Ticks:
+    def __init__(self, name: str, operators: Mapping[str, Operator], flows: Mapping[Port, Flow]) -> None:
+        self._name = name
+        self._operators = operators
+        self._flows = flows
+        self.ports: dict[Port, None] = {}  # in the order in which they were found
+        self.slides: dict[Span, None] = {}
+        self.added: list[RowWindow] = []
+
+    def visit(self, port: Port, window: Window | None) -> None:
+        """A relation, or a stream under a window."""
+        operator = self._operators.get(port.node)
+        if not self._flows[port].relation or operator is None:
+            if isinstance(window, RangeWindow) and window.slide is not None:
+                self.slides[window.slide] = None
+            else:
+                self._streams(port)
+        elif isinstance(operator, RowWindow) and operator.window.slide > 1:
+            marks = replace(operator, id=f"{self._name}-ticks{len(self.added) + 1}", boundaries=True)
+            self.added.append(marks)
+            self.ports[Port(marks.id)] = None
+        else:
+            for source, own in zip(operator.inputs, operator.windows, strict=True):
+                self.visit(source, own)
+
+    def _streams(self, port: Port) -> None:
+        """The streams that a stream is made of, tuple by tuple; what an operator with state gives is one itself."""
+        operator = self._operators.get(port.node)
+        if operator is None or operator.stateful:
+            self.ports[port] = None
+            return
+        for source in operator.inputs:
+            self._streams(source)

@@ -1,0 +1,51 @@
+"""A call in flight, and what is read off its tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headgate.flow.board import Claim
+from headgate.flow.progress import Bounds
+from headgate.plan.model import Edge, Plan
+from headgate.plan.schema import ARRIVAL
+
+_RAISED = re.compile(r"[\w.]*(Error|Exception|Interrupt)\b.*: ")
+
+
+class Call(NamedTuple):
+    """What a slot knows of the call that it makes."""
+
+    claim: Claim
+    plan: Plan
+    inputs: Mapping[Edge, pa.Table]
+    bounds: Mapping[str, Bounds]  # the instants that its operators with state evaluate
+    now_us: int  # the arrival of what has no cause of its own
+
+
+def newest(inputs: Mapping[Edge, pa.Table], now: float) -> int:
+    """The latest arrival that a call takes in; without input, now."""
+    return max((pc.max(table.column(ARRIVAL)).as_py() for table in inputs.values()), default=round(now * 1e6))
+
+
+def rows_of(tables: Mapping[Edge, pa.Table]) -> int:
+    return sum(table.num_rows for table in tables.values())
+
+
+def latencies(table: pa.Table, now: float) -> np.ndarray:
+    """Seconds from arrival to now of each row."""
+    return now - table.column(ARRIVAL).to_numpy() / 1e6
+
+
+def essence(error: Exception) -> str:
+    """The line of an error that a person needs: the first, or what a Python worker raised."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    raised = [line for line in lines if _RAISED.match(line)]
+    if raised and any(line.startswith("Traceback") for line in lines):
+        return raised[-1]
+    return lines[0] if lines else type(error).__name__

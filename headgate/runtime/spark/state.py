@@ -1,0 +1,239 @@
+"""What operators with state remember: logs of rows, in chunks, each chunk what one call added."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+from headgate.flow.progress import BEGINNING, Bounds
+from headgate.plan.schema import FOREVER
+from headgate.runtime.spark.stateful.base import LogSpec, Stateful
+
+log_ = logging.getLogger("headgate.spark")
+
+CHUNKS = 32  # of a log; more are merged. A prepared plan has so many cells for a log.
+KEPT_ROWS = 20_000  # a chunk this large stays on the executors between partitioned calls
+COMPACT_ROWS = 10_000  # a log that can shrink is compacted when it has twice its compacted size and so many more rows
+
+# The bounds of a call, as a table of one row: see `Stateful.step`.
+BOUNDS = pa.schema([pa.field(name, pa.int64(), nullable=False) for name in ("_from", "_to", "_now")])
+
+_numbers = itertools.count(1)
+
+
+class LogName(NamedTuple):
+    """A log of an operator."""
+
+    operator: str
+    log: str
+
+
+class Chunk:
+    """Rows that never change. Dropped as a whole when all of them have expired."""
+
+    def __init__(self, table: pa.Table, spec: LogSpec) -> None:
+        self.number = next(_numbers)
+        self.table = table
+        self.rows: int = table.num_rows
+        self.bytes: int = table.nbytes
+        self.expiry = FOREVER if spec.expiry is None else pc.max(table.column(spec.expiry)).as_py()
+        self._events = _instants(table, spec.events)
+        self._frame: DataFrame | None = None
+
+    def next_event(self, after: int) -> int:
+        """The first instant after one at which something happens to its rows."""
+        at = int(np.searchsorted(self._events, after, side="right"))
+        return int(self._events[at]) if at < len(self._events) else FOREVER
+
+    def frame(self, session: SparkSession) -> DataFrame:
+        """Its rows on Spark; a large chunk is kept there, in memory or on the executors' disks."""
+        if self._frame is not None:
+            return self._frame
+        frame: DataFrame = session.createDataFrame(self.table, schema=from_arrow_schema(self.table.schema))
+        if self.rows >= KEPT_ROWS:
+            self._frame = frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
+        return frame
+
+    def release(self) -> None:
+        if self._frame is not None:
+            self._frame.unpersist()
+            self._frame = None
+
+
+class Log:
+    """The chunks of one log, oldest first."""
+
+    def __init__(self, spec: LogSpec) -> None:
+        self.spec = spec
+        self.schema: pa.Schema = to_arrow_schema(spec.schema, timezone="UTC")
+        self.chunks: list[Chunk] = []
+        self._compact_at = COMPACT_ROWS
+
+    @property
+    def rows(self) -> int:
+        return sum(chunk.rows for chunk in self.chunks)
+
+    @property
+    def bytes(self) -> int:
+        return sum(chunk.bytes for chunk in self.chunks)
+
+    def append(self, table: pa.Table) -> None:
+        if table.num_rows:
+            self.chunks.append(Chunk(pa.Table.from_arrays(table.columns, schema=self.schema), self.spec))
+
+    def evaluated(self, end: int) -> None:
+        """Everything up to an instant has been evaluated: forget what has expired, keep the chunks few."""
+        self._keep([chunk for chunk in self.chunks if chunk.expiry > end])
+        while len(self.chunks) > CHUNKS:
+            sizes = [chunk.rows for chunk in self.chunks]
+            first = min(range(len(sizes) - 1), key=lambda at: sizes[at] + sizes[at + 1])
+            self._merge(first, end)
+
+    def next_event(self, after: int) -> int:
+        return min((chunk.next_event(after) for chunk in self.chunks), default=FOREVER)
+
+    @property
+    def wants_compaction(self) -> bool:
+        return self.spec.shrinks and self.rows > self._compact_at
+
+    def replace(self, table: pa.Table) -> None:
+        """Take a smaller log that says the same."""
+        self._keep([])
+        self.append(table)
+        self._compact_at = 2 * table.num_rows + COMPACT_ROWS
+
+    def frame(self, session: SparkSession) -> DataFrame:
+        """All rows on Spark, for a partitioned call."""
+        small = [chunk.table for chunk in self.chunks if chunk.rows < KEPT_ROWS]
+        gathered = pa.concat_tables(small) if small else self.schema.empty_table()
+        frame: DataFrame = session.createDataFrame(gathered, schema=self.spec.schema)
+        for chunk in self.chunks:
+            if chunk.rows >= KEPT_ROWS:
+                frame = frame.union(chunk.frame(session))
+        return frame
+
+    def release(self) -> None:
+        self._keep([])
+
+    def _merge(self, first: int, end: int) -> None:
+        """Make one chunk of two neighbours, without the rows that have expired."""
+        pair = self.chunks[first : first + 2]
+        table = pa.concat_tables([chunk.table for chunk in pair])
+        if self.spec.expiry is not None:
+            table = table.filter(pc.greater(table.column(self.spec.expiry), end))
+        merged = [Chunk(table.combine_chunks(), self.spec)] if table.num_rows else []
+        self._keep([*self.chunks[:first], *merged, *self.chunks[first + 2 :]])
+
+    def _keep(self, chunks: list[Chunk]) -> None:
+        kept = {chunk.number for chunk in chunks}
+        for chunk in self.chunks:
+            if chunk.number not in kept:
+                chunk.release()
+        self.chunks = chunks
+
+
+class OperatorState:
+    """The logs of one operator. Used by one call at a time: the one that runs the operator."""
+
+    def __init__(self, stateful: Stateful) -> None:
+        self.logs = {name: Log(spec) for name, spec in stateful.logs.items()}
+        self._slide = stateful.slide
+        self.evaluated = BEGINNING
+
+    @property
+    def rows(self) -> int:
+        return sum(log.rows for log in self.logs.values())
+
+    @property
+    def bytes(self) -> int:
+        return sum(log.bytes for log in self.logs.values())
+
+    def grow(self, grown: Mapping[str, pa.Table], end: int) -> None:
+        """A call has succeeded: append what it added, and forget what nobody needs after the instant `end`."""
+        self.evaluated = end
+        for name, table in grown.items():
+            self.logs[name].append(table)
+        for log in self.logs.values():
+            log.evaluated(end)
+
+    @property
+    def next_event(self) -> int:
+        """When the operator has something to do even without input; FOREVER: never, as things are."""
+        found = min((log.next_event(self.evaluated) for log in self.logs.values()), default=FOREVER)
+        if self._slide is not None and self.rows:
+            found = min(found, (self.evaluated // self._slide + 1) * self._slide)
+        return found
+
+    def release(self) -> None:
+        for log in self.logs.values():
+            log.release()
+
+
+class States:
+    """What all operators of a plan remember, and how Spark computes them."""
+
+    def __init__(self, session: SparkSession, single: Mapping[str, Stateful], spread: Mapping[str, Stateful]) -> None:
+        self._session = session
+        self._ways = {True: single, False: spread}
+        self.names = {name: tuple(stateful.logs) for name, stateful in single.items()}  # operator -> its logs
+        self._states = {name: OperatorState(stateful) for name, stateful in single.items()}
+
+    def stateful(self, single: bool) -> Mapping[str, Stateful]:
+        """How operators are computed: in one partition, or in as many as Spark likes."""
+        return self._ways[single]
+
+    def logs(self, names: Iterable[LogName]) -> dict[LogName, Log]:
+        return {name: self._states[name.operator].logs[name.log] for name in names}
+
+    def next_event(self, operator: str) -> int:
+        return self._states[operator].next_event
+
+    def grow(self, bounds: Mapping[str, Bounds], grown: Mapping[LogName, pa.Table]) -> None:
+        """A call of some operators has succeeded."""
+        for name, within in bounds.items():
+            added = {key.log: table for key, table in grown.items() if key.operator == name}
+            self._states[name].grow(added, within.end)
+            for log_name, log in self._states[name].logs.items():
+                if log.wants_compaction:
+                    self._compact(name, log_name, log, within)
+
+    def forget(self, operators: Iterable[str] | None = None) -> None:
+        """Let go of what operators that have stopped remember; None: of everything, as if nothing had run."""
+        for name in list(self._states) if operators is None else operators:
+            if name in self._states:
+                self._states[name].release()
+                self._states[name] = OperatorState(self._ways[True][name])
+
+    def sizes(self) -> dict[str, dict[str, int]]:
+        """Rows and bytes that each operator remembers."""
+        return {name: {"rows": state.rows, "bytes": state.bytes} for name, state in self._states.items()}
+
+    def release(self) -> None:
+        """The run is over."""
+        for name, state in self._states.items():
+            try:
+                state.release()
+            except Exception as error:  # a Spark that is gone has forgotten it
+                log_.debug("what %s remembers could not be taken out of Spark's cache: %s", name, error)
+
+    def _compact(self, operator: str, name: str, log: Log, bounds: Bounds) -> None:
+        values = [pa.array([value], pa.int64()) for value in (bounds.start, bounds.end, 0)]
+        limits = self._session.createDataFrame(pa.Table.from_arrays(values, schema=BOUNDS))
+        frame: Any = self._ways[False][operator].compacted(name, log.frame(self._session), limits)
+        log.replace(pa.Table.from_batches(frame._collect_as_arrow(), schema=log.schema))
+
+
+def _instants(table: pa.Table, columns: Iterable[str]) -> NDArray[np.int64]:
+    found = [pc.unique(table.column(name)).drop_null().to_numpy() for name in columns]
+    instants: NDArray[np.int64] = np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
+    return instants[instants < FOREVER]

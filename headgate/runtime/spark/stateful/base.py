@@ -1,0 +1,85 @@
+"""How Spark computes operators that remember: functions from DataFrames to DataFrames, with the memory passed in.
+
+What an operator remembers is in *logs*, to which a call only appends. So a call never rewrites what it remembers, and
+the runtime forgets by dropping whole chunks of a log, without asking Spark.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from headgate.plan.flows import Flow
+from headgate.plan.operators import Aggregate, Changes, Distinct, Except, Intersect, RowWindow, RStream, StreamJoin
+from headgate.plan.operators.base import Operator
+
+
+@dataclass(frozen=True)
+class LogSpec:
+    """A log: rows that an operator remembers; calls only append to it. Chunks of which every row has expired are
+    dropped by the runtime."""
+
+    schema: StructType
+    expiry: str | None  # BIGINT column: of no use any more once <= the instant evaluated up to; None: never by time
+    events: tuple[str, ...] = ()  # BIGINT columns: instants at which the operator must be run even without input
+    # (values <= evaluated, and FOREVER, don't count)
+    shrinks: bool = False  # may `compacted` make it smaller?
+
+
+@dataclass
+class Step:
+    """What one call gives."""
+
+    output: DataFrame  # results: user columns, then the stamps of the operator's flow in order (plan.flows .stamps)
+    grown: dict[str, DataFrame]  # rows to append to each log, columns as in its LogSpec
+
+
+class Stateful(ABC):
+    """An operator with memory. The runtime holds the logs; this says what a call reads, gives out and appends."""
+
+    logs: Mapping[str, LogSpec]
+    slide: int | None = None  # ticks: while any log has rows it must also be run at every multiple of this
+
+    @abstractmethod
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
+        """Evaluate the instants in (`_from`, `_to`]; `bounds` has one row: `_from`, `_to`, `_now`.
+
+        `inputs` hold rows in any order, late ones (`_time` null: dropped) and ones beyond `_to` (kept in a log).
+        However the rows were cut into calls, the results are the same.
+        """
+
+    def compacted(self, name: str, log: DataFrame, bounds: DataFrame) -> DataFrame:
+        """The same log, smaller; `_to` of `bounds` is the instant that everything has been evaluated up to."""
+        return log
+
+
+def make_stateful(
+    operator: Operator, schemas: Sequence[StructType], flows: Sequence[Flow], session: SparkSession, single: bool
+) -> Stateful:
+    """How Spark computes `operator` on inputs of these schemas (stamps included) and characters.
+
+    `single`: everything is in one partition, and the plans it makes can be prepared (see guards.py).
+    """
+    # Here, not above: these modules need the contract.
+    from headgate.runtime.spark.stateful.aggregate import make_aggregate
+    from headgate.runtime.spark.stateful.join import JoinStep
+    from headgate.runtime.spark.stateful.rows_window import RowWindowStep
+    from headgate.runtime.spark.stateful.rstream import RStreamStep
+    from headgate.runtime.spark.stateful.sets import SetStep
+
+    match operator:
+        case Changes() | Distinct() | Except() | Intersect():
+            return SetStep(operator, schemas, flows, single)
+        case StreamJoin():
+            return JoinStep(operator, schemas, flows, single)
+        case Aggregate():
+            return make_aggregate(operator, schemas[0], flows[0], session, single)
+        case RowWindow():
+            return RowWindowStep(operator, schemas[0], single)
+        case RStream():
+            return RStreamStep(operator, schemas, flows, single)
+    raise TypeError(f"an operator of kind {operator.kind} remembers nothing")

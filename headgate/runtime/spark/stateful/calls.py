@@ -1,0 +1,271 @@
+"""Aggregate expressions taken apart into calls whose partial values can be merged: count, sum, avg, min, max, ...
+
+A row is first turned into partial values of its own (1 for a count, v for sum(v)); from then on rows, panes and
+remembered values are merged by one function a column. What cannot be taken apart so goes the general way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import sqlglot
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    LongType,
+    NumericType,
+    StructField,
+    StructType,
+)
+from pyspark.sql.window import WindowSpec
+from sqlglot import exp
+
+from headgate.plan.schema import RELATION_STAMPS
+from headgate.runtime.spark.markers import nodes
+from headgate.runtime.spark.stateful.rows import col, cols, private, user_fields
+
+_MERGE = {"sum": F.sum, "min": F.min, "max": F.max}
+_NAMED = {"every": "bool_and", "some": "bool_or", "any": "bool_or", "mean": "avg"}  # sqlglot has no class for these
+
+
+@dataclass(frozen=True)
+class Partial:
+    """A column of partial values: what a row adds (Spark SQL text), and how two of them make one."""
+
+    name: str
+    text: str
+    merge: str  # sum, min, max
+    type: DataType
+
+    @property
+    def ordered(self) -> bool:
+        """Does the merged value depend, in its last bits, on the order?"""
+        return self.merge == "sum" and isinstance(self.type, (DoubleType, FloatType))
+
+    @property
+    def exact_sum(self) -> bool:
+        return self.merge == "sum" and not self.ordered
+
+    def row(self) -> Column:
+        return F.expr(self.text).cast(self.type).alias(self.name)
+
+    def merged(self) -> Column:
+        return _MERGE[self.merge](col(self.name)).cast(self.type).alias(self.name)
+
+    def running(self, frame: WindowSpec) -> Column:
+        return _MERGE[self.merge](col(self.name)).over(frame).cast(self.type).alias(self.name)
+
+    def field(self) -> StructField:
+        return StructField(self.name, self.type, True)
+
+
+@dataclass
+class Calls:
+    """All values of an aggregate as partial columns and final expressions over them."""
+
+    partials: list[Partial] = field(default_factory=list)
+    finals: dict[str, tuple[str, DataType]] = field(default_factory=dict)  # output name -> text over calls, its type
+    calls: dict[str, str] = field(default_factory=dict)  # name of a call -> its value, over partial columns
+
+    @property
+    def ordered(self) -> list[str]:
+        """The partial columns that must be merged in order."""
+        return [p.name for p in self.partials if p.ordered]
+
+    def results(self, frame: DataFrame, group: Sequence[str], stamps: Sequence[Column]) -> DataFrame:
+        """Output rows from merged partial columns: groups under their output names, values, stamps."""
+        groups = group_columns(len(group))
+        kept = [private(f"stamp{i}") for i in range(len(stamps))]
+        calls = frame.select(
+            *cols(groups),
+            *[F.expr(text).alias(name) for name, text in self.calls.items()],
+            *[stamp.alias(name) for stamp, name in zip(stamps, kept, strict=True)],
+        )
+        return calls.select(
+            *[col(mine).alias(name) for mine, name in zip(groups, group, strict=True)],
+            *[F.expr(text).cast(kind).alias(name) for name, (text, kind) in self.finals.items()],
+            *[col(mine).alias(name) for mine, name in zip(kept, RELATION_STAMPS, strict=True)],
+        )
+
+
+def group_columns(count: int) -> list[str]:
+    return [private(f"group{i}") for i in range(count)]
+
+
+def value_types(
+    session: SparkSession, schema: StructType, group: Mapping[str, str], values: Mapping[str, str]
+) -> StructType:
+    """The user columns of the output, as Spark's analyser types the original expressions."""
+    empty = session.createDataFrame([], StructType(user_fields(schema)))
+    groups = [F.expr(text).alias(name) for name, text in group.items()]
+    found = [F.expr(text).alias(name) for name, text in values.items()]
+    if not found:
+        return StructType(user_fields(empty.select(*groups).schema))
+    return StructType(user_fields(empty.groupBy(*groups).agg(*found).schema))
+
+
+def take_apart(
+    session: SparkSession,
+    schema: StructType,
+    group: Mapping[str, str],
+    values: Mapping[str, str],
+    types: StructType,
+) -> Calls | None:
+    """None when some value has to be computed from all rows at once."""
+    try:
+        groups = [_parse(text) for text in group.values()]
+        reader = _Reader(session, StructType(user_fields(schema)), groups)
+        for name, text in values.items():
+            reader.take(name, text, types[name].dataType)
+        reader.check(types)
+    except (_Whole, sqlglot.errors.SqlglotError, PySparkException):
+        return None
+    return reader.found
+
+
+class _Whole(Exception):
+    """This aggregate needs all rows at once."""
+
+
+def _parse(text: str) -> exp.Expr:
+    return sqlglot.parse_one(text, read="spark", into=exp.Condition)
+
+
+class _Reader:
+    def __init__(self, session: SparkSession, schema: StructType, groups: list[exp.Expression]) -> None:
+        self._empty = session.createDataFrame([], schema)
+        self._session = session
+        self._groups = dict(zip(groups, group_columns(len(groups)), strict=True))
+        self.found = Calls()
+
+    def take(self, name: str, text: str, kind: DataType) -> None:
+        tree = _parse(text).transform(self._replaced)
+        placed = {*self.found.calls, *self._groups.values()}
+        if any(column.name not in placed for column in tree.find_all(exp.Column)):
+            raise _Whole
+        self.found.finals[name] = (tree.sql("spark"), kind)
+
+    def check(self, types: StructType) -> None:
+        """Spark must see in the final expressions what it saw in the original ones, and no aggregate any more."""
+        group_types = [f.dataType for f in types][: len(self._groups)]
+        fields = [StructField(n, t) for n, t in zip(group_columns(len(self._groups)), group_types, strict=True)]
+        merged = self._session.createDataFrame([], StructType([*fields, *[p.field() for p in self.found.partials]]))
+        calls = merged.select(
+            *[col(f.name) for f in fields], *[F.expr(text).alias(n) for n, text in self.found.calls.items()]
+        )
+        final = calls.select(*[F.expr(text).alias(n) for n, (text, _) in self.found.finals.items()])
+        analyzed = final._jdf.queryExecution().analyzed()
+        if any(node.getClass().getSimpleName() in ("Aggregate", "Window", "Generate") for node in nodes(analyzed)):
+            raise _Whole
+        for column in final.schema:
+            if column.dataType != types[column.name].dataType:
+                raise _Whole
+
+    def _replaced(self, node: exp.Expression) -> exp.Expression:
+        if name := self._groups.get(node):
+            return exp.column(exp.to_identifier(name, quoted=True))
+        condition = None
+        call = node
+        if isinstance(node, exp.Filter):
+            call, condition = node.this, node.expression.this.sql("spark")
+        kind, arguments = _called(call)
+        if kind is None:
+            if isinstance(call, exp.AggFunc) or condition is not None:
+                raise _Whole
+            return node
+        text = self._call(kind, arguments, condition)
+        name = f"_call_{len(self.found.calls)}"
+        self.found.calls[name] = text
+        return exp.column(exp.to_identifier(name, quoted=True))
+
+    def _call(self, kind: str, arguments: list[str], condition: str | None) -> str:
+        """Adds the partial columns of a call; its value over them."""
+        if kind == "count":
+            tests = [] if arguments == ["*"] else [f"({a}) IS NOT NULL" for a in arguments]
+            return f"coalesce(`{self._counted(tests, condition)}`, 0L)"
+        if len(arguments) != 1:
+            raise _Whole
+        argument = arguments[0]
+        if kind == "count_if":
+            return f"coalesce(`{self._counted([f'({argument})'], condition)}`, 0L)"
+        given = self._type(argument)
+        if kind in ("bool_and", "bool_or"):
+            if not isinstance(given, BooleanType):
+                raise _Whole
+            return self._one(argument, condition, "min" if kind == "bool_and" else "max", given)
+        if kind in ("min", "max"):
+            return self._one(argument, condition, kind, given)
+        if not isinstance(given, NumericType):
+            raise _Whole
+        if kind == "sum":
+            return self._one(argument, condition, "sum", _sum_type(given))
+        if isinstance(given, DecimalType):  # an average of decimals is rounded in a way of its own
+            raise _Whole
+        total = self._one(argument, condition, "sum", DoubleType())
+        count = self._counted([f"({argument}) IS NOT NULL"], condition)
+        return f"CASE WHEN `{count}` > 0 THEN {total} / `{count}` END"
+
+    def _counted(self, tests: list[str], condition: str | None) -> str:
+        tests = [*([f"({condition})"] if condition else []), *tests]
+        text = f"CASE WHEN {' AND '.join(tests)} THEN 1L ELSE 0L END" if tests else "1L"
+        return self._partial(text, "sum", LongType())
+
+    def _one(self, argument: str, condition: str | None, merge: str, kind: DataType) -> str:
+        text = f"CASE WHEN ({condition}) THEN ({argument}) END" if condition else f"({argument})"
+        return f"`{self._partial(text, merge, kind)}`"
+
+    def _partial(self, text: str, merge: str, kind: DataType) -> str:
+        """The name of a partial column; calls that need the same one share it."""
+        for partial in self.found.partials:
+            if (partial.text, partial.merge, partial.type) == (text, merge, kind):
+                return partial.name
+        partial = Partial(f"_partial_{len(self.found.partials)}", text, merge, kind)
+        self.found.partials.append(partial)
+        return partial.name
+
+    def _type(self, argument: str) -> DataType:
+        frame = self._empty.select(F.expr(argument).alias("x"))
+        if any(
+            node.getClass().getSimpleName() == "Aggregate" for node in nodes(frame._jdf.queryExecution().analyzed())
+        ):
+            raise _Whole
+        return frame.schema[0].dataType
+
+
+def _sum_type(given: DataType) -> DataType:
+    if isinstance(given, DecimalType):
+        return DecimalType(min(38, given.precision + 10), given.scale)
+    return DoubleType() if isinstance(given, (FloatType, DoubleType)) else LongType()
+
+
+_CLASSES: dict[type[exp.Expression], str] = {
+    exp.Count: "count",
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.CountIf: "count_if",
+    exp.LogicalAnd: "bool_and",
+    exp.LogicalOr: "bool_or",
+    exp.Any: "bool_or",
+}
+
+
+def _called(node: exp.Expression) -> tuple[str | None, list[str]]:
+    """Which call it is, and its arguments; (None, []) for anything else."""
+    if isinstance(node, exp.Anonymous) and node.name.lower() in _NAMED:
+        kind, parts = _NAMED[node.name.lower()], node.expressions
+    elif type(node) in _CLASSES:
+        kind, parts = _CLASSES[type(node)], [node.this, *node.args.get("expressions", [])]
+    else:
+        return None, []
+    if any(isinstance(part, (exp.Distinct, exp.Order, exp.Limit)) for part in parts):
+        raise _Whole
+    return kind, [part.sql("spark") for part in parts]

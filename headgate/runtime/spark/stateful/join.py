@@ -1,0 +1,80 @@
+"""join of two relations: bilinear, so new rows meet what is remembered and each other, and nothing has to wait."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+from headgate.plan.flows import Flow, windowed
+from headgate.plan.operators import StreamJoin
+from headgate.plan.schema import ARRIVAL, CHANGE, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
+from headgate.runtime.spark.stateful.base import LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.rows import TO, Frames, as_relation, col, cols, log_schema, netted, renamed
+
+_SIDES = ("left", "right")
+
+
+class JoinStep(Stateful):
+    """Results may begin after `_to`: whoever reads them knows what to do with rows of the future."""
+
+    def __init__(
+        self, operator: StreamJoin, schemas: Sequence[StructType], flows: Sequence[Flow], single: bool
+    ) -> None:
+        self._operator = operator
+        self._flows = flows
+        self._frames = Frames(single)
+        self._names = dict(zip(_SIDES, (operator.left, operator.right), strict=True))
+        self.logs = {}
+        for side, schema, flow, window in zip(_SIDES, schemas, flows, operator.windows, strict=True):
+            kinds = {f.name.lower(): f.dataType for f in schema}
+            fields = [StructField(n, kinds[source.lower()], True) for n, source in self._names[side].items()]
+            self.logs[side] = LogSpec(
+                log_schema(fields, RELATION_STAMPS),
+                expiry=UNTIL,
+                shrinks=windowed(flow, window, operator.id).retracts,
+            )
+
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
+        new = {side: self._taken(side, inputs[i], i) for i, side in enumerate(_SIDES)}
+        everything = self._frames.union(logs["right"], new["right"])
+        # The new rows are the few: they become the hash table, and what is remembered streams past it.
+        output = self._frames.union(
+            self._joined(self._frames.build(new["left"]), everything),
+            self._joined(logs["left"], self._frames.build(new["right"])),
+        )
+        grown = {side: self._kept(new[side], bounds) for side in _SIDES}
+        return Step(output, grown)
+
+    def compacted(self, name: str, log: DataFrame, bounds: DataFrame) -> DataFrame:
+        return netted(self._frames, log, bounds, tuple(self._names[name])) if self.logs[name].shrinks else log
+
+    def _taken(self, side: str, frame: DataFrame, index: int) -> DataFrame:
+        rows = as_relation(frame, self._operator.windows[index], self._flows[index])
+        mine = [col(source).alias(name) for name, source in self._names[side].items()]
+        return rows.select(*mine, *cols(RELATION_STAMPS))
+
+    def _kept(self, rows: DataFrame, bounds: DataFrame) -> DataFrame:
+        """What a later row may meet: later rows begin after `_to`."""
+        beside = self._frames.bounded(rows, bounds)
+        return beside.where(col(UNTIL) > col(TO)).select(*cols(rows.columns))
+
+    def _joined(self, left: DataFrame, right: DataFrame) -> DataFrame:
+        other, fresh = renamed(right, RELATION_STAMPS, "right")
+        theirs = dict(zip(RELATION_STAMPS, fresh, strict=True))
+        begin = F.greatest(col(TIME), col(theirs[TIME]))
+        end = F.least(col(UNTIL), col(theirs[UNTIL]))
+        fits = begin < end
+        if self._operator.condition:
+            fits = F.expr(self._operator.condition) & fits
+        users = [*self._names["left"], *self._names["right"]]
+        return left.join(other, fits).select(
+            *cols(users),
+            F.greatest(col(ARRIVAL), col(theirs[ARRIVAL])).alias(ARRIVAL),
+            F.greatest(col(SEQUENCE), col(theirs[SEQUENCE])).alias(SEQUENCE),
+            begin.alias(TIME),
+            end.alias(UNTIL),
+            (col(CHANGE) * col(theirs[CHANGE])).alias(CHANGE),
+        )

@@ -1,0 +1,162 @@
+"""What the operators with state have in common: windows on rows, the bounds of a call, frames in one partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, MapType, StructField, StructType
+
+from headgate.plan.flows import Flow
+from headgate.plan.schema import ARRIVAL, CHANGE, FOREVER, RELATION_STAMPS, SEQUENCE, STAMPS, TIME, UNTIL
+from headgate.plan.windows import UNBOUNDED, RangeWindow
+
+FROM, TO, NOW = "\x1ffrom", "\x1fto", "\x1fnow"  # the bounds, once joined to rows: names that no user column has
+_ZERO = "\x1fzero"
+_BEFORE_ALL = -(2**63) + 1
+
+
+def private(name: str) -> str:
+    """A column name that no user column can have."""
+    return f"\x1f{name}"
+
+
+def col(name: str) -> Column:
+    """A column by its exact name, whatever characters it has."""
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def cols(names: Iterable[str]) -> list[Column]:
+    return [col(name) for name in names]
+
+
+def long(value: int) -> Column:
+    return F.lit(value).cast("bigint")
+
+
+def user_fields(schema: StructType) -> list[StructField]:
+    """The fields of the user's columns. Any of them may hold nulls, whatever the input promised."""
+    return [StructField(f.name, f.dataType, True) for f in schema if f.name not in RELATION_STAMPS]
+
+
+def log_schema(fields: Sequence[StructField], longs: Sequence[str]) -> StructType:
+    """The schema of a log: some fields, then BIGINT columns without nulls."""
+    return StructType([*fields, *[StructField(name, LongType(), False) for name in longs]])
+
+
+def sortable(fields: Iterable[StructField]) -> list[str]:
+    """Names of the columns that Spark can order by."""
+    return [f.name for f in fields if not isinstance(f.dataType, MapType)]
+
+
+def ceiling(time: Column, step: int) -> Column:
+    """The first multiple of `step` that is not before `time`."""
+    return time if step == 1 else time + F.pmod(-time, long(step))
+
+
+def floor(time: Column, step: int) -> Column:
+    """The last multiple of `step` that is not after `time`."""
+    return time if step == 1 else time - F.pmod(time, long(step))
+
+
+def as_relation(frame: DataFrame, window: RangeWindow | None, flow: Flow) -> DataFrame:
+    """Rows of an input as rows of a relation: the user's columns, then all five stamps. Late rows are left out."""
+    users = [c for c in frame.columns if c not in RELATION_STAMPS]
+    time = col(TIME)
+    placed = frame.where(time.isNotNull())
+    if flow.relation:
+        return placed.where(time < col(UNTIL)).select(*cols(users), *cols(RELATION_STAMPS))
+    window = window or UNBOUNDED
+    length, slide = window.length_ticks(flow.clock), window.slide_ticks(flow.clock)
+    start = ceiling(time, slide or 1)
+    until = long(FOREVER) if length is None else ceiling(time + long(length), slide or 1)
+    stamps = [col(ARRIVAL), col(SEQUENCE), start.alias(TIME), until.alias(UNTIL), long(1).alias(CHANGE)]
+    rows = placed.select(*cols(users), *stamps)
+    # A tuple that comes and goes between two evaluations is never seen.
+    return rows.where(col(TIME) < col(UNTIL)) if length is not None and slide is not None else rows
+
+
+def stream_rows(frame: DataFrame) -> DataFrame:
+    """The rows of a stream that have a place in time."""
+    users = [c for c in frame.columns if c not in RELATION_STAMPS]
+    return frame.where(col(TIME).isNotNull()).select(*cols(users), *cols(STAMPS))
+
+
+class Frames:
+    """Joins and unions that keep one partition one, without an exchange, when `single`."""
+
+    def __init__(self, single: bool) -> None:
+        self.single = single
+
+    def union(self, *frames: DataFrame) -> DataFrame:
+        united = reduce(DataFrame.union, frames)
+        return united.coalesce(1) if self.single and len(frames) > 1 else united
+
+    def bounded(self, frame: DataFrame, bounds: DataFrame, by: str = SEQUENCE) -> DataFrame:
+        """Each row with the bounds of the call beside it (FROM, TO, NOW). `by` is any BIGINT column without nulls.
+
+        A hash join on a key that is always 0, but that the optimiser cannot see through: unlike a nested loop it is
+        part of the generated code of its neighbours.
+        """
+        named = bounds.select(col("_from").alias(FROM), col("_to").alias(TO), col("_now").alias(NOW))
+        if not self.single:
+            return frame.crossJoin(F.broadcast(named))
+        keyed = named.withColumn(_ZERO, col(TO).bitwiseAND(0)).hint("shuffle_hash")
+        return frame.join(keyed, col(by).bitwiseAND(0) == col(_ZERO)).drop(_ZERO)
+
+    def build(self, frame: DataFrame) -> DataFrame:
+        """The side of a join that is made into a hash table: the smaller one."""
+        return frame.hint("shuffle_hash") if self.single else frame
+
+    def together(self, frame: DataFrame, *keys: str) -> DataFrame:
+        """Rows with equal keys in one partition; what follows may then rely on their order."""
+        if self.single:
+            return frame
+        return frame.repartition(*cols(keys)) if keys else frame.coalesce(1)
+
+    def ordered(self, frame: DataFrame, keys: Sequence[str], order: Sequence[str]) -> DataFrame:
+        """Rows in order within each group of equal keys, for folds whose result depends on it."""
+        return self.together(frame, *keys).sortWithinPartitions(*cols(order))
+
+
+def in_range(time: Column) -> Column:
+    """Is it an instant that this call evaluates?"""
+    return (time > col(FROM)) & (time <= col(TO))
+
+
+def same(left: Sequence[str], right: Sequence[str]) -> Column:
+    """Are the columns pairwise equal, nulls too?"""
+    pairs = [col(a).eqNullSafe(col(b)) for a, b in zip(left, right, strict=True)]
+    return reduce(lambda a, b: a & b, pairs)
+
+
+def renamed(frame: DataFrame, names: Sequence[str], prefix: str) -> tuple[DataFrame, list[str]]:
+    """The frame with some columns under names that nothing else has, for a join; and those names."""
+    fresh = [private(f"{prefix}{i}") for i in range(len(names))]
+    mapping = dict(zip(names, fresh, strict=True))
+    return frame.select(*[col(c).alias(mapping.get(c, c)) for c in frame.columns]), fresh
+
+
+def repeated(frame: DataFrame, times: Column) -> DataFrame:
+    """Each row as many times as it counts."""
+    copy = private("copy")
+    return frame.withColumn(copy, F.explode(F.array_repeat(F.lit(0), times.cast("int")))).drop(copy)
+
+
+def netted(frames: Frames, log: DataFrame, bounds: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """A log of relation rows with equal rows made one, and those that cancel each other gone.
+
+    Everything up to `_to` has been evaluated, so only what a row still does after `_to` matters: when it leaves.
+    """
+    beside = frames.bounded(log, bounds)
+    moment = private("moment")
+    marked = beside.withColumn(moment, F.greatest(col(TIME), col(TO)))
+    merged = marked.groupBy(*cols(keys), col(UNTIL), col(moment)).agg(
+        F.max(ARRIVAL).alias(ARRIVAL),
+        F.max(SEQUENCE).alias(SEQUENCE),
+        F.max(TIME).alias(TIME),
+        F.sum(CHANGE).alias(CHANGE),
+    )
+    return merged.where(col(CHANGE) != 0).select(*cols(log.columns))

@@ -1,0 +1,116 @@
+"""rstream: the whole relation, again and again: with each tuple of its streams, and at each multiple of its slides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import gcd
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from headgate.plan.flows import Flow, windowed
+from headgate.plan.operators import RStream
+from headgate.plan.schema import ARRIVAL, CHANGE, RELATION_STAMPS, SEQUENCE, STAMPS, TIME, UNTIL
+from headgate.runtime.spark.stateful.base import LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.rows import (
+    FROM,
+    NOW,
+    TO,
+    Frames,
+    as_relation,
+    ceiling,
+    col,
+    cols,
+    floor,
+    in_range,
+    log_schema,
+    long,
+    netted,
+    private,
+    repeated,
+    user_fields,
+)
+
+_AT = private("at")
+_CAUSE = private("cause")  # the latest arrival among the tuples that asked for the instant
+
+
+class RStreamStep(Stateful):
+    """Multiples of a slide are counted out for each row, so a time without rows costs nothing, however long."""
+
+    def __init__(self, operator: RStream, schemas: Sequence[StructType], flows: Sequence[Flow], single: bool) -> None:
+        self._operator = operator
+        self._flow = flows[0]
+        self._frames = Frames(single)
+        self._slides = sorted({flows[0].clock.ticks(span) for span in operator.slides})
+        self._retracts = windowed(flows[0], operator.window, operator.id).retracts
+        fields = user_fields(schemas[0])
+        self._names = [f.name for f in fields]
+        self._asked = len(schemas) > 1
+        rows = log_schema(fields, RELATION_STAMPS)
+        self.logs = {"rows": LogSpec(rows, expiry=UNTIL, shrinks=self._retracts)}
+        if self._asked:
+            self.logs["instants"] = LogSpec(log_schema([], STAMPS), expiry=TIME, events=(TIME,))
+        if self._slides:
+            self.slide = gcd(*self._slides)
+
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
+        new = as_relation(inputs[0], self._operator.window, self._flow)
+        rows = self._frames.union(logs["rows"], new)
+        parts = []
+        kept = self._frames.bounded(new, bounds).where(col(UNTIL) > col(TO))
+        grown = {"rows": kept.select(*cols(self.logs["rows"].schema.names))}
+        if self._slides:
+            parts.append(self._at_multiples(self._frames.bounded(rows, bounds)))
+        if self._asked:
+            tuples = self._frames.union(*[i.where(col(TIME).isNotNull()).select(*cols(STAMPS)) for i in inputs[1:]])
+            parts.append(self._at_tuples(rows, self._frames.union(logs["instants"], tuples), bounds))
+            later = self._frames.bounded(tuples, bounds).where(col(TIME) > col(TO))
+            grown["instants"] = later.select(*cols(STAMPS))
+        if not parts:  # nothing ever asks: no input, no slide
+            parts.append(self._at_multiples(self._frames.bounded(rows, bounds).where(col(SEQUENCE) < 0), (1,)))
+        return Step(self._results(self._frames.union(*parts)), grown)
+
+    def compacted(self, name: str, log: DataFrame, bounds: DataFrame) -> DataFrame:
+        return netted(self._frames, log, bounds, self._names) if self.logs[name].shrinks else log
+
+    def _at_multiples(self, beside: DataFrame, slides: Sequence[int] = ()) -> DataFrame:
+        """Each row with each multiple in range at which it is there."""
+        begin = F.greatest(col(TIME), col(FROM) + 1)
+        end = F.least(col(UNTIL) - 1, col(TO))
+        lists = [_multiples(begin, end, slide) for slide in slides or self._slides]
+        instants = lists[0] if len(lists) == 1 else F.array_distinct(F.concat(*lists))
+        there = beside.where(begin <= end)
+        cause = F.when(col(TIME) == col(_AT), col(ARRIVAL)).otherwise(col(NOW))
+        exploded = there.withColumn(_AT, F.explode(instants)).withColumn(_CAUSE, cause)
+        return exploded.select(*cols([*self._names, CHANGE, SEQUENCE, _AT, _CAUSE]))
+
+    def _at_tuples(self, rows: DataFrame, tuples: DataFrame, bounds: DataFrame) -> DataFrame:
+        """Each row with each instant in range at which it is there and a tuple came; not the multiples again."""
+        asked = self._frames.bounded(tuples, bounds).where(in_range(col(TIME)))
+        for slide in self._slides:
+            asked = asked.where(F.pmod(col(TIME), long(slide)) != 0)
+        instants = asked.groupBy(col(TIME).alias(_AT)).agg(F.max(ARRIVAL).alias(_CAUSE))
+        there = (col(TIME) <= col(_AT)) & (col(_AT) < col(UNTIL))
+        # One side is the few instants of a call; hashing is no help with an inequality.
+        paired = rows.join(instants, there)
+        cause = F.when(col(TIME) == col(_AT), F.greatest(col(ARRIVAL), col(_CAUSE))).otherwise(col(_CAUSE))
+        found = paired.withColumn(_CAUSE, cause).select(*cols([*self._names, CHANGE, SEQUENCE, _AT, _CAUSE]))
+        return found.coalesce(1) if self._frames.single else found
+
+    def _results(self, found: DataFrame) -> DataFrame:
+        if self._retracts:
+            found = found.groupBy(*cols([*self._names, _AT])).agg(
+                F.sum(CHANGE).alias(CHANGE), F.max(SEQUENCE).alias(SEQUENCE), F.max(_CAUSE).alias(_CAUSE)
+            )
+            found = found.where(col(CHANGE) > 0)
+        if self._flow.relation:
+            found = repeated(found, col(CHANGE))
+        return found.select(*cols(self._names), col(_CAUSE).alias(ARRIVAL), col(SEQUENCE), col(_AT).alias(TIME))
+
+
+def _multiples(begin: Column, end: Column, slide: int) -> Column:
+    first, last = ceiling(begin, slide), floor(end, slide)
+    nothing = F.array().cast("array<bigint>")
+    return F.when(first <= last, F.sequence(first, last, long(slide))).otherwise(nothing)

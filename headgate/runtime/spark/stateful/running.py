@@ -1,0 +1,125 @@
+"""aggregate over rows that never leave: each group's values so far, carried on from call to call.
+
+Values are folded row by row in order of time, from the remembered ones on: the bits do not depend on the calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+from headgate.plan.flows import Flow
+from headgate.plan.operators import Aggregate
+from headgate.plan.schema import ARRIVAL, CHANGE, FOREVER, SEQUENCE, STAMPS, TIME
+from headgate.runtime.spark.stateful.base import LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.calls import Calls, group_columns
+from headgate.runtime.spark.stateful.rows import (
+    TO,
+    Frames,
+    as_relation,
+    col,
+    cols,
+    in_range,
+    log_schema,
+    long,
+    private,
+    renamed,
+    repeated,
+    same,
+)
+
+_ONE = private("one")
+_OLD = private("old")  # 1: the remembered values, 0: a row
+_NEXT, _PREVIOUS = private("next"), private("previous")
+
+
+class RunningAggregate(Stateful):
+    """The log of values holds every version; the latest wins, and compaction drops the others."""
+
+    def __init__(
+        self, operator: Aggregate, schema: StructType, flow: Flow, types: StructType, calls: Calls, single: bool
+    ) -> None:
+        self._operator = operator
+        self._flow = flow
+        self._calls = calls
+        self._frames = Frames(single)
+        self._groups = group_columns(len(operator.group))
+        kinds = [f.dataType for f in types][: len(self._groups)]
+        fields = [StructField(n, t, True) for n, t in zip(self._groups, kinds, strict=True)]
+        fields += [p.field() for p in calls.partials]
+        self._partials = [p.name for p in calls.partials]
+        self.logs = {
+            "waiting": LogSpec(log_schema(fields, STAMPS), expiry=TIME, events=(TIME,)),
+            "latest": LogSpec(log_schema(fields, STAMPS), expiry=None, shrinks=True),
+        }
+
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
+        new = self._taken(inputs[0])
+        beside = self._frames.bounded(self._frames.union(logs["waiting"], new), bounds)
+        ready = beside.where(in_range(col(TIME))).select(*cols(new.columns))
+        folded = self._folded(ready, logs["latest"])
+        waiting = self._frames.bounded(new, bounds).where(col(TIME) > col(TO))
+        columns = self.logs["latest"].schema.names
+        newest = folded.where((col(_OLD) == 0) & col(_NEXT).isNull())
+        return Step(
+            self._results(folded), {"waiting": waiting.select(*cols(columns)), "latest": newest.select(*cols(columns))}
+        )
+
+    def compacted(self, name: str, log: DataFrame, bounds: DataFrame) -> DataFrame:
+        return self._newest(log).select(*cols(log.columns)) if name == "latest" else log
+
+    def _taken(self, frame: DataFrame) -> DataFrame:
+        rows = as_relation(frame, self._operator.window, self._flow)
+        if self._flow.relation:
+            rows = repeated(rows, col(CHANGE))
+        groups = [F.expr(text).alias(n) for n, text in zip(self._groups, self._operator.group.values(), strict=True)]
+        return rows.select(*groups, *[p.row() for p in self._calls.partials], *cols(STAMPS))
+
+    def _keyed(self, frame: DataFrame) -> DataFrame:
+        return frame.withColumn(_ONE, col(SEQUENCE).bitwiseAND(0))
+
+    def _newest(self, log: DataFrame) -> DataFrame:
+        """The latest version of each group."""
+        versions = Window.partitionBy(*cols([*self._groups, _ONE])).orderBy(col(TIME))
+        return self._keyed(log).withColumn(_NEXT, F.lead(TIME).over(versions)).where(col(_NEXT).isNull())
+
+    def _folded(self, ready: DataFrame, log: DataFrame) -> DataFrame:
+        """One row for each group and instant with the values from there on, and one for the remembered ones."""
+        keys = [*self._groups, _ONE]
+        keyed = self._keyed(ready)
+        affected, fresh = renamed(keyed.select(*cols(keys)).distinct(), keys, "key")
+        mine = self._keyed(log).join(self._frames.build(affected), same(keys, fresh), "left_semi")
+        old = self._newest(mine).drop(_NEXT)
+        columns = [*keys, *self._partials, *STAMPS]
+        rows = self._frames.union(
+            old.select(*cols(columns), F.lit(1).alias(_OLD)), keyed.select(*cols(columns), F.lit(0).alias(_OLD))
+        )
+        order = [col(_OLD).desc(), *cols([TIME, SEQUENCE, *self._calls.ordered])]
+        by = Window.partitionBy(*cols(keys)).orderBy(*order)
+        so_far = by.rowsBetween(Window.unboundedPreceding, 0)
+        instant = private("instant")
+        merged = rows.select(
+            *cols([*keys, TIME, _OLD]),
+            *[p.running(so_far) for p in self._calls.partials],
+            F.max(SEQUENCE).over(so_far).alias(SEQUENCE),
+            F.max(ARRIVAL).over(so_far).alias(ARRIVAL),
+            F.lead(TIME).over(by).alias(instant),
+        )
+        # The old row's time is before all new ones, so the last row of an instant is where the next time differs.
+        last = merged.where(col(instant).isNull() | (col(instant) != col(TIME))).drop(instant)
+        instants = Window.partitionBy(*cols(keys)).orderBy(col(TIME))
+        return last.withColumn(_NEXT, F.lead(TIME).over(instants))
+
+    def _results(self, folded: DataFrame) -> DataFrame:
+        old = col(_OLD) == 1
+        stamps = [
+            col(ARRIVAL),
+            col(SEQUENCE),
+            F.when(old, col(_NEXT)).otherwise(col(TIME)),
+            F.when(old, long(FOREVER)).otherwise(F.coalesce(col(_NEXT), long(FOREVER))),
+            F.when(old, long(-1)).otherwise(long(1)),
+        ]
+        return self._calls.results(folded.where(~old | col(_NEXT).isNotNull()), list(self._operator.group), stamps)

@@ -1,0 +1,48 @@
+"""What the operators mean, said in the plainest way: relations evaluated instant by instant."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from headgate.plan.schema import FOREVER
+
+Values = tuple[Any, ...]
+Interval = tuple[Values, int, int, int]  # values, time, until, change
+
+
+def intervals(rows: Iterable[tuple[Any, ...]], users: int, length: int | None = None, slide: int | None = None, relation: bool = False) -> list[Interval]:
+    """Input rows (user columns, arrival, sequence, time[, until, change]) as intervals; late ones left out."""
+    found = []
+    for row in rows:
+        values, time = row[:users], row[users + 2]
+        if time is None:
+            continue
+        if relation:
+            found.append((values, time, row[users + 3], row[users + 4]))
+            continue
+        step = slide or 1
+        begin = -(-time // step) * step
+        until = FOREVER if length is None else -(-(time + length) // step) * step
+        found.append((values, begin, until, 1))
+    return found
+
+
+def at(rows: Iterable[Interval], instant: int) -> Counter[Values]:
+    """The relation at an instant."""
+    found: Counter[Values] = Counter()
+    for values, time, until, change in rows:
+        if time <= instant < until:
+            found[values] += change
+    assert all(n >= 0 for n in found.values())
+    return +found
+
+
+def text(relation: Counter[Values]) -> Counter[str]:
+    return Counter({repr(list(values)): n for values, n in relation.items()})
+
+
+def differences(relation: Callable[[int], Counter[Values]], instants: Sequence[int]) -> dict[int, tuple[Counter[Values], Counter[Values]]]:
+    """What comes and goes at each instant (one tick apart)."""
+    return {t: (relation(t) - relation(t - 1), relation(t - 1) - relation(t)) for t in instants}
