@@ -19,9 +19,8 @@ import pyspark
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
-from headgate.flow.types import port_schema
+from headgate.flow.types import arrow_schema
 from headgate.plan.application import Application, PolicySettings
-from headgate.plan.flows import Flow
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Plan, Query, QueryClass, Stream
 from headgate.plan.operators import Operator, Port, Project, Select
@@ -34,7 +33,7 @@ LARGE_ROWS = 300_000
 SIZES = (1_000, 10_000, 100_000, 300_000, 1_000_000)
 WHERE = "v > 0.3"
 COLUMNS = {"k": "k", "w": "v * 2"}
-SQL = "SELECT k, v * 2 AS w, _arrival, _sequence, _time FROM {view} WHERE v > 0.3"
+SQL = "SELECT k, v * 2 AS w, _arrival, _sequence FROM {view} WHERE v > 0.3"
 STREAM = parse_schema("k INT, v DOUBLE", "bench")
 QUERIES = 8  # for the slots comparison
 
@@ -227,7 +226,6 @@ def _batch(rows: int, seed: int) -> pa.Table:
             "v": rng.random(rows),
             "_arrival": np.arange(rows, dtype=np.int64),
             "_sequence": np.arange(rows, dtype=np.int64),
-            "_time": np.arange(rows, dtype=np.int64),
         },
-        schema=port_schema(STREAM, Flow()),
+        schema=arrow_schema(STREAM),
     )

@@ -14,6 +14,7 @@ from headgate.cli.output import console, fail, plain, print_json, speaks_plainly
 # Name -> what it measures; `headgate.bench.<name>.run(quick)` does it.
 BENCHES = {
     "overhead": "what a call costs on Spark, by the way it is run",
+    "state": "what windows cost on Spark, and a replay beside Structured Streaming",
     "simulator": "events and tuples a second of the simulator",
 }
 EXAMPLES = """

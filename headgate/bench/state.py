@@ -1,0 +1,244 @@
+"""headgate bench state: what a call of an operator with windows costs beside one without, and how fast a large file is
+replayed beside Spark Structured Streaming.
+
+Steps alternate in one process on batches of the same size; replays alternate too, on the same file. A step is all that
+goes with a call: queues, policy, job, logs, sink, monitor.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyspark
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from headgate.flow.types import arrow_schema
+from headgate.plan.application import Application, PolicySettings, RunLimits
+from headgate.plan.graph import build_plan
+from headgate.plan.model import Query, QueryClass, Stream
+from headgate.plan.operators import Aggregate, Operator, Port, Project, RStream, Select, StreamJoin
+from headgate.plan.schema import parse_schema
+from headgate.plan.windows import RangeWindow, parse_window
+from headgate.runtime.spark.engine import SparkRuntime
+from headgate.runtime.spark.session import start_spark
+
+ROWS = 3_000  # a batch
+BATCH_US = 2_000_000  # the time that a batch spans: 1,500 tuples/s
+WINDOW = "RANGE 20 SECONDS"
+SLIDE = "RANGE 20 SECONDS SLIDE 2 SECONDS"  # a boundary in every batch
+TUMBLING = "RANGE 20 SECONDS SLIDE 20 SECONDS"
+GROUPS = 50
+KEYS = 30_000  # of the join: about one match a tuple among the 30,000 of the other window
+SCHEMA = parse_schema("ts TIMESTAMP, k INT, v DOUBLE", "bench")
+REPLAY_ROWS = 5_000_000
+REPLAY_RATE = 1_000  # tuples a second of event time in the replayed file
+
+
+def run(quick: bool = False) -> dict[str, Any]:
+    """Measure; headline ratios at the top level, medians below."""
+    spark = start_spark({"master": "local[2]", "spark.driver.memory": "4g"})
+    rounds = 15 if quick else 100
+    steps = _compare_steps(spark, rounds)
+    replay = _compare_replays(spark, REPLAY_ROWS // 25 if quick else REPLAY_ROWS, 1 if quick else 3)
+    return {
+        "aggregate_over_stateless": steps["aggregate"] / steps["stateless"],
+        "join_over_stateless": steps["join"] / steps["stateless"],
+        "replay_over_structured_streaming": replay["headgate"] / replay["structured streaming"],
+        "milliseconds": steps,
+        "replayed_tuples_a_second": replay,
+        "settings": {
+            "rows": ROWS,
+            "rounds": rounds,
+            "windows": {"aggregate": SLIDE, "join": WINDOW, "replay": TUMBLING},
+            "spark": pyspark.__version__,
+            "master": spark.sparkContext.master,
+        },
+    }
+
+
+# Steps ------------------------------------------------------------------------------------------------------------
+
+
+def _compare_steps(spark: SparkSession, rounds: int) -> dict[str, float]:
+    window, slide = _range(WINDOW), _range(SLIDE)
+    kept = Select(id="q/select", inputs=(Port("s"),), where="v > 0.3")
+    stateless = [kept, Project(id="q/project", inputs=(Port("q/select"),), columns={"k": "k", "w": "v * 2"})]
+    values = {"n": "count(*)", "mean": "avg(v)"}
+    aggregate = [Aggregate(id="q/group", inputs=(Port("s"),), group={"k": "k"}, values=values, window=slide)]
+    join = StreamJoin(
+        id="q/join",
+        inputs=(Port("s"), Port("t")),
+        left={"k": "k", "v": "v"},
+        right={"other": "k", "w": "v"},
+        condition="k = other",
+        left_window=window,
+        right_window=window,
+    )
+    ways = {
+        "stateless": _runtime(spark, stateless, "q/project", ("s",)),
+        "aggregate": _runtime(spark, aggregate, "q/group", ("s",)),
+        "join": _runtime(spark, [join], "q/join", ("s", "t")),
+    }
+    keys = {"stateless": GROUPS, "aggregate": GROUPS, "join": KEYS}
+    try:
+        found = _alternate(ways, keys, warm=max(20, rounds // 2), rounds=rounds)
+        for name, runtime in ways.items():
+            assert runtime.report()["calls"]["prepared"] >= rounds, f"{name} was not run the prepared way"
+        return found
+    finally:
+        for runtime in ways.values():
+            runtime.stop()
+
+
+def _alternate(ways: Mapping[str, SparkRuntime], keys: Mapping[str, int], warm: int, rounds: int) -> dict[str, float]:
+    """Median milliseconds of a step of each way, taken in turns; each step takes ROWS tuples in all."""
+    taken: dict[str, list[float]] = {name: [] for name in ways}
+    for number in range(warm + rounds):
+        for name, runtime in ways.items():
+            streams = ("s", "t") if name == "join" else ("s",)
+            tables = {s: _batch(number, keys[name], ROWS // len(streams), seed) for seed, s in enumerate(streams)}
+            started = time.perf_counter()
+            for stream, table in tables.items():
+                runtime.deliver(stream, table)
+            if not runtime.step(0):
+                raise RuntimeError("the policy ran nothing")
+            if number >= warm:
+                taken[name].append((time.perf_counter() - started) * 1e3)
+    return {name: statistics.median(values) for name, values in taken.items()}
+
+
+def _batch(number: int, keys: int, rows: int, seed: int) -> pa.Table:
+    """The tuples of one span of event time."""
+    rng = np.random.default_rng((number, seed))
+    first = number * rows
+    times = number * BATCH_US + np.arange(rows, dtype=np.int64) * (BATCH_US // rows)
+    stamps = np.arange(first, first + rows, dtype=np.int64)
+    columns = [times.astype("datetime64[us]"), rng.integers(0, keys, rows, dtype=np.int32), rng.random(rows)]
+    schema = arrow_schema(SCHEMA)
+    arrays = [pa.array(c).cast(f.type) for c, f in zip([*columns, stamps, stamps], schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _runtime(spark: SparkSession, operators: Sequence[Operator], root: str, streams: tuple[str, ...]) -> SparkRuntime:
+    app = _application(operators, root, {name: {"kind": "feeder"} for name in streams}, {"kind": "none"})
+    runtime = SparkRuntime(app, spark)
+    runtime.open()
+    return runtime
+
+
+def _application(
+    operators: Sequence[Operator],
+    root: str,
+    sources: Mapping[str, Mapping[str, Any]],
+    sink: Mapping[str, Any],
+    folder: Path = Path(),
+) -> Application:
+    plan = build_plan(
+        {name: Stream(name, SCHEMA, source, time="ts") for name, source in sources.items()},
+        {},
+        {"only": QueryClass("only", 1)},
+        operators,
+        [Query("q", "only", Port(root), (), sink=sink)],
+    )
+    return Application(plan, PolicySettings("rr", {"unit": "query", "quantum": None}), folder=folder)
+
+
+def _range(text: str) -> RangeWindow:
+    window = parse_window(text)
+    assert isinstance(window, RangeWindow)
+    return window
+
+
+# Replays ----------------------------------------------------------------------------------------------------------
+
+
+def _compare_replays(spark: SparkSession, rows: int, rounds: int) -> dict[str, float]:
+    """Tuples a second of a file replayed as fast as possible, from the start of the query to its last result."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "in").mkdir()
+        _write(folder / "in" / "data.csv", rows)
+        taken: dict[str, list[float]] = {"headgate": [], "structured streaming": []}
+        for number in range(rounds + 1):
+            for way, replay in (("headgate", _headgate), ("structured streaming", _structured_streaming)):
+                started = time.perf_counter()
+                counted = replay(spark, folder, number)
+                seconds = time.perf_counter() - started
+                if counted > rows or counted < rows * 0.9:
+                    raise RuntimeError(f"{way} counted {counted} of {rows} tuples in complete windows")
+                if number:  # the first round warms both up
+                    taken[way].append(rows / seconds)
+    return {way: statistics.median(values) for way, values in taken.items()}
+
+
+def _headgate(spark: SparkSession, folder: Path, number: int) -> int:
+    window = _range(TUMBLING)
+    group = Aggregate(
+        id="q/group",
+        inputs=(Port("s"),),
+        group={"k": "k"},
+        values={"n": "count(*)", "mean": "avg(v)"},
+        window=window,
+    )
+    assert window.slide is not None
+    results = RStream(id="q/rstream", inputs=(Port("q/group"),), slides=(window.slide,))
+    source = {"kind": "csv", "path": "in/data.csv", "header": True}
+    app = _application([group, results], "q/rstream", {"s": source}, {"kind": "memory"}, folder)
+    runtime = SparkRuntime(app, spark)
+    runtime.start()
+    runtime.wait(RunLimits(until_idle=True))
+    report = runtime.stop()
+    if report["errors"]:
+        raise RuntimeError(str(report["errors"]))
+    sink: Any = runtime.sinks["q"]
+    return sum(int(np.sum(table.column("n").to_numpy())) for table in sink.tables())
+
+
+def _structured_streaming(spark: SparkSession, folder: Path, number: int) -> int:
+    session = spark.newSession()
+    session.conf.set("spark.sql.shuffle.partitions", str(spark.sparkContext.defaultParallelism))
+    session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "true")  # else the last windows stay open
+    rows = session.readStream.schema("ts TIMESTAMP, k INT, v DOUBLE").option("header", "true").csv(str(folder / "in"))
+    grouped = rows.withWatermark("ts", "0 seconds").groupBy(F.window("ts", "20 seconds"), "k")
+    counts = grouped.agg(F.count("*").alias("n"), F.avg("v").alias("mean"))
+    query = (
+        counts.writeStream.outputMode("append")
+        .format("memory")
+        .queryName(f"bench_{number}")
+        .option("checkpointLocation", str(folder / f"checkpoint-{number}"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    return int(session.sql(f"SELECT sum(n) FROM bench_{number}").collect()[0][0])
+
+
+def _write(path: Path, rows: int) -> None:
+    with path.open("wb") as file:
+        for number, table in enumerate(_parts(rows)):
+            options = pyarrow.csv.WriteOptions(include_header=number == 0)
+            pyarrow.csv.write_csv(table, file, options)
+
+
+def _parts(rows: int, part: int = 500_000) -> Iterator[pa.Table]:
+    rng = np.random.default_rng(7)
+    start = np.datetime64("2026-01-01T00:00:00", "us").astype(np.int64)
+    for first in range(0, rows, part):
+        count = min(part, rows - first)
+        times = start + np.arange(first, first + count, dtype=np.int64) * (1_000_000 // REPLAY_RATE)
+        yield pa.table(
+            {
+                "ts": times.astype("datetime64[us]"),
+                "k": rng.integers(0, GROUPS, count, dtype=np.int32),
+                "v": rng.random(count).round(6),
+            }
+        )
