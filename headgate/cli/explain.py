@@ -60,6 +60,8 @@ def _print(told: Mapping[str, Any], out: Console) -> None:
     parameters = ", ".join(f"{key} {value}" for key, value in policy["parameters"].items())
     out.print(_safe("policy", policy["name"] + (f" ({parameters})" if parameters else "")))
     out.print(_safe("slots", str(told["slots"])))
+    for warning in told["warnings"]:
+        out.print(_safe("warning", warning))
 
 
 def _print_inputs(told: Mapping[str, Any], out: Console) -> None:
@@ -116,8 +118,8 @@ def _operator_text(operator: Mapping[str, Any], branch: str, query: str) -> str:
     if operator["parameters"]:
         lines[0] += f": {escape(operator['parameters'])}"
     share = operator["branches"].get(branch, operator["selectivity"])
-    assumed = " (assumed)" if operator["assumed"] else ""
-    numbers = [f"cost {_time(operator['cost'])} a tuple", f"selectivity {share:.4g}{assumed}"]
+    assumed = " (assumed)" if operator["assumed"] and share is not None else ""
+    numbers = [f"cost {_time(operator['cost'])} a tuple", f"selectivity {_number(share)}{assumed}"]
     if operator["fixed_cost"] is not None:
         numbers.insert(1, f"{_time(operator['fixed_cost'])} a call")
     lines.append(f"[dim]{', '.join(numbers)}, {operator['bytes']:.4g} bytes[/dim]")
@@ -132,8 +134,8 @@ def _side_lines(operator: Mapping[str, Any]) -> list[str]:
     if len({(side["cost"], side["selectivity"]) for side in sides}) < 2:
         return []
     return [
-        f"from {side['input']}: cost {_time(side['cost'])} a tuple, selectivity {side['selectivity']:.4g}"
-        + (" (assumed)" if side["assumed"] else "")
+        f"from {side['input']}: cost {_time(side['cost'])} a tuple, selectivity {_number(side['selectivity'])}"
+        + (" (assumed)" if side["assumed"] and side["selectivity"] is not None else "")
         for side in sides
     ]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FORGET = 0.98  # weight of the past at each call: about the last 50 calls count
-CAUTION = 0.02  # how much the sides' shares must vary from call to call before the fit is believed
+CAUTION = 0.003  # how much the sides' shares must vary from call to call before the fit is believed
 START_ROWS = 100.0  # rows that the start values count for
 
 Floats = NDArray[np.float64]

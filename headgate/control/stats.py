@@ -75,6 +75,8 @@ def _declared(
     operator: Operator, found: Estimates, unknown_cost_s: float | None, unknown_selectivity: float | None
 ) -> OperatorStats:
     declared = operator.declared
+    if declared.match is not None:
+        unknown_selectivity = None  # it follows from what the windows hold, and that is not known: not a matter of 1
     sides = tuple(
         SideStats(
             _or(operator.side(index).cost_s, unknown_cost_s),

@@ -14,6 +14,7 @@ from headgate.plan.model import Stream
 from headgate.plan.schema import FOREVER
 from headgate.plan.windows import Clock
 
+STEP_ROWS = 1000  # progress is told at least this often, so that taking a part of a batch gets somewhere
 _FIRST = -(2**63)  # the smallest instant: it stands for "none yet", and for null where a mask tells the two apart
 
 Ticks = NDArray[np.int64]
@@ -29,6 +30,7 @@ class Admitted(NamedTuple):
     table: pa.Table  # TIME is null only where the tuple has none
     on_time: pa.Table
     late: int  # tuples without a place in time: too late, or with a null in the time column
+    steps: tuple[tuple[int, int], ...] = ()  # (tuples, progress once so many of the batch have come), for long batches
 
 
 class Entrance:
@@ -56,10 +58,7 @@ class Entrance:
     def progress(self) -> int | None:
         """The largest instant that is complete: no tuple to come has a place there or before. None: not known yet."""
         known = [at for at in (self.reached, self._ticked) if at is not None]
-        if not known:
-            return None
-        slack = 0 if self._clock is Clock.ARRIVAL else self._slack
-        return max(max(known) - slack - 1, _FIRST)
+        return self._complete(max(known)) if known else None
 
     def tick(self, now_us: int) -> None:
         """Every tuple still to come arrives at `now_us` or later; without effect on streams that have a time column.
@@ -79,7 +78,7 @@ class Entrance:
             return Admitted(stamped, stamped, 0)
         if self._clock is Clock.ARRIVAL:  # in order, as sources promise
             self.reached = max(self.reached or 0, time[-1].as_py())
-            return Admitted(stamped, stamped, 0)
+            return Admitted(stamped, stamped, 0, self._steps(time.to_numpy()))
         return self._judged(table, time, stamped)
 
     def _judged(self, table: pa.Table, time: pa.ChunkedArray, stamped: pa.Table) -> Admitted:
@@ -95,10 +94,20 @@ class Entrance:
             self.reached = int(reached[-1])
         count = int(np.count_nonzero(late))
         self.late += count + nulls
+        steps = self._steps(reached[1:])
         if not count:
-            return Admitted(stamped, stamped, nulls)
+            return Admitted(stamped, stamped, nulls, steps)
         hidden = late | time.is_null().to_numpy() if nulls else late
-        return Admitted(stamped, self._stamped(table, pa.array(times, mask=hidden)), count + nulls)
+        return Admitted(stamped, self._stamped(table, pa.array(times, mask=hidden)), count + nulls, steps)
+
+    def _steps(self, reached: Ticks) -> tuple[tuple[int, int], ...]:
+        """Progress at regular places of a batch, from the latest time up to each of its tuples."""
+        at = range(STEP_ROWS, len(reached), STEP_ROWS)
+        return tuple((rows, self._complete(int(reached[rows - 1]))) for rows in at)
+
+    def _complete(self, reached: int) -> int:
+        slack = 0 if self._clock is Clock.ARRIVAL else self._slack
+        return max(reached - slack - 1, _FIRST)
 
     def _stamped(self, table: pa.Table, time: Any) -> pa.Table:
         columns = [*table.columns[: self._own + 2], time]

@@ -69,14 +69,17 @@ class Progress:
 
     # What runtimes tell ------------------------------------------------------------------------------------------
 
-    def advance(self, port: Port, to: int) -> None:
-        """A stream has come so far; FOREVER when it has ended. Call it after its rows were queued, then `settle`."""
+    def advance(self, port: Port, to: int, behind: int = 0) -> None:
+        """A stream has come so far, up to `behind` rows before the last that was queued; FOREVER when it has ended.
+
+        Call it after its rows were queued, then `settle`.
+        """
         if to <= self._told.get(port, BEGINNING):
             return
         self._told[port] = to
         for edge in self._plan.consumers[port]:
             if edge.operator in self._timed:
-                self._marks.setdefault(edge, deque()).append((self._queues[edge].entered, to))
+                self._marks.setdefault(edge, deque()).append((self._queues[edge].entered - behind, to))
 
     def begin(self, operators: Collection[str]) -> dict[str, Bounds]:
         """A call has taken its input: the instants that each of its operators with state evaluates."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headgate.plan.model import Plan, Stream
+from headgate.plan.operators import StreamJoin
 from headgate.plan.operators.base import Port
 from headgate.plan.schema import Schema
 
@@ -37,10 +38,11 @@ def stream_bytes(stream: Stream) -> float:
 
 
 def port_bytes(plan: Plan) -> dict[Port, float]:
-    """The size of a tuple at every output: declared, else that of the operator's (first) input."""
+    """The size of a tuple at every output: declared, else that of the operator's (first) input, of a join both."""
     sizes = {Port(name): stream_bytes(stream) for name, stream in plan.streams.items()}
     for operator in plan.operators.values():
         declared = operator.declared.tuple_bytes
-        size = sizes[operator.inputs[0]] if declared is None else declared
+        joined = operator.inputs if isinstance(operator, StreamJoin) else operator.inputs[:1]
+        size = sum(sizes[port] for port in joined) if declared is None else declared
         sizes.update(dict.fromkeys(operator.ports, size))
     return sizes

@@ -75,10 +75,13 @@ class Timekeeper:
         self.open.discard(stream)
         return self.advance(stream)
 
-    def advance(self, stream: str) -> list[str]:
-        """Tuples of a stream were queued."""
+    def advance(self, stream: str, came: Admitted | None = None) -> list[str]:
+        """Tuples of a stream were queued, or time has passed on it."""
         if not self._progress.tracks:
             return []
+        if came is not None:
+            for rows, progress in came.steps:
+                self._progress.advance(Port(stream), progress, came.table.num_rows - rows)
         come = self._entrances[stream].progress if stream in self.open else FOREVER
         if come is None:
             return []

@@ -23,32 +23,38 @@ AGGREGATES = frozenset(
     stddev_pop stddev_samp string_agg sum theta_intersection_agg theta_sketch_agg theta_union_agg try_avg
     try_sum tuple_intersection_agg_double tuple_intersection_agg_integer tuple_sketch_agg_double
     tuple_sketch_agg_integer tuple_union_agg_double tuple_union_agg_integer var_pop var_samp variance
-    """.split()
+    """.split()  # noqa: SIM905
 )
 # Aggregates that Spark keeps in other groups.
 OTHER_AGGREGATES = frozenset({"schema_of_variant_agg", "vector_avg", "vector_sum"})
-GENERATORS = frozenset("explode explode_outer inline inline_outer posexplode posexplode_outer stack json_tuple".split())
+GENERATORS = frozenset(
+    """
+    explode explode_outer inline inline_outer posexplode posexplode_outer stack json_tuple
+    """.split()  # noqa: SIM905
+)
 RANKS = frozenset(
-    "counter_diff cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number".split()
+    """
+    counter_diff cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number
+    """.split()  # noqa: SIM905
 )
 # The answer must be the same whenever and however often an operator is called.
 FICKLE = frozenset(
     """
     rand randn random randstr uniform uuid shuffle monotonically_increasing_id spark_partition_id input_file_name
     input_file_block_start input_file_block_length now curdate current_date current_time current_timestamp
-    localtimestamp
-    """.split()
+    localtimestamp localtime
+    """.split()  # noqa: SIM905
 )
 TIME_WINDOWS = ("window", "session_window")
 _WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
 
 
-def is_aggregate(node: exp.Expression) -> bool:
+def is_aggregate(node: exp.Expr) -> bool:
     """Is it a call of an aggregate function, alone?"""
     return isinstance(node, exp.Anonymous) and node.name.lower() in AGGREGATES | OTHER_AGGREGATES
 
 
-def aggregate_calls(expression: exp.Expression) -> Iterator[exp.Expression]:
+def aggregate_calls(expression: exp.Expr) -> Iterator[exp.Expr]:
     """The outermost aggregate calls in an expression, each with its FILTER, WITHIN GROUP or IGNORE NULLS."""
     if is_call(expression):
         yield expression
@@ -57,13 +63,13 @@ def aggregate_calls(expression: exp.Expression) -> Iterator[exp.Expression]:
         yield from aggregate_calls(child)
 
 
-def is_call(node: exp.Expression) -> bool:
+def is_call(node: exp.Expr) -> bool:
     """Is it an aggregate with all that belongs to it?"""
     if isinstance(node, _WRAPPERS):
         return is_call(node.this)
     return is_aggregate(node)
 
 
-def is_time_window(expression: exp.Expression) -> bool:
+def is_time_window(expression: exp.Expr) -> bool:
     """Is it window(ts, ..) or session_window(ts, ..)?"""
     return isinstance(expression, exp.Anonymous) and expression.name.lower() in TIME_WINDOWS

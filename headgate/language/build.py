@@ -30,7 +30,7 @@ from headgate.plan.errors import known_names
 from headgate.plan.model import Table
 from headgate.plan.windows import Clock, RowsWindow
 
-_SETS: dict[type[exp.Expression], Literal["union", "except", "intersect"]] = {
+_SETS: dict[type[exp.Expr], Literal["union", "except", "intersect"]] = {
     exp.Union: "union",
     exp.Except: "except",
     exp.Intersect: "intersect",
@@ -54,7 +54,7 @@ class _Builder:
     uses: dict[str, int]
     view: str = ""
 
-    def query(self, query: exp.Expression) -> Node:
+    def query(self, query: exp.Expr) -> Node:
         """A SELECT, UNION and the like, or either in parentheses, with the stream function around it."""
         if isinstance(query, exp.Subquery):
             check_clauses(query)
@@ -67,7 +67,7 @@ class _Builder:
         function = query.meta.get("stream")
         return node if function is None else self._to_stream(node, function)
 
-    def _within(self, query: exp.Expression) -> _Builder:
+    def _within(self, query: exp.Expr) -> _Builder:
         """The same with the views of the query's own WITH."""
         clause = query.args.get("with_")
         if clause is None:
@@ -114,7 +114,7 @@ class _Builder:
 
     # FROM ---------------------------------------------------------------------------------------------------------
 
-    def _read(self, place: exp.Expression) -> tuple[str, Node | Table]:
+    def _read(self, place: exp.Expr) -> tuple[str, Node | Table]:
         """One thing in FROM: its alias and what it is."""
         if isinstance(place, exp.Table) and isinstance(place.this, exp.Identifier):
             return self._named(place)
@@ -149,7 +149,7 @@ class _Builder:
             return alias, found
         return alias, self._windowed(self._renamed(found, columns, place), place, name)
 
-    def _renamed(self, node: Node, names: list[exp.Expression], place: exp.Expression) -> Node:
+    def _renamed(self, node: Node, names: list[exp.Expr], place: exp.Expr) -> Node:
         """The columns under the names of `v(a, b)`."""
         if not names:
             return node
@@ -161,13 +161,13 @@ class _Builder:
             raise CqlError("two columns have the same name", "give each its own", names[0])
         if tuple(wanted) == node.columns:
             return node
-        outputs = tuple((new, column(old)) for new, old in zip(wanted, node.columns, strict=True))
         if isinstance(node, ProjectNode):
-            outputs = tuple((new, means) for new, (_, means) in zip(wanted, node.outputs, strict=True))
-            return replace(node, outputs=outputs)
+            renamed = tuple((new, means) for new, (_, means) in zip(wanted, node.outputs, strict=True))
+            return replace(node, outputs=renamed)
+        outputs = tuple((new, column(old)) for new, old in zip(wanted, node.columns, strict=True))
         return ProjectNode(input=node, outputs=outputs, view=self.view)
 
-    def _windowed(self, node: Node, place: exp.Expression, name: str) -> Node:
+    def _windowed(self, node: Node, place: exp.Expr, name: str) -> Node:
         found: FoundWindow | None = place.meta.get("window")
         if found is None:
             return node

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from headgate.language.logical import Readable
+from headgate.language.logical import Readable, Scan, Tick, WindowNode
+from headgate.plan.flows import Flow
 from headgate.plan.model import Stream, Table
-from headgate.plan.operators.base import Port
+from headgate.plan.operators import RStream
+from headgate.plan.operators.base import Operator, Port
+from headgate.plan.schema import Schema
+from headgate.plan.ticks import with_ticks
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """`queries` holds those that are compiled already; `names` all there are, for errors."""
+    """`queries` are the results of those that are built already."""
 
     streams: Mapping[str, Stream]
     tables: Mapping[str, Table] = field(default_factory=dict)
@@ -37,3 +41,25 @@ class Catalog:
 def readable(stream: Stream) -> Readable:
     port = Port(stream.name)
     return Readable(stream.name, port, stream.schema, stream.flow, stream.time, ticks=(port,))
+
+
+def readable_result(
+    name: str,
+    root: Port,
+    operators: Mapping[str, Operator],
+    schemas: Mapping[Port, Schema],
+    flows: Mapping[Port, Flow],
+) -> Readable:
+    """What a query that lists its operators gives out; `operators` hold at least what is upstream of its root."""
+    asking, marks = with_ticks(RStream(id=f"{name}/ticks", inputs=(root,)), operators, flows)
+    counted = {Port(mark.id): mark for mark in marks}
+    ticks: list[Tick] = []
+    for port in asking.inputs[1:]:
+        mark = counted.get(port)
+        if mark is None:
+            ticks.append(port)
+        else:
+            below = mark.inputs[0]
+            source = Readable(below.node, below, schemas[below], flows[below], ticks=(below,))
+            ticks.append(WindowNode(input=Scan(source=source), window=mark.window))
+    return Readable(name, root, schemas[root], flows[root], ticks=tuple(ticks), slides=asking.slides)

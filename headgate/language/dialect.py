@@ -8,7 +8,7 @@ their own (CAST, EXTRACT, TRIM, ..) are read as such.
 from __future__ import annotations
 
 import re
-from typing import Any, cast
+from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
@@ -29,7 +29,7 @@ class Cql(Spark):
         KEYWORDS = {k: v for k, v in Spark.Tokenizer.KEYWORDS.items() if k != "WINDOW"}  # noqa: RUF012
 
     class Parser(SparkParser):
-        FUNCTIONS: dict[str, Any] = {}  # noqa: RUF012
+        FUNCTIONS: ClassVar[dict[str, Any]] = {}
         FUNCTION_PARSERS = {  # noqa: RUF012
             name: parser for name, parser in SparkParser.FUNCTION_PARSERS.items() if name in _OWN_SYNTAX
         }
@@ -40,15 +40,15 @@ class Cql(Spark):
             """`a IS NOT NULL` rather than `NOT a IS NULL`."""
             if isinstance(expression.this, exp.Is):
                 return f"{self.sql(expression.this, 'this')} IS NOT {self.sql(expression.this, 'expression')}"
-            return cast(str, super().not_sql(expression))
+            return super().not_sql(expression)
 
 
 _KEYWORDS = {word for word in Spark.Tokenizer.KEYWORDS if _PLAIN.fullmatch(word)}
 
 
-def sql_of(expression: exp.Expression) -> str:
+def sql_of(expression: exp.Expr) -> str:
     """Spark SQL text of an expression; functions keep the names and letter case that they came with."""
-    return cast(str, expression.sql(dialect=Cql, normalize_functions=False, comments=False))
+    return expression.sql(dialect=Cql, normalize_functions=False, comments=False)
 
 
 def column(name: str) -> exp.Column:

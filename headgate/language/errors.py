@@ -11,14 +11,14 @@ class CqlError(Exception):
     `at` is the offset of the word in the text that is at fault, None when no single word is.
     """
 
-    def __init__(self, problem: str, remedy: str = "", at: int | exp.Expression | None = None) -> None:
+    def __init__(self, problem: str, remedy: str = "", at: int | exp.Expr | None = None) -> None:
         self.problem = problem
         self.remedy = remedy
-        self.at = position_of(at) if isinstance(at, exp.Expression) else at
+        self.at = position_of(at) if isinstance(at, exp.Expr) else at
         super().__init__(problem, remedy)
 
 
-def position_of(node: exp.Expression) -> int | None:
+def position_of(node: exp.Expr) -> int | None:
     """Where in the text a piece of it begins: the first offset that sqlglot noted in it."""
     found = [part.meta["start"] for part in node.walk() if "start" in part.meta]
     return min(found, default=None)

@@ -27,7 +27,7 @@ from headgate.language.refuse import check_clauses, check_expression, refuse_agg
 from headgate.language.scope import Item, Scope
 from headgate.plan.model import Table
 
-Read = Callable[[exp.Expression], tuple[str, Node | Table]]  # a FROM item -> its alias, and what it is
+Read = Callable[[exp.Expr], tuple[str, Node | Table]]  # a FROM item -> its alias, and what it is
 
 
 @dataclass
@@ -36,9 +36,9 @@ class FromItem:
 
     item: Item
     what: Node | Table
-    place: exp.Expression
+    place: exp.Expr
     left: bool = False
-    on: list[exp.Expression] = field(default_factory=list)
+    on: list[exp.Expr] = field(default_factory=list)
 
     @property
     def alias(self) -> str:
@@ -70,7 +70,7 @@ def join_all(select: exp.Select, read: Read, view: str) -> Joined:
     items = [_item(place, alias, what, streams > 1) for place, alias, what in found]
     _refuse_same_names(items)
     scope = Scope([one.item for one in items])
-    pool: list[exp.Expression] = []
+    pool: list[exp.Expr] = []
     for number, join in enumerate(joins, start=1):
         pool += _join_conditions(join, items[number], Scope([i.item for i in items[:number]], scope.merged), scope)
     where = select.args.get("where")
@@ -81,7 +81,7 @@ def join_all(select: exp.Select, read: Read, view: str) -> Joined:
     return Joined(_Joiner(items, pool, view).joined(), scope)
 
 
-def _item(place: exp.Expression, alias: str, what: Node | Table, several: bool) -> FromItem:
+def _item(place: exp.Expr, alias: str, what: Node | Table, several: bool) -> FromItem:
     if isinstance(what, Table):
         return FromItem(Item(alias, what.schema.names, qualified=True), what, place)
     return FromItem(Item(alias, what.columns, qualified=several), what, place)
@@ -96,7 +96,7 @@ def _refuse_same_names(items: Sequence[FromItem]) -> None:
         seen.add(one.alias.lower())
 
 
-def _join_conditions(join: exp.Join, item: FromItem, before: Scope, scope: Scope) -> list[exp.Expression]:
+def _join_conditions(join: exp.Join, item: FromItem, before: Scope, scope: Scope) -> list[exp.Expr]:
     """What an inner join asks for; the conditions of a left join go to its item instead."""
     side, kind = join.side.upper(), join.kind.upper()
     if join.args.get("method") or kind not in ("", "INNER", "CROSS", "OUTER"):
@@ -109,22 +109,20 @@ def _join_conditions(join: exp.Join, item: FromItem, before: Scope, scope: Scope
     if item.left and not item.is_table:
         problem = "LEFT JOIN with a stream on the right is not supported"
         raise CqlError(problem, "join streams with JOIN; LEFT JOIN is for tables", item.place)
-    found: list[exp.Expression] = []
+    found: list[exp.Expr] = []
     if on := join.args.get("on"):
         check_expression(on)
         refuse_aggregates(on, "ON")
         found = conjuncts(Scope([*before.items, item.item], dict(scope.merged)).resolve(on))
     for word in join.args.get("using") or []:
         found.append(_using(word, item, before, scope))
-    if item.left and not found:
-        raise CqlError("LEFT JOIN has no condition", "write LEFT JOIN table ON ..", item.place)
     if item.left:
         item.on = found
         return []
     return found
 
 
-def _using(word: exp.Expression, item: FromItem, before: Scope, scope: Scope) -> exp.Expression:
+def _using(word: exp.Expr, item: FromItem, before: Scope, scope: Scope) -> exp.Expr:
     theirs = item.item.find(word.name)
     if theirs is None:
         raise CqlError(f"'{item.alias}' has no column '{word.name}'", "USING needs a column of both sides", word)
@@ -137,7 +135,7 @@ def _using(word: exp.Expression, item: FromItem, before: Scope, scope: Scope) ->
 class _Joiner:
     """Joins the items one by one. `pool` are the conditions that rows of the result fulfil."""
 
-    def __init__(self, items: Sequence[FromItem], pool: list[exp.Expression], view: str) -> None:
+    def __init__(self, items: Sequence[FromItem], pool: list[exp.Expr], view: str) -> None:
         self._left = list(items)
         self._pool = pool
         self._view = view
@@ -183,7 +181,7 @@ class _Joiner:
                         return True
         return False
 
-    def _owners(self, part: exp.Expression) -> set[str]:
+    def _owners(self, part: exp.Expr) -> set[str]:
         return {self._owner[name] for name in columns_of(part)}
 
     def _with(self, node: Node, one: FromItem) -> Node:
@@ -206,14 +204,14 @@ class _Joiner:
         right = self._stream(one)
         return JoinNode(left=node, right=right, condition=all_of(self._taken(one.alias)), view=self._view)
 
-    def _taken(self, alias: str) -> list[exp.Expression]:
+    def _taken(self, alias: str) -> list[exp.Expr]:
         """The conditions that connect a new item with those present; they leave the pool."""
         taken = [p for p in self._pool if alias in (o := self._owners(p)) and len(o) > 1 and o <= self._present]
         self._pool = [part for part in self._pool if not any(part is one for one in taken)]
         return taken
 
 
-def read_alias(place: exp.Expression, default: str) -> tuple[str, list[exp.Expression]]:
+def read_alias(place: exp.Expr, default: str) -> tuple[str, list[exp.Expr]]:
     """The alias of a FROM item and the names that it gives to the columns."""
     check_clauses(place)
     alias = place.args.get("alias")

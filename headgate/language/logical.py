@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
-from typing import Literal, TypeVar, cast
+from typing import Literal, TypeVar
 
 from sqlglot import exp
 
@@ -18,7 +18,7 @@ from headgate.plan.operators.streams import Mode
 from headgate.plan.schema import Schema
 from headgate.plan.windows import RowsWindow, Span, Window
 
-Named = tuple[tuple[str, exp.Expression], ...]  # output name, expression
+Named = tuple[tuple[str, exp.Expr], ...]  # output name, expression
 Kind = TypeVar("Kind", bound="Node")
 
 
@@ -89,7 +89,7 @@ class WindowNode(Node):
 @dataclass(frozen=True, kw_only=True)
 class Filter(Node):
     input: Node
-    condition: exp.Expression
+    condition: exp.Expr
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +108,7 @@ class JoinNode(Node):
 
     left: Node
     right: Node
-    condition: exp.Expression | None = None
+    condition: exp.Expr | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ class TableJoinNode(Node):
     table: str
     table_schema: Schema
     outputs: tuple[tuple[str, str], ...]  # output name, column of the table
-    condition: exp.Expression | None = None
+    condition: exp.Expr | None = None
     how: Literal["inner", "left"] = "inner"
 
     @property
@@ -225,29 +225,29 @@ def instants(node: Node) -> tuple[tuple[Tick, ...], tuple[Span, ...]]:
     return tuple(dict.fromkeys(ticks)), tuple(dict.fromkeys(slides))
 
 
-def columns_of(expression: exp.Expression) -> set[str]:
+def columns_of(expression: exp.Expr) -> set[str]:
     """The columns that an expression reads."""
     return {node.name for node in expression.find_all(exp.Column)}
 
 
-def substitute(expression: exp.Expression, meanings: dict[str, exp.Expression]) -> exp.Expression:
+def substitute(expression: exp.Expr, meanings: dict[str, exp.Expr]) -> exp.Expr:
     """The expression with columns replaced by what they stand for."""
 
-    def replaced(node: exp.Expression) -> exp.Expression:
+    def replaced(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Column) and node.name in meanings:
             meaning = meanings[node.name].copy()
             return exp.paren(meaning, copy=False) if _needs_parentheses(meaning, node) else meaning
         return node
 
-    return cast(exp.Expression, expression.transform(replaced))
+    return expression.transform(replaced)
 
 
-def _needs_parentheses(meaning: exp.Expression, place: exp.Expression) -> bool:
+def _needs_parentheses(meaning: exp.Expr, place: exp.Expr) -> bool:
     simple = (exp.Column, exp.Literal, exp.Anonymous, exp.Paren, exp.Cast, exp.Boolean, exp.Null, exp.Case)
     return place.parent is not None and not isinstance(meaning, simple)
 
 
-def conjuncts(condition: exp.Expression | None) -> list[exp.Expression]:
+def conjuncts(condition: exp.Expr | None) -> list[exp.Expr]:
     """The parts of `a AND b AND c`."""
     if condition is None:
         return []
@@ -257,7 +257,7 @@ def conjuncts(condition: exp.Expression | None) -> list[exp.Expression]:
     return [bare]
 
 
-def all_of(parts: list[exp.Expression]) -> exp.Expression | None:
+def all_of(parts: list[exp.Expr]) -> exp.Expr | None:
     """`a AND b AND c` of its parts; None when there are none."""
     if not parts:
         return None

@@ -158,7 +158,7 @@ class _Lowering:
         window, below = _window_below(node.input)
         return self.add("distinct", node, Distinct, inputs=(self.port(below),), window=window)
 
-    def set(self, node: SetNode) -> Port:
+    def set_operation(self, node: SetNode) -> Port:
         if node.kind == "union":
             return self._union(node)
         left_window, left = _window_below(node.left)
@@ -207,7 +207,7 @@ _MAKERS: dict[type[Node], Callable[[_Lowering, Any], Port]] = {
     TableJoinNode: _Lowering.table_join,
     AggregateNode: _Lowering.aggregate,
     DistinctNode: _Lowering.distinct,
-    SetNode: _Lowering.set,
+    SetNode: _Lowering.set_operation,
     ToStream: _Lowering.to_stream,
 }
 
@@ -246,12 +246,10 @@ def _sides(node: SetNode) -> list[Node]:
     return found
 
 
-def _pairs(
-    parts: list[exp.Expression], mine: set[str], theirs: dict[str, str]
-) -> tuple[dict[str, str], list[exp.Expression]]:
+def _pairs(parts: list[exp.Expr], mine: set[str], theirs: dict[str, str]) -> tuple[dict[str, str], list[exp.Expr]]:
     """Equalities of a column with a column of the table, and the other conditions."""
     pairs: dict[str, str] = {}
-    rest: list[exp.Expression] = []
+    rest: list[exp.Expr] = []
     for part in parts:
         if isinstance(part, exp.EQ) and isinstance(part.left, exp.Column) and isinstance(part.right, exp.Column):
             names = [part.left.name, part.right.name]
@@ -262,4 +260,3 @@ def _pairs(
                 continue
         rest.append(part)
     return pairs, rest
-

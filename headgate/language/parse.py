@@ -16,9 +16,11 @@ from sqlglot.tokens import TokenType
 
 from headgate.language.dialect import Cql
 from headgate.language.errors import CqlError
-from headgate.language.text import FoundFunction, FoundWindow, Text, read_text
+from headgate.language.text import STREAM_FUNCTIONS, FoundFunction, FoundWindow, Text, read_text
 
 _BEGIN = "a query begins with SELECT or WITH, or is ISTREAM(SELECT ..)"
+
+_QUERY_BEGINS = (None, TokenType.L_PAREN, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.ALL)
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ def parse(text: str) -> Parsed:
 
 
 def parse_text(source: Text) -> Parsed:
+    _refuse_early_from(source)
     tree = _statement(source)
     numbered = _numbered(tree, source)
     for function in source.functions:
@@ -41,6 +44,16 @@ def parse_text(source: Text) -> Parsed:
     for window in source.windows:
         _attach_window(window, source, tables, numbered)
     return Parsed(source, tree)
+
+
+def _refuse_early_from(source: Text) -> None:
+    """FROM first is Spark SQL too, but then queries are not in the order in which they begin."""
+    for number, token in enumerate(source.tokens):
+        before = source.tokens[number - 1].token_type if number else None
+        if token.token_type is TokenType.FROM and before in _QUERY_BEGINS:
+            if number > 1 and source.tokens[number - 2].text.upper() == "TRIM":
+                continue
+            raise CqlError("FROM stands before SELECT", "write SELECT .. FROM .., in this order", token.start)
 
 
 def _statement(source: Text) -> exp.Query:
@@ -73,7 +86,7 @@ def _unreadable(error: ParseError, source: Text) -> CqlError:
     return CqlError("the text cannot be read", _BEGIN)
 
 
-def _names(table: exp.Table) -> Iterator[exp.Expression]:
+def _names(table: exp.Table) -> Iterator[exp.Expr]:
     """The words of a table in FROM that a window may follow: its name, or its alias."""
     alias = table.args.get("alias")
     for part in (table.this, alias.this if alias else None):
@@ -90,11 +103,11 @@ def _numbered(tree: exp.Query, source: Text) -> dict[int, exp.Select]:
     return dict(zip(tokens, selects, strict=True))
 
 
-def _selects(node: exp.Expression) -> Iterator[exp.Select]:
+def _selects(node: exp.Expr) -> Iterator[exp.Select]:
     """Every SELECT below a node as the text has them: sqlglot keeps arguments in this order, but for WITH."""
     parts = dict(node.args)
     with_ = parts.pop("with_", None)
-    if isinstance(with_, exp.Expression):
+    if isinstance(with_, exp.Expr):
         yield from _selects(with_)
     if isinstance(node, exp.Select):
         yield node
@@ -102,16 +115,15 @@ def _selects(node: exp.Expression) -> Iterator[exp.Select]:
         parts.pop("alias", None)
     for value in parts.values():
         for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, exp.Expression):
+            if isinstance(child, exp.Expr):
                 yield from _selects(child)
 
 
 def _attach_function(function: FoundFunction, source: Text, numbered: dict[int, exp.Select]) -> None:
     first = source.tokens[function.opening + 1]
     query = _query_between(function.opening, function.closing, numbered)
-    begins = first.token_type in (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN)
-    if query is None or not begins or first.text.upper() in ("ISTREAM", "DSTREAM", "RSTREAM"):
-        nested = first.text.upper() in ("ISTREAM", "DSTREAM", "RSTREAM")
+    nested = first.text.upper() in STREAM_FUNCTIONS
+    if query is None or first.token_type not in (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN):
         problem = f"{function.name} of a stream" if nested else f"{function.name} stands around no query"
         remedy = "keep one of them" if nested else f"write {function.name}(SELECT .. FROM ..)"
         raise CqlError(problem, remedy, function.at)
@@ -123,7 +135,7 @@ def _attach_function(function: FoundFunction, source: Text, numbered: dict[int, 
     query.meta["stream"] = function
 
 
-def _may_stand_here(query: exp.Expression) -> bool:
+def _may_stand_here(query: exp.Expr) -> bool:
     """Is it the whole query, a view, a subquery in FROM, or a side of UNION and the like?"""
     above = query.parent
     while isinstance(above, exp.Subquery):
@@ -135,7 +147,7 @@ def _attach_window(
     window: FoundWindow, source: Text, tables: dict[int, exp.Table], numbered: dict[int, exp.Select]
 ) -> None:
     before = source.tokens[window.before]
-    target: exp.Expression | None = tables.get(before.start)
+    target: exp.Expr | None = tables.get(before.start)
     if before.token_type is TokenType.R_PAREN:
         target = _subquery_before(window.before, source, numbered)
     if target is None:
@@ -146,7 +158,7 @@ def _attach_window(
     target.meta["window"] = window
 
 
-def _subquery_before(closing: int, source: Text, numbered: dict[int, exp.Select]) -> exp.Expression | None:
+def _subquery_before(closing: int, source: Text, numbered: dict[int, exp.Select]) -> exp.Expr | None:
     """The subquery in FROM that ends with this parenthesis."""
     depth, opening = 0, closing
     for number in range(closing, -1, -1):
@@ -164,7 +176,7 @@ def _subquery_before(closing: int, source: Text, numbered: dict[int, exp.Select]
     return outer if isinstance(outer.parent, (exp.From, exp.Join)) else None
 
 
-def _query_between(opening: int, closing: int, numbered: dict[int, exp.Select]) -> exp.Expression | None:
+def _query_between(opening: int, closing: int, numbered: dict[int, exp.Select]) -> exp.Expr | None:
     """The query between two parentheses: what all SELECTs between them are part of."""
     inside = [select for number, select in numbered.items() if opening < number < closing]
     if not inside:
@@ -176,10 +188,10 @@ def _query_between(opening: int, closing: int, numbered: dict[int, exp.Select]) 
     return next((node for node in common if isinstance(node, (exp.Select, exp.SetOperation))), None)
 
 
-def _above(node: exp.Expression) -> list[exp.Expression]:
+def _above(node: exp.Expr) -> list[exp.Expr]:
     """A node and everything that it is part of, from the inside out."""
-    found: list[exp.Expression] = []
-    current: exp.Expression | None = node
+    found: list[exp.Expr] = []
+    current: exp.Expr | None = node
     while current is not None:
         found.append(current)
         current = current.parent

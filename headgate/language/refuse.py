@@ -29,7 +29,7 @@ _REMEDIES = {
 _NO_PARENTHESES = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Localtimestamp)
 
 
-def check_clauses(query: exp.Expression) -> None:
+def check_clauses(query: exp.Expr) -> None:
     """Refuse clauses that a continuous query cannot have."""
     allowed = _SET_ARGS if isinstance(query, exp.SetOperation) else _SELECT_ARGS
     if isinstance(query, exp.Subquery):
@@ -40,12 +40,12 @@ def check_clauses(query: exp.Expression) -> None:
         if value and name not in allowed:
             what, remedy = _REMEDIES.get(name, (name.upper().strip("_").replace("_", " "), "leave it out"))
             at = value[0] if isinstance(value, list) else value
-            raise CqlError(f"{what} is not supported", remedy, at if isinstance(at, exp.Expression) else None)
+            raise CqlError(f"{what} is not supported", remedy, at if isinstance(at, exp.Expr) else None)
     if isinstance(query, exp.Select) and query.args.get("kind"):
         raise CqlError("SELECT AS is not supported", "use struct(..) or named_struct(..)")
 
 
-def check_expression(expression: exp.Expression) -> None:
+def check_expression(expression: exp.Expr) -> None:
     """Refuse what an expression may not hold, wherever it stands."""
     for node in expression.walk():
         if isinstance(node, exp.Window):
@@ -76,12 +76,12 @@ def _check_function(node: exp.Anonymous) -> None:
         raise CqlError(f"'{node.name}' belongs to GROUPING SETS, which is not supported", "leave it out", node)
 
 
-def _fickle(name: str, node: exp.Expression) -> CqlError:
+def _fickle(name: str, node: exp.Expr) -> CqlError:
     problem = f"'{name}' gives another answer each time, so results would depend on the schedule"
     return CqlError(problem, "leave it out; for the time of a tuple, use a column of the stream", node)
 
 
-def refuse_aggregates(expression: exp.Expression, clause: str) -> None:
+def refuse_aggregates(expression: exp.Expr, clause: str) -> None:
     for node in expression.walk():
         if is_aggregate(node):
             problem = f"the aggregate '{node.name}' stands in {clause}"

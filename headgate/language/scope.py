@@ -42,7 +42,7 @@ class Scope:
     hidden: set[str] = field(default_factory=set)  # the other side's columns of USING, by name inside the query
     grouped: set[str] = field(default_factory=set)  # columns that GROUP BY makes: window, session_window
 
-    def resolve(self, expression: exp.Expression) -> exp.Expression:
+    def resolve(self, expression: exp.Expr) -> exp.Expr:
         """The expression with every column called by its name inside the query; CqlError for unknown ones."""
         holder = exp.Paren(this=expression.copy())
         for unit in [node for node in holder.find_all(exp.Anonymous) if node.name.lower() in _UNIT_FIRST]:
@@ -53,16 +53,16 @@ class Scope:
             if isinstance(found.this, exp.Star):
                 if isinstance(found.parent, exp.Anonymous) and len(found.parts) > 1:
                     self._item(found.parts[0])
-                    found.parent.set("expressions", [c for c in self._starred(found.parent)])
+                    found.parent.set("expressions", self._starred(found.parent))
                 continue
             found.replace(self._resolved(found))
         result = holder.this
         result.parent = None
         return result
 
-    def _starred(self, call: exp.Anonymous) -> list[exp.Expression]:
+    def _starred(self, call: exp.Anonymous) -> list[exp.Expr]:
         """Arguments of a function with `s.*` written out."""
-        found: list[exp.Expression] = []
+        found: list[exp.Expr] = []
         for argument in call.expressions:
             if isinstance(argument, exp.Column) and isinstance(argument.this, exp.Star):
                 item = self._item(argument.parts[0])
@@ -71,27 +71,27 @@ class Scope:
                 found.append(argument)
         return found
 
-    def star(self, alias: exp.Expression | None = None) -> list[tuple[str, exp.Expression]]:
+    def star(self, alias: exp.Expr | None = None) -> list[tuple[str, exp.Expr]]:
         """The columns of `*` or `alias.*`: output name and expression."""
         if alias is not None:
             item = self._item(alias)
             return [(name, column(item.inside(name))) for name in item.columns]
-        first = [(self._plain(inside), column(inside)) for inside in self.merged.values()]
-        shown = {inside for inside in self.merged.values()} | self.hidden
+        first: list[tuple[str, exp.Expr]] = [(self._plain(inside), column(inside)) for inside in self.merged.values()]
+        shown = set(self.merged.values()) | self.hidden
         rest = [(name, item.inside(name)) for item in self.items for name in item.columns]
         return first + [(name, column(inside)) for name, inside in rest if inside not in shown]
 
     def _plain(self, inside: str) -> str:
         return next(n for item in self.items for n in item.columns if item.inside(n) == inside)
 
-    def _item(self, alias: exp.Expression) -> Item:
+    def _item(self, alias: exp.Expr) -> Item:
         found = [item for item in self.items if item.alias.lower() == alias.name.lower()]
         if not found:
             known = known_names("names", [item.alias for item in self.items], alias.name)
             raise CqlError(f"there is no '{alias.name}' in FROM", known, alias)
         return found[0]
 
-    def _resolved(self, found: exp.Column) -> exp.Expression:
+    def _resolved(self, found: exp.Column) -> exp.Expr:
         parts = found.parts
         first = parts[0]
         owner = next((item for item in self.items if item.alias.lower() == first.name.lower()), None)
@@ -111,7 +111,7 @@ class Scope:
         columns = {name for item in self.items for name in item.columns}
         raise CqlError(f"there is no column '{first.name}'", known_names("columns", columns, first.name), first)
 
-    def _unqualified(self, word: exp.Expression) -> str | None:
+    def _unqualified(self, word: exp.Expr) -> str | None:
         name = word.name.lower()
         if name in self.merged:
             return self.merged[name]
@@ -125,7 +125,7 @@ class Scope:
         return name if name in self.grouped else None
 
 
-def _fields(start: exp.Expression, names: Sequence[exp.Expression], place: exp.Expression) -> exp.Expression:
+def _fields(start: exp.Expr, names: Sequence[exp.Expr], place: exp.Column) -> exp.Expr:
     """A column, or fields of the struct that it holds; it keeps the place in the text, for errors."""
     start.meta.update({key: place.parts[0].meta[key] for key in ("start",) if key in place.parts[0].meta})
     result = start

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 from sqlglot import exp
 
@@ -11,7 +10,7 @@ from headgate.language.aggregates import aggregate_calls, is_aggregate, is_call,
 from headgate.language.dialect import column, sql_of
 from headgate.language.errors import CqlError
 from headgate.language.from_clause import Joined
-from headgate.language.logical import AggregateNode, DistinctNode, Filter, Node, ProjectNode, columns_of
+from headgate.language.logical import AggregateNode, DistinctNode, Filter, Node, ProjectNode
 from headgate.language.refuse import check_expression, refuse_aggregates
 from headgate.plan.schema import RELATION_STAMPS
 
@@ -23,8 +22,8 @@ class Output:
     """One column of the SELECT list. `written` is as in the text, `means` has its columns resolved."""
 
     name: str
-    written: exp.Expression
-    means: exp.Expression
+    written: exp.Expr
+    means: exp.Expr
     named: bool  # by AS
 
 
@@ -86,7 +85,7 @@ def _outputs(select: exp.Select, joined: Joined) -> list[Output]:
     return found
 
 
-def _output(item: exp.Expression, joined: Joined) -> Output:
+def _output(item: exp.Expr, joined: Joined) -> Output:
     if isinstance(item, exp.Alias):
         if not item.alias:
             raise CqlError("a column has an empty name", "write AS name", item)
@@ -99,7 +98,7 @@ def _output(item: exp.Expression, joined: Joined) -> Output:
     return Output(_text_name(item), item, means, False)
 
 
-def _text_name(expression: exp.Expression) -> str:
+def _text_name(expression: exp.Expr) -> str:
     return sql_of(expression).replace("`", "")
 
 
@@ -112,7 +111,7 @@ def _grouped(select: exp.Select, joined: Joined, view: str) -> Node:
     joined.scope.grouped = {g.name.lower() for g in groups if is_time_window(g)}
     outputs = _outputs(select, joined)
     having = select.args.get("having")
-    condition: exp.Expression | None = None
+    condition: exp.Expr | None = None
     if having is not None:
         check_expression(having.this)
         condition = joined.scope.resolve(_with_aliases(having.this, joined, aliases))
@@ -125,12 +124,12 @@ def _grouped(select: exp.Select, joined: Joined, view: str) -> Node:
         view=view,
     )
     if condition is not None:
-        node = Filter(input=node, condition=_over_groups(condition, group, values, having), view=view)
+        node = Filter(input=node, condition=_over_groups(condition, group, values, having or select), view=view)
     over = tuple((o.name, _over_groups(o.means, group, values, o.written)) for o in outputs)
     return ProjectNode(input=node, outputs=over, view=view)
 
 
-def _groups(select: exp.Select, joined: Joined, aliases: dict[str, exp.Expression]) -> list[exp.Expression]:
+def _groups(select: exp.Select, joined: Joined, aliases: dict[str, exp.Expr]) -> list[exp.Expr]:
     """What is grouped by: columns, expressions, names or numbers of the SELECT list."""
     clause = select.args.get("group")
     if clause is None:
@@ -138,11 +137,11 @@ def _groups(select: exp.Select, joined: Joined, aliases: dict[str, exp.Expressio
     for kind in ("rollup", "cube", "grouping_sets", "totals"):
         if clause.args.get(kind):
             raise _no_grouping_sets(clause)
-    written: list[exp.Expression] = list(clause.expressions)
+    written: list[exp.Expr] = list(clause.expressions)
     if clause.args.get("all"):
         items = [i.this if isinstance(i, exp.Alias) else i for i in select.expressions]
         written = [i for i in items if not any(is_aggregate(n) for n in i.walk())]
-    found: list[exp.Expression] = []
+    found: list[exp.Expr] = []
     for item in written:
         if isinstance(item, (exp.Rollup, exp.Cube, exp.GroupingSets)):
             raise _no_grouping_sets(item)
@@ -159,30 +158,28 @@ def _groups(select: exp.Select, joined: Joined, aliases: dict[str, exp.Expressio
     return found
 
 
-def _no_grouping_sets(place: exp.Expression) -> CqlError:
+def _no_grouping_sets(place: exp.Expr) -> CqlError:
     problem = "ROLLUP, CUBE and GROUPING SETS are not supported"
     return CqlError(problem, "write one query for each grouping, and UNION ALL them", place)
 
 
-def _is_number(item: exp.Expression) -> bool:
+def _is_number(item: exp.Expr) -> bool:
     return isinstance(item, exp.Literal) and not item.is_string
 
 
-def _numbered(item: exp.Expression, select: exp.Select) -> exp.Expression:
+def _numbered(item: exp.Expr, select: exp.Select) -> exp.Expr:
     if not item.name.isdigit() or not 1 <= int(item.name[:9]) <= len(select.expressions):
         problem = f"GROUP BY {item.name}: the SELECT list has no such column"
         raise CqlError(problem, f"use a number from 1 to {len(select.expressions)}", item)
     chosen = select.expressions[int(item.name) - 1]
-    return chosen.this if isinstance(chosen, exp.Alias) else cast(exp.Expression, chosen)
+    return chosen.this if isinstance(chosen, exp.Alias) else chosen
 
 
-def _with_aliases(
-    written: exp.Expression, joined: Joined, aliases: dict[str, exp.Expression]
-) -> exp.Expression:
+def _with_aliases(written: exp.Expr, joined: Joined, aliases: dict[str, exp.Expr]) -> exp.Expr:
     """Names of the SELECT list stand for their expressions, unless FROM has a column of that name."""
     known = {name.lower() for item in joined.scope.items for name in item.columns}
 
-    def replaced(node: exp.Expression) -> exp.Expression:
+    def replaced(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Column) and len(node.parts) == 1:
             name = node.name.lower()
             if name in aliases and name not in known:
@@ -191,12 +188,12 @@ def _with_aliases(
                 return meant if simple or node.parent is None else exp.paren(meant)
         return node
 
-    return cast(exp.Expression, written.transform(replaced))
+    return written.transform(replaced)
 
 
-def _group_names(groups: list[exp.Expression], outputs: list[Output]) -> dict[exp.Expression, str]:
+def _group_names(groups: list[exp.Expr], outputs: list[Output]) -> dict[exp.Expr, str]:
     """A name for each expression of GROUP BY: the column's, the SELECT list's, or its text."""
-    named: dict[exp.Expression, str] = {}
+    named: dict[exp.Expr, str] = {}
     for expression in groups:
         asked = next((o.name for o in outputs if o.named and o.means.unnest() == expression), None)
         if is_time_window(expression):
@@ -209,11 +206,9 @@ def _group_names(groups: list[exp.Expression], outputs: list[Output]) -> dict[ex
     return named
 
 
-def _values(
-    outputs: list[Output], condition: exp.Expression | None, taken: set[str]
-) -> dict[exp.Expression, str]:
+def _values(outputs: list[Output], condition: exp.Expr | None, taken: set[str]) -> dict[exp.Expr, str]:
     """A name for each aggregate of the SELECT list and HAVING."""
-    named: dict[exp.Expression, str] = {}
+    named: dict[exp.Expr, str] = {}
     parts = [(o.means, o) for o in outputs] + ([(condition, None)] if condition is not None else [])
     for means, output in parts:
         for call in aggregate_calls(means):
@@ -226,7 +221,7 @@ def _values(
     return named
 
 
-def _refuse_nested(call: exp.Expression) -> None:
+def _refuse_nested(call: exp.Expr) -> None:
     inner = call
     while not is_aggregate(inner):
         inner = inner.this
@@ -238,7 +233,7 @@ def _refuse_nested(call: exp.Expression) -> None:
             raise CqlError(f"'{node.name}(..)' stands outside of GROUP BY", "group by it", node)
 
 
-def _short_name(expression: exp.Expression, otherwise: str) -> str:
+def _short_name(expression: exp.Expr, otherwise: str) -> str:
     name = _text_name(expression)
     return name if len(name) <= _LONGEST_NAME and "\n" not in name else otherwise
 
@@ -253,36 +248,28 @@ def _free(name: str, taken: object) -> str:
 
 
 def _over_groups(
-    means: exp.Expression,
-    group: dict[exp.Expression, str],
-    values: dict[exp.Expression, str],
-    place: exp.Expression,
-) -> exp.Expression:
+    means: exp.Expr,
+    group: dict[exp.Expr, str],
+    values: dict[exp.Expr, str],
+    place: exp.Expr,
+) -> exp.Expr:
     """An expression over the groups: what was grouped by and the aggregates are columns now."""
     made = {name for expression, name in group.items() if is_time_window(expression)}
 
-    def replaced(node: exp.Expression) -> exp.Expression:
+    def replaced(node: exp.Expr) -> exp.Expr:
         if node in group:
             return column(group[node])
         if is_call(node):
             return column(values[node])
         if isinstance(node, exp.Column) and node.name not in made:
-            problem = f"column '{_shown(node)}' is neither grouped nor in an aggregate"
+            problem = f"column '{node.name}' is neither grouped nor in an aggregate"
             raise CqlError(problem, "add it to GROUP BY, or use any_value(..)", node if _placed(node) else place)
         if is_time_window(node):
             raise CqlError(f"'{node.name}(..)' is not what is grouped by", "write the same in GROUP BY", node)
         return node
 
-    return cast(exp.Expression, means.transform(replaced))
+    return means.transform(replaced)
 
 
-def _shown(node: exp.Column) -> str:
-    return node.name
-
-
-def _placed(node: exp.Expression) -> bool:
+def _placed(node: exp.Expr) -> bool:
     return "start" in node.meta
-
-
-def used_columns(outputs: list[Output]) -> set[str]:
-    return set().union(*(columns_of(output.means) for output in outputs))

@@ -76,17 +76,20 @@ def read_text(text: str) -> Text:
 
 
 def _opens_window(tokens: Sequence[Token], number: int) -> bool:
-    """`[` that is followed by a window's first word; `items[0]` is a subscript, as is `items[now]` in an expression."""
+    """`[` that is followed by a window's first word; `items[0]` and `items['now']` are subscripts."""
     if tokens[number].token_type is not TokenType.L_BRACKET or number + 1 >= len(tokens):
         return False
-    return tokens[number + 1].text.upper() in _WINDOW_WORDS
+    first = tokens[number + 1]
+    if first.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
+        return False
+    return first.text.upper() in _WINDOW_WORDS
 
 
 def _is_stream_function(tokens: Sequence[Token], number: int) -> bool:
     token = tokens[number]
-    if token.token_type is TokenType.IDENTIFIER or token.text.upper() not in STREAM_FUNCTIONS:
+    if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER) or token.text.upper() not in STREAM_FUNCTIONS:
         return False
-    if token.token_type is TokenType.STRING or number + 1 >= len(tokens):
+    if number + 1 >= len(tokens):
         return False
     return tokens[number + 1].token_type is TokenType.L_PAREN
 

@@ -71,6 +71,7 @@ def explain(app: Application) -> dict[str, Any]:
         "slots": app.slots,
         "seed": app.seed,
         "checkpoint": app.checkpoint,
+        "warnings": list(plan.warnings),
     }
 
 

@@ -169,7 +169,7 @@ Policy = Annotated[dict[str, Any], BeforeValidator(_policy)]
 
 
 class QuerySection(Section):
-    cql: Any = None
+    cql: Filled | None = None
     operators: list[Annotated[AnyOperator, Discriminator(by_kind)]] = []
     class_: Filled | None = Field(default=None, alias="class")
     qos: dict[Literal["latency", "memory", "throughput"], QosSection] = {}
@@ -180,11 +180,12 @@ class QuerySection(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _operators_only(cls, data: Any) -> Any:
-        if isinstance(data, dict) and data.get("cql") is not None:
-            raise refuse(f"CQL is {NOT_YET}", "queries are given as 'operators' in this version", at="cql")
-        if isinstance(data, dict) and not data.get("operators"):
-            raise refuse("the query has no operators", "list them under 'operators'")
+    def _one_way_to_say_it(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            if data.get("cql") is not None and data.get("operators"):
+                raise refuse("the query has both 'cql' and 'operators'", "keep one of them", at="cql")
+            if data.get("cql") is None and not data.get("operators"):
+                raise refuse("the query says nothing", "write it as 'cql', or list its 'operators'")
         return data
 
 
@@ -215,6 +216,7 @@ class ApplicationFile(Section):
     slots: Annotated[int, Field(gt=0, le=1000)] = 2
     checkpoint: Filled | None = None
     seed: Count = 0
+    share: bool = False
     simulator: SimulatorSection = SimulatorSection()
     spark: dict[str, Annotated[str, BeforeValidator(as_text)]] = {}
 

@@ -22,6 +22,7 @@ def build_plan(
     operators: Iterable[Operator],
     queries: Iterable[Query],
     places: Mapping[str, str] | None = None,
+    warnings: Iterable[str] = (),
 ) -> Plan:
     """Order the operators, work out every schema and flow, and find the operators of each query.
 
@@ -63,7 +64,7 @@ def build_plan(
         needed = _upstream(root, ordered)
         members = tuple(name for name in ordered if name in needed)
         complete[query.name] = replace(query, root=root, operators=members)
-    plan = Plan(streams, tables, classes, ordered, complete, schemas, flows)
+    plan = Plan(streams, tables, classes, ordered, complete, schemas, flows, tuple(warnings))
     _refuse_dead_ends(plan, at)
     return plan
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from headgate.language.queries import QueryBuilder
+from headgate.language.rules.share import share
 from headgate.plan.application import Application, PolicySettings, SimulatorSettings
 from headgate.plan.document import Document
 from headgate.plan.errors import ApplicationError, known_names
@@ -16,13 +19,14 @@ from headgate.plan.file import ApplicationFile, QuerySection, ShedSection
 from headgate.plan.file_errors import first_error
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
-from headgate.plan.operators.base import Operator
+from headgate.plan.operators.base import Operator, Port
 from headgate.plan.overrides import Override, apply_overrides, parse_override
 from headgate.plan.sources import read_stream, read_table
 from headgate.plan.wiring import Wiring
 from headgate.policies.base import PolicyError
 from headgate.policies.registry import make_policy
 
+log = logging.getLogger("headgate.plan")
 DEFAULT_CLASS = "default"
 _NO_PATH = (OSError, ValueError, RuntimeError)  # what `Path.resolve` raises for what no file can be called
 
@@ -40,12 +44,15 @@ def load_application(path: str | Path, overrides: Sequence[str | Override] = ())
     try:
         document = Document(text)
         data = apply_overrides(_mapping(document.data), changes)
-        return _application(data, file.parent, document.line)
+        app = _application(data, file.parent, document.line)
     except ApplicationError as error:
         _locate(error, file, document, changes)
         if document and changes and error.where and error.where.startswith(f"{file}:"):
             _blame_changes(error, document, file, changes)
         raise
+    for warning in app.plan.warnings:
+        log.warning("%s: %s", file, warning)
+    return app
 
 
 def _blame_changes(error: ApplicationError, document: Document, file: Path, changes: Sequence[Override]) -> None:
@@ -163,26 +170,41 @@ class _Planner:
         with self._collected():
             self._refuse_shared_names()
         wiring = Wiring(file, streams, tables)
-        operators = self._operators(wiring, tables)
+
+        def listed(name: str) -> list[Operator]:
+            return self._listed(name, wiring, tables)
+
+        built = QueryBuilder(file, streams, tables, wiring, listed, self._collected).build()
+        operators = [operator for own in built.operators.values() for operator in own]
+        if file.share:
+            operators, instead = share(operators)
+            wiring.roots = {name: instead.get(root, root) for name, root in wiring.roots.items()}
         queries = self._queries(wiring, classes)
         self._raise_first()
-        places = {operator.id: _place_of(operator) for operator in operators} | wiring.places
-        plan = build_plan(streams, tables, classes, operators, queries, places)
+        places = {operator.id: self._place_of(operator) for operator in operators} | wiring.places
+        plan = build_plan(streams, tables, classes, operators, queries, places, built.warnings)
         self._check_shedding(plan)
         return plan
 
-    def _operators(self, wiring: Wiring, tables: dict[str, Table]) -> list[Operator]:
+    def _listed(self, name: str, wiring: Wiring, tables: dict[str, Table]) -> list[Operator]:
+        """The operators of a query that lists them."""
         built: list[Operator] = []
-        for name, query in self._file.queries.items():
+        query = self._file.queries[name]
+        with self._collected():
+            _refuse_repeated_ids(name, query)
+        for section in query.operators:
+            table = getattr(section, "table", None)
+            if table in self._file.tables and table not in tables:
+                continue  # the table's own error says it
             with self._collected():
-                _refuse_repeated_ids(name, query)
-            for section in query.operators:
-                table = getattr(section, "table", None)
-                if table in self._file.tables and table not in tables:
-                    continue  # the table's own error says it
-                with self._collected():
-                    built += wiring.operators(name, section)
+                built += wiring.operators(name, section)
         return built
+
+    def _place_of(self, operator: Operator) -> str:
+        query, _, name = operator.id.partition("/")
+        if self._file.queries[query].cql is not None:
+            return f"queries.{query}.cql"
+        return f"queries.{query}.operators.{name}"
 
     def _queries(self, wiring: Wiring, classes: dict[str, QueryClass]) -> list[Query]:
         queries: list[Query] = []
@@ -198,7 +220,7 @@ class _Planner:
                     Query(
                         name=name,
                         class_name=class_name,
-                        root=wiring.roots[name],
+                        root=wiring.roots.get(name, Port(name)),  # missing: its error is collected already
                         operators=(),
                         sink=section.sink.model_dump(exclude_none=True),
                         qos={measure: qos.model_dump() for measure, qos in section.qos.items()},
@@ -266,11 +288,6 @@ def check_policy(settings: dict[str, Any], place: str) -> None:
 
 def _policy(settings: dict[str, Any]) -> PolicySettings:
     return PolicySettings(settings["name"], {k: v for k, v in settings.items() if k != "name"})
-
-
-def _place_of(operator: Operator) -> str:
-    query, _, name = operator.id.partition("/")
-    return f"queries.{query}.operators.{name}"
 
 
 def _class_of(name: str, section: QuerySection, classes: dict[str, QueryClass]) -> str:

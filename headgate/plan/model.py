@@ -92,6 +92,7 @@ class Plan:
     queries: Mapping[str, Query]
     schemas: Mapping[Port, Schema]  # of every stream and every operator output
     flows: Mapping[Port, Flow]  # likewise
+    warnings: tuple[str, ...] = ()  # what will grow for as long as it runs, and the like
 
     @cached_property
     def consumers(self) -> Mapping[Port, tuple[Edge, ...]]:

@@ -61,7 +61,8 @@ class Wiring:
         self._tables = tables
         self._ports = {name: _ports_of(query, name) for name, query in file.queries.items()}
         self.places: dict[str, str] = {}  # where operators stand that the file does not list by themselves
-        self.roots = {name: self._root(name, query) for name, query in file.queries.items()}
+        # Those of CQL queries come when they are compiled, before anything that reads them is built.
+        self.roots = {name: self._root(name, query) for name, query in file.queries.items() if query.operators}
 
     def operators(self, query: str, section: OperatorSection) -> list[Operator]:
         """A plan's operator, after what it needs in front of it: an operator for each ROWS window.

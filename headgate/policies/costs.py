@@ -41,12 +41,12 @@ def cost_per_tuple(unit: Unit, view: View) -> float | None:
                 return None
             total += weight * cost
             for branch in operator.branches:
-                passed = stats.passing(index, branch)
+                inside = [e for e in view.plan.consumers[Port(name, branch)] if e.operator in unit.operators]
+                passed = stats.passing(index, branch) if inside else 0.0
                 if passed is None:
                     return None
-                for edge in view.plan.consumers[Port(name, branch)]:
-                    if edge.operator in unit.operators:
-                        reach[edge] = reach.get(edge, 0.0) + weight * passed
+                for edge in inside:
+                    reach[edge] = reach.get(edge, 0.0) + weight * passed
     return total
 
 

@@ -24,9 +24,10 @@ import typer
 from typer.testing import CliRunner
 
 from headgate.cli.main import app as cli
-from headgate.plan import file as sections
+from headgate.plan import file, operator_sections
 from headgate.plan.application import Application, PolicySettings, RunLimits
 from headgate.plan.load import load_application
+from headgate.plan.sections import Section
 from headgate.policies.base import Policy, View
 from headgate.policies.registry import POLICIES
 from headgate.runtime.simulated import SimulationResult, simulate
@@ -274,7 +275,8 @@ def test_files_and_targets_exist(page: Path) -> None:
 
 def test_every_key_of_the_application_file_is_told() -> None:
     text = (ROOT / "docs" / "application.md").read_text(encoding="utf-8")
-    kinds = [k for k in vars(sections).values() if isinstance(k, type) and issubclass(k, sections.Section)]
+    named = {**vars(file), **vars(operator_sections)}.values()
+    kinds = [k for k in named if isinstance(k, type) and issubclass(k, Section)]
     missing = {key for kind in kinds for key in kind.known() if not re.search(rf"[`{{ ]{key}[`,:}}]", text)}
     assert not missing
 

@@ -5,6 +5,8 @@ import pytest
 from headgate.control.stats import DeclaredStats
 from headgate.flow.board import Board
 from headgate.plan.model import Edge
+from headgate.plan.operators import Declared, Port, Union
+from headgate.plan.operators.base import Side
 from headgate.policies.costs import cost_per_tuple, grain
 from headgate.policies.registry import make_policy
 from tests.conformance.plans import feeder, make_plan, project, select, split, union
@@ -79,3 +81,22 @@ def test_branches_and_unknown_costs():
     board = board_of(unknown)
     assert cost_per_tuple(board.units[0], board) is None
     assert grain(board.units[0], board) is None
+
+
+def test_a_tuple_costs_what_its_side_costs():
+    """From s: 10, then 2 results for 3 each. From t: 4, then half a result."""
+    sides = (Side(10.0, 2.0), Side(4.0, 0.5))
+    both = Union(id="q/both", inputs=(Port("s"), Port("t")), declared=Declared(fixed_s=0.0, sides=sides))
+    plan = make_plan({"s": feeder(), "t": feeder()}, [both, project("q/out", "q/both", 3.0)], {"q": "q/out"})
+    board = board_of(plan)
+    assert cost_per_tuple(board.units[0], board) == pytest.approx(((10 + 2 * 3) + (4 + 0.5 * 3)) / 2)
+    for edge, expected in ((Edge("q/both", 0), 10 + 2 * 3), (Edge("q/both", 1), 4 + 0.5 * 3)):
+        queues = {e: Waiting(int(e == edge)) for e in plan.edges}
+        board = Board(plan, queues, make_policy("rr", {"unit": "query"}), DeclaredStats(plan), 1)
+        assert cost_per_tuple(board.units[0], board) == pytest.approx(expected)
+
+
+def test_what_leaves_a_unit_need_not_be_known():
+    last = Union(id="q/both", inputs=(Port("s"), Port("t")), declared=Declared(fixed_s=0.0, cost_s=4.0))
+    board = board_of(make_plan({"s": feeder(), "t": feeder()}, [last], {"q": "q/both"}))
+    assert cost_per_tuple(board.units[0], board) == pytest.approx(4.0)

@@ -12,7 +12,7 @@ from headgate.flow.units import Unit
 from headgate.plan.application import SimulatorSettings
 from headgate.runtime.simulated.draws import Item, Outputs
 from headgate.runtime.simulated.intake import Intake, LazyIntake, Waiting
-from headgate.runtime.simulated.network import Network, SimulatedQueue
+from headgate.runtime.simulated.network import Network, Node, SimulatedQueue
 from headgate.runtime.simulated.programs import Program, Step
 
 TOLERANCE = 1e-9  # of a time budget: a tuple that ends so little after it has ended within it
@@ -42,6 +42,10 @@ class Stage:
         for item, queue in waiting:
             self.items.append(item)
             self.origins.append(queue)
+
+    def inputs(self, first: int, end: int) -> list[int]:
+        """By which inputs of the operator some tuples came."""
+        return [queue.edge.input for queue in self.origins[first:end]]
 
     def begun(self, index: int) -> float:
         """When a tuple's turn came."""
@@ -206,6 +210,8 @@ class CallPlanner:
         stage.add(taken)
         stage.add(inside)
         needs = [item[2] * cost for item in stage.items]
+        if node.side_costs is not None:
+            needs = [need * node.side_costs[q.edge.input] for need, q in zip(needs, stage.origins, strict=True)]
         if node.partial is not None and taken:
             needs[0] = self._continued(stage)
         stage.times = list(accumulate(needs, initial=stage.start))[1:]
@@ -218,14 +224,14 @@ class CallPlanner:
         left = intake.rest(node)
         stage.taken += len(left)
         stage.add([*left, *inside])
-        for item in stage.items[len(stage.times) :]:
+        for at in range(len(stage.times), len(stage.items)):
             if budget.over:
                 return
-            stage.times.append(budget.work(item[2] * cost))
+            stage.times.append(budget.work(_need(node, stage.items[at], stage.origins[at], cost)))
 
     def _begin_taken(self, stage: Stage, waiting: Waiting, cost: float, budget: _Budget) -> None:
         continued = stage.step.node.partial is not None
-        needs = self._continued(stage) if continued else waiting[0][2] * cost
+        needs = self._continued(stage) if continued else _need(stage.step.node, *waiting, cost)
         stage.add([waiting])
         stage.taken += 1
         stage.times.append(budget.work(needs))
@@ -242,11 +248,20 @@ class CallPlanner:
         """Draw the outputs of the tuples begun, and hand on those that stay inside the unit."""
         begun = len(stage.times)
         items = stage.items if begun == len(stage.items) else stage.items[:begun]
-        stage.outputs = stage.step.node.draw(stage.times, items)
+        node = stage.step.node
+        if node.sided_draw is None:
+            stage.outputs = node.draw(stage.times, items)
+        else:
+            stage.outputs = node.sided_draw(stage.times, items, stage.inputs(0, begun))
         call.stages.append(stage)
         for branch, (_, outputs) in zip(stage.step.branches, stage.outputs, strict=True):
             for queue in branch.inner if outputs else ():
                 between.setdefault(queue, []).extend(outputs)
+
+
+def _need(node: Node, item: Item, queue: SimulatedQueue, cost: float) -> float:
+    need = item[2] * cost
+    return need if node.side_costs is None else need * node.side_costs[queue.edge.input]
 
 
 def _leave(call: RunningCall, steps: list[Step], intake: Intake) -> None:

@@ -65,6 +65,9 @@ class CallCloser:
         for stage, done in zip(call.stages, counts, strict=True):
             results += self._apply(stage, done, served)
             tuples += min(done, stage.taken)
+            begun = len(stage.times)
+            if stage.step.node.join is not None and done < begun:
+                stage.step.node.join.forget(stage.items[done:begun], stage.inputs(done, begun))
         for at in range(len(call.stages) - 1, reached - 1, -1):
             self._give_back(call.stages[at], counts[at], now, at == reached)
         return Done(tuples, results)

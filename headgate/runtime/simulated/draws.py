@@ -7,7 +7,7 @@ sequence number, and its size in tuples, which is 1 unless the simulation is flu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,29 @@ from headgate.plan.operators import Split
 from headgate.plan.operators.base import Operator
 
 Item = tuple[float, int, float]
+
+
+class CarriedItem(tuple[float, int, float]):
+    """The result of a join that another join reads: a tuple that also knows from when to when it counts."""
+
+    since: float
+    until: float
+
+    def renewed(self, key: int) -> CarriedItem:
+        """The same with another identity."""
+        return carried((self[0], key, self[2]), self.since, self.until)
+
+
+def carried(item: Item, since: float, until: float) -> CarriedItem:
+    made = CarriedItem(item)
+    made.since, made.until = since, until
+    return made
+
+
 Outputs = tuple[list[float], list[Item]]  # finish time and tuple, in order
 Draw = Callable[[list[float], list[Item]], Sequence[Outputs]]  # finish times, inputs -> outputs of each branch
+# The same where it matters by which input a tuple came in: finish times, tuples, numbers of their inputs.
+SidedDraw = Callable[[list[float], list[Item], list[int]], Sequence[Outputs]]
 
 _MASK = (1 << 64) - 1
 _ODD_1, _ODD_2, _GOLDEN = 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53, 0x9E3779B97F4A7C15
@@ -42,26 +63,29 @@ def stream_keys(stream: str, first: int, count: int) -> NDArray[np.uint64]:
     return keys
 
 
-def branch_selectivities(operator: Operator) -> dict[str, float]:
-    """What each output of an operator passes of an input tuple.
-
-    Undeclared: 1; the branches of a split share what is declared of it (or 1) equally.
-    """
-    declared = operator.declared
-    total = 1.0 if declared.selectivity is None else declared.selectivity
-    share = total / max(1, len(operator.branches))
-    return {branch: declared.branches.get(branch, share) for branch in operator.branches}
-
-
-def make_draw(operator: Operator, seed: int, fluid: bool) -> Draw:
-    """How an operator turns tuples into outputs, for one simulation."""
-    shares = branch_selectivities(operator)
+def make_draw(operator: Operator, shares: Mapping[str, float], seed: int, fluid: bool) -> Draw:
+    """How an operator turns tuples into outputs, for one simulation; `shares` is what each output passes of a tuple."""
     salts = [derived_seed(seed, "selectivity", operator.id, branch) for branch in shares]
     if fluid:
         return _each([_shrink(share) for share in shares.values()])
     if isinstance(operator, Split) and operator.match == "first":
         return _first_of(list(shares.values()), salts[0])
     return _each([_copies(share, salt) for share, salt in zip(shares.values(), salts, strict=True)])
+
+
+def make_sided_draw(operator: Operator, shares: Sequence[float], seed: int, fluid: bool) -> SidedDraw:
+    """The same for an operator whose inputs have selectivities of their own."""
+    sides = [make_draw(operator, {"": share}, seed, fluid) for share in shares]
+
+    def draw(times: list[float], items: list[Item], inputs: list[int]) -> Sequence[Outputs]:
+        outputs: Outputs = ([], [])
+        for time, item, side in zip(times, items, inputs, strict=True):
+            ((ends, made),) = sides[side]([time], [item])
+            outputs[0].extend(ends)
+            outputs[1].extend(made)
+        return (outputs,)
+
+    return draw
 
 
 _Branch = Callable[[list[float], list[Item]], Outputs]
@@ -93,11 +117,12 @@ def _copies(share: float, salt: int) -> _Branch:
 
     def draw(times: list[float], items: list[Item]) -> Outputs:
         outputs: Outputs = ([], [])
-        for time, (arrival, key, weight) in zip(times, items, strict=True):
-            start = mixed(key ^ salt)
+        for time, item in zip(times, items, strict=True):
+            start = mixed(item[1] ^ salt)
             for number in range(whole + (start < limit)):
+                key = mixed(start + number * _GOLDEN & _MASK)
                 outputs[0].append(time)
-                outputs[1].append((arrival, mixed(start + number * _GOLDEN & _MASK), weight))
+                outputs[1].append(item.renewed(key) if isinstance(item, CarriedItem) else (item[0], key, item[2]))
         return outputs
 
     return draw

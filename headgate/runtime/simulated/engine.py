@@ -15,6 +15,7 @@ from headgate.runtime.simulated.calls import CallPlanner, RunningCall
 from headgate.runtime.simulated.closing import CallCloser
 from headgate.runtime.simulated.draws import Item
 from headgate.runtime.simulated.entrance import Entrance
+from headgate.runtime.simulated.frontier import Frontier
 from headgate.runtime.simulated.in_order import serve_in_order
 from headgate.runtime.simulated.ledger import Ledger
 from headgate.runtime.simulated.light import LightUnit, LightUnits
@@ -53,6 +54,7 @@ class Engine:
         ledger: Ledger,
         settings: SimulatorSettings,
         trace: list[CallEvent] | None = None,
+        frontier: Frontier | None = None,
     ) -> None:
         self._board = board
         self._entrance = entrance
@@ -63,6 +65,7 @@ class Engine:
         self._ledger = ledger
         self._settings = settings
         self._trace = trace
+        self._frontier = frontier  # only where there are windows to keep small
         self._overheads = bool(settings.decision_s or settings.inspect_s or settings.preempt_s)
         self._number = 0
         self._check_at = _CHECK_CALLS
@@ -157,6 +160,8 @@ class Engine:
             self._stop(claim, call, now)
             return
         tuples, results = self._closer.finish(call)
+        if self._frontier is not None:
+            self._frontier.tidy(call, ((flight[3], flight[4], flight[5]) for flight in self._flights))
         self._board.release(claim, tuples, results)
         self._idle.append(claim.slot)
         if self._trace is not None:
@@ -164,6 +169,8 @@ class Engine:
 
     def _stop(self, claim: Claim, call: RunningCall, now: float) -> None:
         tuples, results = self._closer.stop(call, now)
+        if self._frontier is not None:
+            self._frontier.tidy(call, ((flight[3], flight[4], flight[5]) for flight in self._flights))
         self._debts[claim.slot] += self._settings.preempt_s
         self._board.release(claim, tuples, results, True)
         self._idle.append(claim.slot)

@@ -35,6 +35,7 @@ class Entrance:
         self.outlets = [network.outlets[Port(name)] for name in network.plan.streams]
         self._readers = [network.readers[name] for name in network.plan.streams]
         self._held = np.array([outlet.held_bytes for outlet in self.outlets])
+        self._logs = [(log, list(network.plan.streams).index(log.stream)) for log in network.logs]
         self._arrivals = arrivals
         self._board = board
         self._monitor = monitor
@@ -96,6 +97,11 @@ class Entrance:
                 self.next_time = math.inf
                 return
 
+    @property
+    def next_arrival(self) -> float:
+        """No tuple that is still to enter arrived before."""
+        return self._items[self._next][0] if self._next < len(self._items) else math.inf
+
     def count(self) -> None:
         """Bring the counters of operators and queries up to date."""
         new = np.bincount(self._streams[self._counted : self._next], minlength=len(self.outlets)).tolist()
@@ -125,6 +131,8 @@ class Entrance:
             block = block.first(kept)
             self._arrivals = Merged([])  # time only grows: nothing that comes after it counts
             self.cut_off = True
+        for log, stream in self._logs:
+            log.add(block.arrivals[block.streams == stream])
         self._before += self._next
         self._next = self._counted = 0
         self._streams = block.streams

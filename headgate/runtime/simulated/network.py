@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import repeat
 
 from headgate.control.monitor import Monitor, Tap
-from headgate.control.stats import OperatorStats
+from headgate.control.stats import OperatorStats, declared_stats
 from headgate.flow.board import Gate
 from headgate.flow.seeds import derived_seed
 from headgate.flow.sizes import port_bytes
 from headgate.plan.application import Application
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Operator, Port
-from headgate.runtime.simulated.draws import Draw, Item, branch_selectivities, factors, make_draw
+from headgate.runtime.simulated.draws import Draw, Item, SidedDraw, factors, make_draw, make_sided_draw
+from headgate.runtime.simulated.held import RowsExtent
+from headgate.runtime.simulated.joins import PairJoin
+from headgate.runtime.simulated.pairing import pair_joins
 
 
 class SimulatedQueue(deque[Item]):
@@ -47,6 +51,8 @@ class SimulatedQueue(deque[Item]):
 class Node:
     """An operator: its true costs in seconds, its draw, its queues, and its counters.
 
+    Where its inputs differ, `side_costs` has a cost for each (and `cost` is 1, to be multiplied by it), `sided_draw`
+    stands for `draw`, and `join` is the state behind it if it is a join simulated pair by pair.
     When a call was stopped in the middle of a tuple, `partial` is the queue at whose head that tuple stands, `left`
     what it still needs and `spent` what it was given. A node has at most one: it is always continued first.
     """
@@ -58,6 +64,7 @@ class Node:
         "fixed",
         "fluid",
         "id",
+        "join",
         "left",
         "noise",
         "out",
@@ -67,18 +74,31 @@ class Node:
         "processed",
         "queues",
         "shed",
+        "side_costs",
+        "sided_draw",
         "spent",
     )
 
-    def __init__(self, operator: Operator, app: Application) -> None:
-        declared, settings = operator.declared, app.simulator
+    def __init__(self, operator: Operator, app: Application, stats: OperatorStats, join: PairJoin | None) -> None:
+        settings = app.simulator
         self.id = operator.id
         self.ports = operator.ports
-        self.cost = declared.cost_s or 0.0
-        self.fixed = declared.fixed_s or 0.0
+        self.fixed = operator.declared.fixed_s or 0.0
         self.fluid = settings.fluid
-        self.draw: Draw = make_draw(operator, app.seed, settings.fluid)
-        self.passes_all = not self.fluid and tuple(branch_selectivities(operator).values()) == (1.0,)
+        sides = [stats.side(index) for index in range(len(operator.inputs))]
+        costs = tuple(side.cost_s or 0.0 for side in sides)
+        passed = [1.0 if side.selectivity is None else side.selectivity for side in sides]
+        self.side_costs = costs if len(set(costs)) > 1 else None
+        self.cost = costs[0] if self.side_costs is None else 1.0
+        shares = dict(stats.branches) or {"": passed[0]}
+        self.draw: Draw = make_draw(operator, shares, app.seed, settings.fluid)
+        self.join = join
+        self.sided_draw: SidedDraw | None = None
+        if join is not None:
+            self.sided_draw = join.draw
+        elif len(set(passed)) > 1:
+            self.sided_draw = make_sided_draw(operator, passed, app.seed, settings.fluid)
+        self.passes_all = not self.fluid and self.sided_draw is None and tuple(shares.values()) == (1.0,)
         self.noise: Iterator[float] = repeat(1.0)
         if settings.noise:
             self.noise = factors(derived_seed(app.seed, "costs", operator.id), settings.noise)
@@ -113,7 +133,13 @@ class Network:
     def __init__(self, app: Application, monitor: Monitor) -> None:
         plan = app.plan
         self.plan: Plan = plan
-        self.nodes = {name: Node(operator, app) for name, operator in plan.operators.items()}
+        self.stats = TrueStats(plan)
+        joins = pair_joins(app)
+        self.nodes = {
+            name: Node(operator, app, self.stats.of(name), joins.get(name)) for name, operator in plan.operators.items()
+        }
+        extents = [extent for join in joins.values() for extent in join.extents]
+        self.logs = [extent.log for extent in extents if isinstance(extent, RowsExtent)]  # to be told of arrivals
         sizes = port_bytes(plan)
         self.queues: dict[Edge, SimulatedQueue] = {}
         for operator in plan.operators.values():
@@ -136,22 +162,15 @@ class Network:
 
 
 class TrueStats:
-    """What the simulator goes by, as the statistics that policies see: declared values, and for what is not declared
-    cost 0, selectivity 1 and the size of the input."""
+    """What the simulator goes by, as the statistics that policies see: declared values, what follows from them for
+    joins, and for what is not declared cost 0, selectivity 1 and the size of the input."""
 
     def __init__(self, plan: Plan) -> None:
         sizes = port_bytes(plan)
-        self._stats = {}
-        for operator in plan.operators.values():
-            shares = branch_selectivities(operator)
-            branches: Mapping[str, float] = {} if tuple(shares) == ("",) else shares
-            self._stats[operator.id] = OperatorStats(
-                operator.declared.fixed_s or 0.0,
-                operator.declared.cost_s or 0.0,
-                sum(shares.values()),
-                sizes[operator.ports[0]],
-                branches,
-            )
+        self._stats = {
+            name: replace(stats, fixed_s=stats.fixed_s or 0.0, tuple_bytes=sizes[plan.operators[name].ports[0]])
+            for name, stats in declared_stats(plan, unknown_cost_s=0.0, unknown_selectivity=1.0).items()
+        }
 
     def of(self, operator: str) -> OperatorStats:
         return self._stats[operator]

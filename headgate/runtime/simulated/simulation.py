@@ -16,9 +16,10 @@ from headgate.runtime.simulated.calls import CallPlanner
 from headgate.runtime.simulated.closing import CallCloser, ResultEvent
 from headgate.runtime.simulated.engine import CallEvent, Engine
 from headgate.runtime.simulated.entrance import Entrance
+from headgate.runtime.simulated.frontier import Frontier
 from headgate.runtime.simulated.ledger import Ledger
 from headgate.runtime.simulated.light import LightUnits
-from headgate.runtime.simulated.network import Network, TrueStats
+from headgate.runtime.simulated.network import Network
 from headgate.runtime.simulated.sources import Merged, Source, make_sources
 
 
@@ -90,7 +91,7 @@ def _wire(
         lights.flush(monitor, ledger)
         return monitor.recent(class_name, board.now)
 
-    board = Board(app.plan, network.queues, policy, TrueStats(app.plan), app.slots, latency=latency)
+    board = Board(app.plan, network.queues, policy, network.stats, app.slots, latency=latency)
     for edge, queue in network.queues.items():
         queue.gate = board.gate(edge)
     results, calls = (kept.results, kept.calls) if kept is not None else (None, None)
@@ -99,7 +100,10 @@ def _wire(
     planner = CallPlanner(network, board, settings)
     closer = CallCloser(board, monitor, ledger, settings.fluid, results)
     accounts = Accounts(network, board, entrance, monitor, ledger, lights, progress)
-    return network, Engine(board, entrance, planner, closer, lights, accounts, ledger, settings, calls), ledger
+    has_windows = any(node.join is not None for node in network.nodes.values())
+    frontier = Frontier(network, entrance) if has_windows else None
+    engine = Engine(board, entrance, planner, closer, lights, accounts, ledger, settings, calls, frontier)
+    return network, engine, ledger
 
 
 def _refuse_endless(sources: list[Source], limits: RunLimits) -> None:

@@ -221,7 +221,7 @@ class SparkRuntime:
                 board.fed(edge)
             for query in plan.readers(stream):
                 self._monitor.arrived(query, table.num_rows)
-            self._announce(self._time.advance(stream))
+            self._announce(self._time.advance(stream, came))
             self._monitor.memory(board.now, board.memory)
             self._changed.notify_all()
 

@@ -46,7 +46,9 @@ class Chunk:
         self.table = table
         self.rows: int = table.num_rows
         self.bytes: int = table.nbytes
-        self.expiry = FOREVER if spec.expiry is None else pc.max(table.column(spec.expiry)).as_py()
+        expiries = None if spec.expiry is None else np.sort(table.column(spec.expiry).to_numpy())
+        self.expiry = FOREVER if expiries is None else int(expiries[-1])  # when all rows have expired
+        self.half_expiry = FOREVER if expiries is None else int(expiries[len(expiries) // 2])
         self._events = _instants(table, spec.events)
         self._frame: DataFrame | None = None
 
@@ -94,10 +96,13 @@ class Log:
     def evaluated(self, end: int) -> None:
         """Everything up to an instant has been evaluated: forget what has expired, keep the chunks few."""
         self._keep([chunk for chunk in self.chunks if chunk.expiry > end])
+        for at, chunk in enumerate(self.chunks):
+            if chunk.half_expiry <= end:
+                self._merge(at, at + 1, end)
         while len(self.chunks) > CHUNKS:
             sizes = [chunk.rows for chunk in self.chunks]
             first = min(range(len(sizes) - 1), key=lambda at: sizes[at] + sizes[at + 1])
-            self._merge(first, end)
+            self._merge(first, first + 2, end)
 
     def next_event(self, after: int) -> int:
         return min((chunk.next_event(after) for chunk in self.chunks), default=FOREVER)
@@ -125,14 +130,12 @@ class Log:
     def release(self) -> None:
         self._keep([])
 
-    def _merge(self, first: int, end: int) -> None:
-        """Make one chunk of two neighbours, without the rows that have expired."""
-        pair = self.chunks[first : first + 2]
-        table = pa.concat_tables([chunk.table for chunk in pair])
+    def _merge(self, first: int, last: int, end: int) -> None:
+        """Make one chunk of neighbours, without the rows that have expired; some have not."""
+        table = pa.concat_tables([chunk.table for chunk in self.chunks[first:last]])
         if self.spec.expiry is not None:
             table = table.filter(pc.greater(table.column(self.spec.expiry), end))
-        merged = [Chunk(table.combine_chunks(), self.spec)] if table.num_rows else []
-        self._keep([*self.chunks[:first], *merged, *self.chunks[first + 2 :]])
+        self._keep([*self.chunks[:first], Chunk(table.combine_chunks(), self.spec), *self.chunks[last:]])
 
     def _keep(self, chunks: list[Chunk]) -> None:
         kept = {chunk.number for chunk in chunks}

@@ -106,11 +106,11 @@ def test_a_passing_fault_is_tried_again(
     runtime.open()
     run, calls = runtime._caller.run, []
 
-    def fails_once(operators: Any, inputs: Any, plan: Any) -> Any:
+    def fails_once(operators: Any, *others: Any) -> Any:
         calls.append(tuple(operators))
         if len(calls) == 1:
             raise OSError("the network had a hiccup")
-        return run(operators, inputs, plan)
+        return run(operators, *others)
 
     monkeypatch.setattr(runtime._caller, "run", fails_once)
     runtime.deliver("s", numbers(100, 1))

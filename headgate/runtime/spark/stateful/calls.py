@@ -15,12 +15,15 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BooleanType,
+    ByteType,
     DataType,
     DecimalType,
     DoubleType,
     FloatType,
+    IntegerType,
     LongType,
     NumericType,
+    ShortType,
     StructField,
     StructType,
 )
@@ -117,14 +120,20 @@ def take_apart(
     group: Mapping[str, str],
     values: Mapping[str, str],
     types: StructType,
+    signed: bool = False,
 ) -> Calls | None:
-    """None when some value has to be computed from all rows at once."""
+    """None when some value has to be computed from all rows at once.
+
+    `signed`: rows will be taken back, too. So only exact sums are of use, and each says how many values it has.
+    """
     try:
         groups = [_parse(text) for text in group.values()]
-        reader = _Reader(session, StructType(user_fields(schema)), groups)
+        reader = _Reader(session, StructType(user_fields(schema)), groups, signed)
         for name, text in values.items():
             reader.take(name, text, types[name].dataType)
         reader.check(types)
+        if signed and not all(partial.exact_sum for partial in reader.found.partials):
+            return None
     except (_Whole, sqlglot.errors.SqlglotError, PySparkException):
         return None
     return reader.found
@@ -139,9 +148,10 @@ def _parse(text: str) -> exp.Expr:
 
 
 class _Reader:
-    def __init__(self, session: SparkSession, schema: StructType, groups: list[exp.Expression]) -> None:
+    def __init__(self, session: SparkSession, schema: StructType, groups: list[exp.Expr], signed: bool) -> None:
         self._empty = session.createDataFrame([], schema)
         self._session = session
+        self._signed = signed
         self._groups = dict(zip(groups, group_columns(len(groups)), strict=True))
         self.found = Calls()
 
@@ -204,13 +214,17 @@ class _Reader:
             return self._one(argument, condition, kind, given)
         if not isinstance(given, NumericType):
             raise _Whole
-        if kind == "sum":
+        if kind == "sum" and not self._signed:
             return self._one(argument, condition, "sum", _sum_type(given))
+        count = self._counted([f"({argument}) IS NOT NULL"], condition)
+        if kind == "sum":
+            return f"CASE WHEN `{count}` > 0 THEN {self._one(argument, condition, 'sum', _sum_type(given))} END"
         if isinstance(given, DecimalType):  # an average of decimals is rounded in a way of its own
             raise _Whole
-        total = self._one(argument, condition, "sum", DoubleType())
-        count = self._counted([f"({argument}) IS NOT NULL"], condition)
-        return f"CASE WHEN `{count}` > 0 THEN {total} / `{count}` END"
+        # Short integers add up exactly, so that their order does not matter; Spark's own sum is the same number.
+        short = isinstance(given, (ByteType, ShortType, IntegerType))
+        total = self._one(argument, condition, "sum", LongType() if short else DoubleType())
+        return f"CASE WHEN `{count}` > 0 THEN CAST({total} AS DOUBLE) / `{count}` END"
 
     def _counted(self, tests: list[str], condition: str | None) -> str:
         tests = [*([f"({condition})"] if condition else []), *tests]

@@ -70,6 +70,7 @@ class GeneralAggregate(Stateful):
             self.logs["began"] = LogSpec(log_schema([], (SEQUENCE, TIME)), expiry=None, shrinks=True)
 
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
+        inputs = self._frames.taken(inputs)
         new = as_relation(inputs[0], self._operator.window, self._flow)
         rows = self._grouped(self._frames.bounded(self._frames.union(logs["rows"], new), bounds))
         instants = self._instants(rows, logs, bounds)
@@ -120,7 +121,8 @@ class GeneralAggregate(Stateful):
         )
         # What takes an old value away is the cause of the instant that follows.
         order = Window.partitionBy(*cols(self._keys)).orderBy(col(_AT))
-        following = distinct.select("*", *[F.lead(c).over(order).alias(private(f"next_{c}")) for c in (_AT, _CAUSE, _LATEST)])
+        led = [F.lead(c).over(order).alias(private(f"next_{c}")) for c in (_AT, _CAUSE, _LATEST)]
+        following = distinct.select("*", *led)
         old = col(_AT) == col(FROM)
         cause, latest = [F.when(old, col(private(f"next_{c}"))).otherwise(col(c)).alias(c) for c in (_CAUSE, _LATEST)]
         chosen = following.where(~old | col(private(f"next_{_AT}")).isNotNull())
@@ -137,7 +139,7 @@ class GeneralAggregate(Stateful):
         """The values of each group at each of its instants with rows."""
         other, fresh = renamed(instants, self._keys, "key")
         there = same(self._keys, fresh) & (col(TIME) <= col(_AT)) & (col(_AT) < col(UNTIL))
-        pairs = rows.drop(FROM, TO, NOW).join(self._frames.build(other), there)
+        pairs = self._frames.join(rows.drop(FROM, TO, NOW), other, there)
         moment = [_AT, _NEXT, _CAUSE, _EVENT, _LATEST]
         if self._retracts:
             each = pairs.groupBy(*cols([*self._names, *self._keys, *moment])).agg(F.sum(CHANGE).alias(CHANGE))
@@ -165,8 +167,8 @@ class GeneralAggregate(Stateful):
         found, fresh = renamed(valued.select(*cols([_AT, *names])), [_AT, *names], "found")
         # A flag of its own: a value that is null is no missing value.
         found = found.withColumn(private("there"), long(1))
-        every = instants.join(self._frames.build(empty), col(_ONE) == col(private("zero")))
-        joined = every.join(self._frames.build(found), col(_AT) == col(fresh[0]), "left")
+        every = self._frames.join(instants, empty, col(_ONE) == col(private("zero")))
+        joined = self._frames.join(every, found, col(_AT) == col(fresh[0]), "left")
         filled = [
             F.when(col(private("there")).isNotNull(), col(mine)).otherwise(col(private(f"empty{i}"))).alias(name)
             for i, (mine, name) in enumerate(zip(fresh[1:], names, strict=True))

@@ -12,7 +12,7 @@ from headgate.plan.flows import Flow, windowed
 from headgate.plan.operators import StreamJoin
 from headgate.plan.schema import ARRIVAL, CHANGE, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 from headgate.runtime.spark.stateful.base import LogSpec, Stateful, Step
-from headgate.runtime.spark.stateful.rows import TO, Frames, as_relation, col, cols, log_schema, netted, renamed
+from headgate.runtime.spark.stateful.rows import Frames, as_relation, col, cols, log_schema, netted, renamed
 
 _SIDES = ("left", "right")
 
@@ -38,15 +38,15 @@ class JoinStep(Stateful):
             )
 
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
-        new = {side: self._taken(side, inputs[i], i) for i, side in enumerate(_SIDES)}
-        everything = self._frames.union(logs["right"], new["right"])
+        taken = self._frames.taken(inputs)
+        left, right = (self._taken(side, frame, i) for i, (side, frame) in enumerate(zip(_SIDES, taken, strict=True)))
         # The new rows are the few: they become the hash table, and what is remembered streams past it.
         output = self._frames.union(
-            self._joined(self._frames.build(new["left"]), everything),
-            self._joined(logs["left"], self._frames.build(new["right"])),
+            self._joined(self._frames.hashed(left), self._frames.union(logs["right"], right)),
+            self._joined(logs["left"], self._frames.hashed(right)),
         )
-        grown = {side: self._kept(new[side], bounds) for side in _SIDES}
-        return Step(output, grown)
+        # Rows that have expired already are kept too: their chunk goes soon, and a filter would cost a join.
+        return Step(output, {"left": left, "right": right})
 
     def compacted(self, name: str, log: DataFrame, bounds: DataFrame) -> DataFrame:
         return netted(self._frames, log, bounds, tuple(self._names[name])) if self.logs[name].shrinks else log
@@ -55,11 +55,6 @@ class JoinStep(Stateful):
         rows = as_relation(frame, self._operator.windows[index], self._flows[index])
         mine = [col(source).alias(name) for name, source in self._names[side].items()]
         return rows.select(*mine, *cols(RELATION_STAMPS))
-
-    def _kept(self, rows: DataFrame, bounds: DataFrame) -> DataFrame:
-        """What a later row may meet: later rows begin after `_to`."""
-        beside = self._frames.bounded(rows, bounds)
-        return beside.where(col(UNTIL) > col(TO)).select(*cols(rows.columns))
 
     def _joined(self, left: DataFrame, right: DataFrame) -> DataFrame:
         other, fresh = renamed(right, RELATION_STAMPS, "right")

@@ -37,6 +37,7 @@ from headgate.runtime.spark.stateful.rows import (
 _END = private("end")  # the last instant of a pane
 _LAST = private("last")  # the last instant at which a pane is looked at
 _AT = private("at")
+_PANE = private("pane")  # 1: a remembered pane, 0: a row
 _REAL = private("real")  # panes in the window at a boundary
 _SECOND = 1_000_000
 _MOST_PANES = 64  # between two boundaries: more would save nothing
@@ -72,17 +73,14 @@ class PaneAggregate(Stateful):
             self.logs["began"] = LogSpec(log_schema([], (SEQUENCE, TIME)), expiry=None, shrinks=True)
 
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
-        new = self._taken(inputs[0])
-        ready = self._ready(new, logs["waiting"], bounds)
-        # Most calls see no boundary: their output must not cost the folding of a pane.
-        boundary = floor(col(TO), self._slide) > col(FROM)
-        fresh = self._folded(ready.where(boundary))
-        windows = self._windows(self._frames.union(logs["panes"], fresh), bounds)
+        new = self._taken(self._frames.taken(inputs)[0])
+        ready = self._ready(self._frames.union(logs["waiting"], new), bounds)
         waiting = self._frames.bounded(new, bounds).where(col(_END) > col(TO))
         grown = {
             "waiting": waiting.select(*cols(self.logs["waiting"].schema.names)),
-            "panes": self._folded(ready),
+            "panes": self._folded(ready).select(*cols(self.logs["panes"].schema.names)),
         }
+        windows = self._windows(logs, new, bounds)
         if self._groups:
             return Step(self._results(windows), grown)
         grown["began"] = self._began(ready)
@@ -117,29 +115,45 @@ class PaneAggregate(Stateful):
         """The last one."""
         return floor(end + long(self._length - 1), self._slide)
 
-    def _ready(self, new: DataFrame, waiting: DataFrame, bounds: DataFrame) -> DataFrame:
+    def _ready(self, rows: DataFrame, bounds: DataFrame) -> DataFrame:
         """The rows of the panes that are complete now and were not before."""
-        beside = self._frames.bounded(self._frames.union(waiting, new), bounds)
+        beside = self._frames.bounded(rows, bounds)
         return beside.where((col(_END) > col(FROM)) & (col(_END) <= col(TO)))
 
-    def _folded(self, ready: DataFrame) -> DataFrame:
+    def _folded(self, rows: DataFrame, *more: Column) -> DataFrame:
         keys = [*self._groups, _END]
         if self._calls.ordered:
-            ready = self._frames.ordered(ready, keys, [TIME, SEQUENCE, *self._calls.ordered])
-        panes = ready.groupBy(*cols(keys)).agg(
-            *[p.merged() for p in self._calls.partials], F.max(ARRIVAL).alias(ARRIVAL), F.max(SEQUENCE).alias(SEQUENCE)
+            rows = self._frames.ordered(rows, keys, [_END, TIME, SEQUENCE, *self._calls.ordered])
+        panes = rows.groupBy(*cols(keys)).agg(
+            *[p.merged() for p in self._calls.partials],
+            F.max(ARRIVAL).alias(ARRIVAL),
+            F.max(SEQUENCE).alias(SEQUENCE),
+            *more,
         )
         # Without groups there is one row at every boundary, also at the one where the last pane has gone.
         last = self._last(col(_END)) if self._groups else self._last(col(_END)) + long(self._slide)
-        stamped = panes.withColumn(_LAST, last)
-        return stamped.select(*cols(self.logs["panes"].schema.names))
+        return panes.withColumn(_LAST, last)
 
-    def _windows(self, panes: DataFrame, bounds: DataFrame) -> DataFrame:
-        """Merged partial values at each boundary in range."""
-        beside = self._frames.bounded(panes, bounds)
+    def _windows(self, logs: Mapping[str, DataFrame], new: DataFrame, bounds: DataFrame) -> DataFrame:
+        """Merged partial values at each boundary in range.
+
+        Remembered panes are folded again with the rows of the new ones, each by itself, which changes nothing: so
+        the bounds are joined once. Most calls see no boundary; they stop at the first filter.
+        """
+        columns = [*new.columns, _PANE]
+        parts = [
+            logs["panes"].withColumn(TIME, col(_END)).withColumn(_PANE, long(1)),
+            logs["waiting"].withColumn(_PANE, long(0)),
+            new.withColumn(_PANE, long(0)),
+        ]
+        beside = self._frames.bounded(self._frames.union(*[part.select(*cols(columns)) for part in parts]), bounds)
         first = F.greatest(self._first(col(_END)), floor(col(FROM), self._slide) + long(self._slide))
+        due = first <= floor(col(TO), self._slide)
+        # A row that waited for a pane of an earlier call may still be there: it is in that pane already.
+        there = (col(_END) <= col(TO)) & ((col(_PANE) == 1) | (col(_END) > col(FROM)))
+        folded = self._folded(beside.where(due & there), *[F.max(c).alias(c) for c in (FROM, TO, NOW)])
         last = F.least(col(_LAST), floor(col(TO), self._slide))
-        seen = beside.where(first <= last)
+        seen = folded.where(first <= last)
         if self._groups and self._length <= self._slide:
             looked = seen.withColumn(_AT, first)  # one boundary a pane
         else:

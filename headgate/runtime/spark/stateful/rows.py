@@ -90,6 +90,10 @@ class Frames:
     def __init__(self, single: bool) -> None:
         self.single = single
 
+    def taken(self, frames: Sequence[DataFrame]) -> list[DataFrame]:
+        """The inputs of a call; one that is the result of a join says again that it is one partition."""
+        return [frame.coalesce(1) if self.single else frame for frame in frames]
+
     def union(self, *frames: DataFrame) -> DataFrame:
         united = reduce(DataFrame.union, frames)
         return united.coalesce(1) if self.single and len(frames) > 1 else united
@@ -106,9 +110,22 @@ class Frames:
         keyed = named.withColumn(_ZERO, col(TO).bitwiseAND(0)).hint("shuffle_hash")
         return frame.join(keyed, col(by).bitwiseAND(0) == col(_ZERO)).drop(_ZERO)
 
-    def build(self, frame: DataFrame) -> DataFrame:
-        """The side of a join that is made into a hash table: the smaller one."""
+    def join(self, left: DataFrame, right: DataFrame, on: Column, how: str = "inner") -> DataFrame:
+        """A join whose right side is the smaller one.
+
+        The planner does not believe that the result of a join is one partition: it is told so, before each join.
+        """
+        if not self.single:
+            return left.join(right, on, how)
+        return left.coalesce(1).join(self.hashed(right.coalesce(1)), on, how)
+
+    def hashed(self, frame: DataFrame) -> DataFrame:
+        """The side of a join that is to be made into a hash table."""
         return frame.hint("shuffle_hash") if self.single else frame
+
+    def only(self, frame: DataFrame, keys: DataFrame, on: Column) -> DataFrame:
+        """The rows with a key among `keys`, which has each once. A semi join would bring an exchange."""
+        return self.join(frame, keys, on).select(*cols(frame.columns))
 
     def together(self, frame: DataFrame, *keys: str) -> DataFrame:
         """Rows with equal keys in one partition; what follows may then rely on their order."""

@@ -58,6 +58,7 @@ class RowWindowStep(Stateful):
         }
 
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
+        inputs = self._frames.taken(inputs)
         new = stream_rows(inputs[0])
         beside = self._frames.bounded(self._frames.union(logs["waiting"], new), bounds)
         ready = beside.where(in_range(col(TIME))).select(*cols(self._names), *cols(STAMPS))
@@ -102,7 +103,7 @@ class RowWindowStep(Stateful):
         numbered = ready.withColumn(_POSITION, F.row_number().over(order).cast("bigint"))
         before = self._keyed(log).groupBy(*cols([*self._keys, _ONE])).agg(F.max(_POSITION).alias(_COUNT))
         other, fresh = renamed(before, [*self._keys, _ONE], "before")
-        joined = self._keyed(numbered).join(self._frames.build(other), same([*self._keys, _ONE], fresh), "left")
+        joined = self._frames.join(self._keyed(numbered), other, same([*self._keys, _ONE], fresh), "left")
         position = col(_POSITION) + F.coalesce(col(_COUNT), long(0))
         return joined.select(*cols(self._names), *cols(STAMPS), position.alias(_POSITION))
 
@@ -124,7 +125,7 @@ class RowWindowStep(Stateful):
             wanted = private(name)
             other, fresh = renamed(turns, turns.columns, name)
             match = same([*self._keys, _ONE], fresh[:-3]) & (col(wanted) == col(fresh[-3]))
-            rows = rows.withColumn(wanted, position).join(self._frames.build(other), match, "left")
+            rows = self._frames.join(rows.withColumn(wanted, position), other, match, "left")
             rows = rows.withColumnRenamed(fresh[-2], private(f"{name}_time"))
             rows = rows.withColumnRenamed(fresh[-1], private(f"{name}_arrival"))
         came, went = col(private("enter_time")), col(private("leave_time"))

@@ -57,6 +57,7 @@ class RunningAggregate(Stateful):
         }
 
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
+        inputs = self._frames.taken(inputs)
         new = self._taken(inputs[0])
         beside = self._frames.bounded(self._frames.union(logs["waiting"], new), bounds)
         ready = beside.where(in_range(col(TIME))).select(*cols(new.columns))
@@ -91,7 +92,7 @@ class RunningAggregate(Stateful):
         keys = [*self._groups, _ONE]
         keyed = self._keyed(ready)
         affected, fresh = renamed(keyed.select(*cols(keys)).distinct(), keys, "key")
-        mine = self._keyed(log).join(self._frames.build(affected), same(keys, fresh), "left_semi")
+        mine = self._frames.only(self._keyed(log), affected, same(keys, fresh))
         old = self._newest(mine).drop(_NEXT)
         columns = [*keys, *self._partials, *STAMPS]
         rows = self._frames.union(

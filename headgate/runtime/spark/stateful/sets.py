@@ -69,6 +69,7 @@ class SetStep(Stateful):
         self._types = {f.name: f.dataType for f in fields}
 
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
+        inputs = self._frames.taken(inputs)
         new = self._frames.union(*[self._taken(frame, side) for side, frame in enumerate(inputs)])
         beside = self._frames.bounded(self._frames.union(logs["rows"], new), bounds)
         events = self._in_range(beside) if self._linear else self._since_before(beside)
@@ -96,7 +97,7 @@ class SetStep(Stateful):
         alive = beside.where(col(UNTIL) > col(FROM))
         touched = alive.where((col(TIME) > col(FROM)) & (col(TIME) <= col(TO)) | (col(UNTIL) <= col(TO)))
         values, fresh = renamed(touched.select(*cols(self._names)).distinct(), self._names, "value")
-        affected = alive.join(self._frames.build(values), same(self._names, fresh), "left_semi")
+        affected = self._frames.only(alive, values, same(self._names, fresh))
         events = self._events(affected, base=True)
         sides = [F.when(col(_SIDE) == side, col(CHANGE)).otherwise(long(0)) for side in (0, 1)]
         counts = [F.sum(side).alias(name) for side, name in zip(sides, _COUNTS, strict=True)]

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Operator
-from headgate.plan.schema import CHANGE, FOREVER, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
+from headgate.plan.schema import CHANGE, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 from headgate.runtime.spark.guards import why_not_prepared
 from headgate.runtime.spark.leaf import Leaf
 from headgate.runtime.spark.stateful.base import Stateful, Step, make_stateful
@@ -51,12 +51,16 @@ def table(rows: Iterable[Row], schema: pa.Schema) -> pa.Table:
 class Prepared:
     """One plan for all calls, over leaves."""
 
-    def __init__(self, session: SparkSession, stateful: Stateful, inputs: Sequence[pa.Schema], allow: Sequence[str] = ()):
+    def __init__(
+        self, session: SparkSession, stateful: Stateful, inputs: Sequence[pa.Schema], allow: Sequence[str] = ()
+    ):
         logs = {name: to_arrow_schema(spec.schema, timezone="UTC") for name, spec in stateful.logs.items()}
         self._leaves = [Leaf(session, schema) for schema in inputs]
         self._logs = {name: Leaf(session, schema) for name, schema in logs.items()}
         self._bounds = Leaf(session, BOUNDS)
-        step = stateful.step([x.frame for x in self._leaves], {n: x.frame for n, x in self._logs.items()}, self._bounds.frame)
+        step = stateful.step(
+            [x.frame for x in self._leaves], {n: x.frame for n, x in self._logs.items()}, self._bounds.frame
+        )
         self.frame = side_by_side(step, single=True)
         self.names = ["", *step.grown]
         self.schema = to_arrow_schema(self.frame.schema, timezone="UTC")
@@ -116,9 +120,7 @@ class Runner:
         self.schemas = [input_schema(c, f) for c, f in zip(self.columns, self.flows, strict=True)]
         structs = [from_arrow_schema(s) for s in self.schemas]
         self.stateful = make_stateful(self.operator, structs, self.flows, self.session, self.single)
-        self.log_schemas = {
-            n: to_arrow_schema(spec.schema, timezone="UTC") for n, spec in self.stateful.logs.items()
-        }
+        self.log_schemas = {n: to_arrow_schema(spec.schema, timezone="UTC") for n, spec in self.stateful.logs.items()}
         self.chunks = {name: [] for name in self.stateful.logs}
         self.prepared = Prepared(self.session, self.stateful, self.schemas) if self.single else None
         self.reset()
@@ -186,7 +188,9 @@ class Runner:
         return after
 
 
-def cut(inputs: Sequence[Sequence[Row]], stops: Sequence[int], time_at: Sequence[int], lead: Callable[[int], int]) -> list[Call]:
+def cut(
+    inputs: Sequence[Sequence[Row]], stops: Sequence[int], time_at: Sequence[int], lead: Callable[[int], int]
+) -> list[Call]:
     """The rows of each input cut into calls that evaluate up to each of `stops`.
 
     A row arrives in the call of its time or up to `lead(n)` calls earlier (n: a number of its own), late ones anywhere.
@@ -233,6 +237,3 @@ def stream_content(results: pa.Table) -> Counter[str]:
     check_stamps(results)
     users = len(results.schema.names) - 3
     return Counter(repr((list(r.values())[:users], r[TIME])) for r in results.to_pylist())
-
-
-__all__ = ["FOREVER", "Call", "Runner", "contents", "cut", "stream_content"]

@@ -12,7 +12,13 @@ Values = tuple[Any, ...]
 Interval = tuple[Values, int, int, int]  # values, time, until, change
 
 
-def intervals(rows: Iterable[tuple[Any, ...]], users: int, length: int | None = None, slide: int | None = None, relation: bool = False) -> list[Interval]:
+def intervals(
+    rows: Iterable[tuple[Any, ...]],
+    users: int,
+    length: int | None = None,
+    slide: int | None = None,
+    relation: bool = False,
+) -> list[Interval]:
     """Input rows (user columns, arrival, sequence, time[, until, change]) as intervals; late ones left out."""
     found = []
     for row in rows:
@@ -43,6 +49,8 @@ def text(relation: Counter[Values]) -> Counter[str]:
     return Counter({repr(list(values)): n for values, n in relation.items()})
 
 
-def differences(relation: Callable[[int], Counter[Values]], instants: Sequence[int]) -> dict[int, tuple[Counter[Values], Counter[Values]]]:
+def differences(
+    relation: Callable[[int], Counter[Values]], instants: Sequence[int]
+) -> dict[int, tuple[Counter[Values], Counter[Values]]]:
     """What comes and goes at each instant (one tick apart)."""
     return {t: (relation(t) - relation(t - 1), relation(t - 1) - relation(t)) for t in instants}

@@ -1,0 +1,27 @@
+"""Laws by which a query may be rewritten without changing its answer: one rule a file, the order in one list.
+
+`share` is no rule over one query: it compares the operators of all queries, when the application asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headgate.language.logical import Node
+from headgate.language.rules.drop_projections import drop_projections
+from headgate.language.rules.fold_constants import fold_constants
+from headgate.language.rules.lift_windows import lift_windows
+from headgate.language.rules.push_projections import push_projections
+from headgate.language.rules.push_selections import push_selections
+from headgate.language.rules.stateless_streams import stateless_streams
+
+Rule = Callable[[Node], Node]
+
+RULES: tuple[Rule, ...] = (
+    fold_constants,
+    stateless_streams,
+    push_selections,
+    push_projections,
+    lift_windows,
+    drop_projections,
+)

@@ -1,0 +1,25 @@
+"""Projections that do nothing go: one that gives out exactly its input, and one of two that follow each other when the
+upper one only renames, reorders or drops columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from headgate.language.logical import Node, ProjectNode, with_children
+
+
+def drop_projections(tree: Node) -> Node:
+    node = with_children(tree, drop_projections)
+    if not isinstance(node, ProjectNode):
+        return node
+    below = node.input
+    if not all(isinstance(means, exp.Column) for _, means in node.outputs):
+        return node
+    if [(name, means.name) for name, means in node.outputs] == [(name, name) for name in below.columns]:
+        return below
+    if isinstance(below, ProjectNode):
+        meanings = dict(below.outputs)
+        return replace(node, outputs=tuple((n, meanings[m.name]) for n, m in node.outputs), input=below.input)
+    return node

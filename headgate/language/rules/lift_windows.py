@@ -1,0 +1,21 @@
+"""Time windows go up over selections, projections and joins with tables, to the operator that keeps state.
+
+A time window only says until when a row counts, and these steps treat each row alone; so either may come first. On
+top of them it costs nothing: the operator above applies it to what it reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from headgate.language.logical import Filter, Node, ProjectNode, TableJoinNode, WindowNode, with_children
+from headgate.plan.windows import RangeWindow
+
+
+def lift_windows(tree: Node) -> Node:
+    node = with_children(tree, lift_windows)
+    if isinstance(node, (Filter, ProjectNode, TableJoinNode)):
+        below = node.input
+        if isinstance(below, WindowNode) and isinstance(below.window, RangeWindow):
+            return replace(below, input=replace(node, input=below.input), view=node.view)
+    return node

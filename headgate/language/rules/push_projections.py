@@ -1,0 +1,99 @@
+"""Columns that nobody needs go early: below joins, GROUP BY and ROWS windows, which remember their input.
+
+A projection may go through any step that looks at other columns only; so each step asks the one below for what is asked
+of it, and for what it looks at itself. DISTINCT, EXCEPT, INTERSECT and the stream functions look at whole rows, a
+window [PARTITION BY c ROWS n] at its columns c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from headgate.language.dialect import column
+from headgate.language.logical import (
+    AggregateNode,
+    Filter,
+    JoinNode,
+    Named,
+    Node,
+    ProjectNode,
+    SetNode,
+    TableJoinNode,
+    WindowNode,
+    columns_of,
+    with_children,
+)
+from headgate.plan.windows import RowsWindow
+
+
+def push_projections(tree: Node) -> Node:
+    return _keep(tree, set(tree.columns))
+
+
+def _keep(node: Node, needed: set[str]) -> Node:
+    """The step with at least the columns that are needed, in their order."""
+    match node:
+        case Filter():
+            return replace(node, input=_keep(node.input, needed | columns_of(node.condition)))
+        case WindowNode() if isinstance(node.window, RowsWindow):
+            return replace(node, input=_only(node.input, needed | set(node.window.partition)))
+        case WindowNode():
+            return replace(node, input=_keep(node.input, needed))
+        case ProjectNode():
+            outputs = tuple((n, means) for n, means in node.outputs if n in needed) or node.outputs[:1]
+            return replace(node, outputs=outputs, input=_keep(node.input, _read(outputs)))
+        case JoinNode():
+            wanted = needed | _read_by(node.condition)
+            left, right = wanted & set(node.left.columns), wanted & set(node.right.columns)
+            return replace(node, left=_only(node.left, left), right=_only(node.right, right))
+        case TableJoinNode():
+            wanted = needed | _read_by(node.condition)
+            table = tuple((name, source) for name, source in node.outputs if name in wanted)
+            return replace(node, outputs=table, input=_keep(node.input, wanted & set(node.input.columns)))
+        case AggregateNode():
+            values = tuple((n, means) for n, means in node.values if n in needed)
+            if not node.group and not values:
+                values = node.values[:1]
+            below = _for_groups(node.input, _read((*node.group, *values)))
+            return replace(node, values=values, input=below)
+        case SetNode() if node.kind == "union":
+            return _union(node, needed)
+    return with_children(node, lambda child: _keep(child, set(child.columns)))
+
+
+def _union(node: SetNode, needed: set[str]) -> Node:
+    places = [i for i, name in enumerate(node.columns) if name in needed] or [0]
+    sides = []
+    for side in (node.left, node.right):
+        wanted = [side.columns[i] for i in places]
+        sides.append(_exactly(_keep(side, set(wanted)), wanted))
+    return replace(node, left=sides[0], right=sides[1])
+
+
+def _only(node: Node, wanted: set[str]) -> Node:
+    """The step with these columns and no others; at least one."""
+    names = [name for name in node.columns if name in wanted] or list(node.columns[:1])
+    return _exactly(_keep(node, set(names)), names)
+
+
+def _exactly(node: Node, names: list[str]) -> Node:
+    if node.columns == tuple(names):
+        return node
+    return ProjectNode(input=node, outputs=tuple((name, column(name)) for name in names), view=node.view)
+
+
+def _for_groups(node: Node, wanted: set[str]) -> Node:
+    """The input of GROUP BY. What a ROWS window keeps is small already: one step more would not pay."""
+    if isinstance(node, WindowNode) and isinstance(node.window, RowsWindow):
+        return _keep(node, wanted)
+    return _only(node, wanted)
+
+
+def _read(named: Named) -> set[str]:
+    return set().union(*(columns_of(means) for _, means in named))
+
+
+def _read_by(condition: exp.Expr | None) -> set[str]:
+    return set() if condition is None else columns_of(condition)

@@ -1,0 +1,113 @@
+"""Selections go down to the streams, so that less is kept and less is joined.
+
+A condition is split at its ANDs, and each part goes as far down as the columns that it reads are there: through
+projections (columns replaced by what they stand for), time windows, DISTINCT, both sides of UNION, EXCEPT and
+INTERSECT, the side of a join that has the columns, and GROUP BY when it is over what is grouped by. A part over both
+sides of a join becomes part of its condition.
+
+Never through ROWS windows, which count what a selection would drop; never into the table of a LEFT JOIN, which would
+make nulls of what it should drop; and not through a UNION of different types, where the value that the condition sees
+would be another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from headgate.language.aggregates import is_time_window
+from headgate.language.dialect import column
+from headgate.language.logical import (
+    AggregateNode,
+    DistinctNode,
+    Filter,
+    JoinNode,
+    Node,
+    ProjectNode,
+    SetNode,
+    TableJoinNode,
+    WindowNode,
+    all_of,
+    columns_of,
+    conjuncts,
+    substitute,
+    with_children,
+)
+from headgate.language.types import schema_of
+from headgate.plan.windows import RangeWindow
+
+Parts = list[exp.Expr]
+
+
+def push_selections(tree: Node) -> Node:
+    return _down(tree, [])
+
+
+def _down(node: Node, parts: Parts) -> Node:
+    """The step with the parts of conditions applied to what it gives out."""
+    match node:
+        case Filter():
+            return _down(node.input, conjuncts(node.condition) + parts)
+        case ProjectNode():
+            meanings = dict(node.outputs)
+            return replace(node, input=_down(node.input, [substitute(part, meanings) for part in parts]))
+        case DistinctNode():
+            return replace(node, input=_down(node.input, parts))
+        case WindowNode() if isinstance(node.window, RangeWindow):
+            return replace(node, input=_down(node.input, parts))
+        case JoinNode():
+            return _through_join(node, parts)
+        case TableJoinNode():
+            return _through_table_join(node, parts)
+        case AggregateNode():
+            return _through_aggregate(node, parts)
+        case SetNode():
+            return _through_set(node, parts)
+    return _above(with_children(node, push_selections), parts)
+
+
+def _above(node: Node, parts: Parts) -> Node:
+    condition = all_of(parts)
+    return node if condition is None else Filter(input=node, condition=condition, view=node.view)
+
+
+def _split(parts: Parts, columns: set[str]) -> tuple[Parts, Parts]:
+    """The parts that read these columns alone (and at least one), and the others."""
+    fit = [part for part in parts if (read := columns_of(part)) and read <= columns]
+    return fit, [part for part in parts if not any(part is one for one in fit)]
+
+
+def _through_join(node: JoinNode, parts: Parts) -> Node:
+    left, rest = _split(parts, set(node.left.columns))
+    right, rest = _split(rest, set(node.right.columns))
+    both, above = _split(rest, set(node.columns))
+    joined = replace(
+        node,
+        left=_down(node.left, left),
+        right=_down(node.right, right),
+        condition=all_of(conjuncts(node.condition) + both),
+    )
+    return _above(joined, above)
+
+
+def _through_table_join(node: TableJoinNode, parts: Parts) -> Node:
+    below, rest = _split(parts, set(node.input.columns))
+    both, above = _split(rest, set(node.columns)) if node.how == "inner" else ([], rest)
+    joined = replace(node, input=_down(node.input, below), condition=all_of(conjuncts(node.condition) + both))
+    return _above(joined, above)
+
+
+def _through_aggregate(node: AggregateNode, parts: Parts) -> Node:
+    meanings = {name: means for name, means in node.group if not is_time_window(means)}
+    below, above = _split(parts, set(meanings))
+    return _above(replace(node, input=_down(node.input, [substitute(p, meanings) for p in below])), above)
+
+
+def _through_set(node: SetNode, parts: Parts) -> Node:
+    left, right = schema_of(node.left), schema_of(node.right)
+    pairs = zip(left, right, strict=True)
+    same = {a.name: column(b.name) for a, b in pairs if a.type is not None and a.type == b.type}
+    below, above = _split(parts, set(same))
+    renamed = [substitute(part, dict(same)) for part in below]
+    return _above(replace(node, left=_down(node.left, below), right=_down(node.right, renamed)), above)

@@ -1,0 +1,64 @@
+"""Streams that need no state: ISTREAM of a stream is the stream, RSTREAM over [NOW] is the stream under it.
+
+A row of S [NOW] is in the relation at the one instant of its tuple, so the whole relation at every instant is every
+tuple once, at its time; selections, projections and joins with tables keep that. ISTREAM over [NOW] is the same only if
+the time column is among the results: else equal rows at neighbouring ticks would cancel. From an unbounded stream
+nothing leaves, so the rows that came are its tuples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from headgate.language.logical import (
+    Filter,
+    Node,
+    ProjectNode,
+    Scan,
+    TableJoinNode,
+    ToStream,
+    WindowNode,
+    with_children,
+)
+from headgate.plan.windows import NOW
+
+
+def stateless_streams(tree: Node) -> Node:
+    node = with_children(tree, stateless_streams)
+    if not isinstance(node, ToStream) or node.mode == "dstream":
+        return node
+    if not node.input.relation:
+        return node.input if node.mode == "istream" else node
+    below = _without_now(node.input)
+    if below is None or (node.mode == "istream" and not _shows_time(below)):
+        return node
+    return below
+
+
+def _without_now(node: Node) -> Node | None:
+    """The same steps over the stream itself; None when there is more than [NOW] and stateless steps."""
+    if isinstance(node, WindowNode):
+        return node.input if node.window == NOW else None
+    if isinstance(node, (Filter, ProjectNode, TableJoinNode)):
+        below = _without_now(node.input)
+        return None if below is None else replace(node, input=below)
+    return None
+
+
+def _shows_time(node: Node) -> bool:
+    return bool(_times(node))
+
+
+def _times(node: Node) -> set[str]:
+    """The columns that are the time of the stream, unchanged."""
+    if isinstance(node, Scan):
+        time = node.source.time
+        return {name for name in node.columns if time is not None and name.lower() == time.lower()}
+    if isinstance(node, ProjectNode):
+        times = _times(node.input)
+        return {name for name, means in node.outputs if isinstance(means, exp.Column) and means.name in times}
+    if isinstance(node, (Filter, TableJoinNode)):
+        return _times(node.input)
+    return set()

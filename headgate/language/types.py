@@ -1,0 +1,54 @@
+"""Types of the columns that a step gives out, as far as they are known without Spark."""
+
+from __future__ import annotations
+
+from headgate.language.dialect import sql_of
+from headgate.language.logical import (
+    AggregateNode,
+    JoinNode,
+    Named,
+    Node,
+    ProjectNode,
+    Scan,
+    SetNode,
+    TableJoinNode,
+    children,
+)
+from headgate.plan.errors import ApplicationError
+from headgate.plan.expressions import aggregate_type, expression_type
+from headgate.plan.schema import Column, Schema
+
+
+def schema_of(node: Node) -> Schema:
+    """Names and types; a type that is not known is None."""
+    match node:
+        case Scan():
+            return node.source.schema
+        case ProjectNode():
+            return Schema(tuple(_typed(node.outputs, schema_of(node.input))))
+        case AggregateNode():
+            below = schema_of(node.input)
+            return Schema((*_typed(node.group, below), *_typed(node.values, below)))
+        case JoinNode():
+            return Schema(schema_of(node.left).columns + schema_of(node.right).columns)
+        case TableJoinNode():
+            added = [Column(name, getattr(node.table_schema.find(c), "type", None)) for name, c in node.outputs]
+            return Schema((*schema_of(node.input).columns, *added))
+        case SetNode():
+            sides = zip(schema_of(node.left), schema_of(node.right), strict=True)
+            return Schema(tuple(Column(a.name, a.type if a.type == b.type else None) for a, b in sides))
+    return schema_of(next(children(node)))
+
+
+def _typed(named: Named, below: Schema) -> list[Column]:
+    found = []
+    for name, means in named:
+        kind: str | None = None
+        for infer in (expression_type, aggregate_type):
+            try:
+                kind = infer(sql_of(means), below, "")
+                break
+            except ApplicationError:
+                continue
+        found.append(Column(name, kind))
+    return found

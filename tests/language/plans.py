@@ -1,0 +1,45 @@
+"""The fixtures: a query, and the operators that it becomes, as it is written and as it is rewritten.
+
+    python -m tests.language.plans      writes the plans of all fixtures anew; read what changed before you keep it
+
+A fixture is CQL with comments: `-- catalog: NAME` first, the query, and the two plans.
+"""
+
+from pathlib import Path
+
+from headgate.language.catalog import Catalog
+from headgate.language.rules import RULES
+from tests.language.catalogs import NEXMARK, SENSORS, STREAM_CQL, compiled, plan_of, told
+
+FOLDER = Path(__file__).parent / "fixtures"
+CATALOGS = {"sensors": SENSORS, "nexmark": NEXMARK, "stream_cql": STREAM_CQL}
+
+
+def read(file: Path) -> tuple[Catalog, str]:
+    """The catalog and the query of a fixture."""
+    head, *lines = file.read_text(encoding="utf-8").splitlines()
+    query = [line for line in lines if not line.startswith("--")]
+    return CATALOGS[head.removeprefix("-- catalog: ")], "\n".join(query).strip()
+
+
+def plans(catalog: Catalog, query: str) -> list[str]:
+    """The comments below the query."""
+    lines = ["-- as written"]
+    lines += [f"--   {line}" for line in told(plan_of(query, catalog, ()))]
+    lines += ["-- rewritten"]
+    lines += [f"--   {line}" for line in told(plan_of(query, catalog, RULES))]
+    warnings = compiled(query, catalog).warnings
+    lines += ["-- warnings"] if warnings else []
+    return lines + [f"--   {line.removeprefix('queries.q.cql: ')}" for line in warnings]
+
+
+def expected(file: Path) -> str:
+    """The whole text that a fixture should have."""
+    catalog, query = read(file)
+    head = file.read_text(encoding="utf-8").splitlines()[0]
+    return "\n".join([head, query, *plans(catalog, query), ""])
+
+
+if __name__ == "__main__":
+    for fixture in sorted(FOLDER.glob("*.cql")):
+        fixture.write_text(expected(fixture), encoding="utf-8")

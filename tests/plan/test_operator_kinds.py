@@ -1,0 +1,235 @@
+"""Operators with windows and state, as the application file writes them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headgate.plan.errors import ApplicationError
+from headgate.plan.load import load_application
+from headgate.plan.model import Plan
+from headgate.plan.operators import (
+    Aggregate,
+    Changes,
+    Distinct,
+    Except,
+    Intersect,
+    RowWindow,
+    RStream,
+    StreamJoin,
+    TimeWindow,
+)
+from headgate.plan.operators.base import Port, Side
+from headgate.plan.windows import WINDOW_REMEDY, RowsWindow, Span, parse_window
+
+STREAMS = """\
+streams:
+  sensors:
+    schema: "location STRING, temperature INT, ts TIMESTAMP"
+    time: ts
+    source: {kind: feeder, rate: 10, rows: 10}
+  doors:
+    schema: "place STRING, people INT, at TIMESTAMP"
+    time: at
+    source: {kind: feeder, rate: 10, rows: 10}
+  clicks: {schema: "k INT", source: {kind: feeder, rate: 10, rows: 10}}
+queries:
+  q:
+    operators:
+"""
+TWENTY = parse_window("RANGE 20 SECONDS")
+
+
+def load(folder: Path, *operators: str) -> Plan:
+    path = folder / "app.yaml"
+    path.write_text(STREAMS + "".join(f"      - {{{operator}}}\n" for operator in operators))
+    return load_application(path).plan
+
+
+def test_aggregate(tmp_path: Path) -> None:
+    plan = load(
+        tmp_path,
+        "id: avg, kind: aggregate, input: sensors, window: RANGE 20 SECONDS SLIDE 20 SECONDS, group: [location], "
+        'values: {avg_t: "avg(temperature)"}',
+    )
+    operator = plan.operators["q/avg"]
+    assert isinstance(operator, Aggregate)
+    assert operator.group == {"location": "location"}
+    assert operator.values == {"avg_t": "avg(temperature)"}
+    assert str(operator.window) == "RANGE 20 SECONDS SLIDE 20 SECONDS"
+    assert str(plan.schemas[Port("q/avg")]) == "location STRING, avg_t DOUBLE"
+    assert plan.queries["q"].root == Port("q/changes")
+
+
+@pytest.mark.parametrize("group", ['{room: "upper(location)"}', '["upper(location) AS room"]'])
+def test_groups_may_be_expressions(tmp_path: Path, group: str) -> None:
+    plan = load(tmp_path, f'id: a, kind: aggregate, input: sensors, group: {group}, values: {{n: "count(*)"}}')
+    assert plan.schemas[Port("q/a")].names == ("room", "n")
+
+
+def test_a_rows_window_is_an_operator_in_front(tmp_path: Path) -> None:
+    plan = load(tmp_path, 'id: n, kind: aggregate, input: clicks, window: ROWS 5, values: {n: "count(*)"}')
+    rows, aggregate = plan.operators["q/n-window"], plan.operators["q/n"]
+    assert isinstance(rows, RowWindow)
+    assert isinstance(aggregate, Aggregate)
+    assert (rows.inputs, rows.window) == ((Port("clicks"),), RowsWindow(5))
+    assert (aggregate.inputs, aggregate.window) == ((Port("q/n-window"),), None)
+
+
+def join_of(plan: Plan) -> StreamJoin:
+    operator = plan.operators["q/j"]
+    assert isinstance(operator, StreamJoin)
+    return operator
+
+
+def test_join_of_two_streams(tmp_path: Path) -> None:
+    plan = load(
+        tmp_path,
+        "id: j, kind: join, inputs: [sensors, doors], windows: [RANGE 20 SECONDS, ROWS 10], on: {location: place}, "
+        'where: "people > temperature", costs: [10us, 20us], match: 0.01',
+    )
+    join = join_of(plan)
+    assert (dict(join.on), join.condition, join.every) == ({"location": "place"}, "people > temperature", False)
+    assert plan.schemas[Port("q/j")].names == ("location", "temperature", "ts", "people", "at")
+    assert "place" not in join.right
+    assert join.windows == (TWENTY, None)
+    assert join.inputs == (Port("sensors"), Port("q/j-right"))
+    assert join.declared.sides == (Side(10e-6), Side(20e-6))
+    assert join.declared.match == 0.01
+
+
+def test_one_window_for_both_sides_and_no_columns(tmp_path: Path) -> None:
+    join = join_of(load(tmp_path, "id: j, kind: join, inputs: [sensors, doors], window: RANGE 20 SECONDS"))
+    assert join.windows == (TWENTY, TWENTY)
+    assert (dict(join.on), join.condition) == ({}, "")
+
+
+@pytest.mark.parametrize(("kind", "made"), [("except", Except), ("intersect", Intersect)])
+def test_sets(tmp_path: Path, kind: str, made: Any) -> None:
+    plan = load(
+        tmp_path,
+        "id: a, kind: project, input: sensors, columns: [location]",
+        "id: b, kind: project, input: doors, columns: [place]",
+        f"id: x, kind: {kind}, inputs: [a, b], windows: [RANGE 20 SECONDS, null], all: true, selectivities: [0.5, 0]",
+    )
+    operator = plan.operators["q/x"]
+    assert isinstance(operator, made)
+    assert (operator.all, operator.windows) == (True, (TWENTY, None))
+    assert [side.selectivity for side in operator.declared.sides] == [0.5, 0.0]
+
+
+def test_distinct_windows_and_changes(tmp_path: Path) -> None:
+    plan = load(
+        tmp_path,
+        "id: w, kind: window, input: clicks, window: NOW",
+        "id: d, kind: distinct, input: w",
+        "id: i, kind: istream, input: d",
+        "id: r, kind: window, input: i, window: ROWS 3",
+        "id: c, kind: changes, input: r",
+    )
+    assert [type(o) for o in plan.operators.values()] == [TimeWindow, Distinct, Changes, RowWindow, Changes]
+    assert not plan.flows[Port("q/i")].relation
+    assert plan.queries["q"].root == Port("q/c")  # changes already: none are appended
+
+
+def rstream_of(plan: Plan) -> RStream:
+    operator = plan.operators["q/r"]
+    assert isinstance(operator, RStream)
+    return operator
+
+
+def test_rstream_speaks_when_its_streams_do(tmp_path: Path) -> None:
+    plan = load(
+        tmp_path,
+        'id: hot, kind: select, input: sensors, where: "temperature > 3"',
+        "id: j, kind: join, inputs: [hot, doors], window: RANGE 20 SECONDS",
+        "id: r, kind: rstream, input: j",
+    )
+    assert rstream_of(plan).inputs == (Port("q/j"), Port("sensors"), Port("doors"))
+    assert rstream_of(plan).slides == ()
+
+
+def test_rstream_speaks_at_boundaries(tmp_path: Path) -> None:
+    plan = load(
+        tmp_path,
+        "id: j, kind: join, inputs: [sensors, doors], windows: [RANGE 20 SECONDS SLIDE 5 SECONDS, ROWS 8 SLIDE 4]",
+        "id: r, kind: rstream, input: j",
+    )
+    assert rstream_of(plan).slides == (Span(5.0, "seconds"),)
+    assert rstream_of(plan).inputs == (Port("q/j"), Port("q/r-ticks1"))
+    marks = plan.operators["q/r-ticks1"]
+    assert isinstance(marks, RowWindow)
+    assert (marks.boundaries, marks.inputs) == (True, (Port("doors"),))
+
+
+def test_rstream_of_a_stream_of_changes_goes_by_those(tmp_path: Path) -> None:
+    plan = load(
+        tmp_path,
+        "id: i, kind: istream, input: clicks, window: ROWS 2",
+        "id: r, kind: rstream, input: i, window: RANGE 2 SECONDS",
+    )
+    assert rstream_of(plan).inputs == (Port("q/i"), Port("q/i"))
+
+
+def test_an_operator_named_changes_is_not_replaced(tmp_path: Path) -> None:
+    plan = load(tmp_path, 'id: changes, kind: aggregate, input: clicks, values: {n: "count(*)"}')
+    assert isinstance(plan.operators["q/changes"], Aggregate)
+    assert plan.queries["q"].root == Port("q/changes-2")
+
+
+JOIN = "id: j, kind: join, inputs: [sensors, doors], "
+MISTAKES = {
+    "no window": (["id: d, kind: distinct, input: clicks, window: LAST 3"], "d.window", WINDOW_REMEDY),
+    "no window of a join": ([JOIN + "windows: [NOW, LATER]"], "j.windows.1", "'LATER' is not a window"),
+    "a window without a unit": (["id: d, kind: distinct, input: clicks, window: RANGE 3"], "d.window", "no unit"),
+    "too many windows": ([JOIN + "windows: [NOW, NOW, NOW]"], "j.windows", "3 windows for 2 inputs"),
+    "both kinds of windows": ([JOIN + "windows: [NOW, NOW], window: NOW"], "j.windows", "keep one"),
+    "a window that is missing": (["id: w, kind: window, input: clicks"], "w", "'window' is missing"),
+    "a window on a select": (['id: s, kind: select, input: clicks, where: "k > 1", window: NOW'], "s.window", "no key"),
+    "a window on a relation": (
+        ["id: w, kind: window, input: clicks, window: NOW", "id: d, kind: distinct, input: w, window: NOW"],
+        "d.window",
+        "a relation already",
+    ),
+    "a partition that is not there": (
+        ["id: d, kind: distinct, input: clicks, window: PARTITION BY x ROWS 2"],
+        "d.window",
+        "no column 'x'",
+    ),
+    "an id that is taken": (
+        [
+            "id: d-window, kind: distinct, input: clicks",
+            "id: d, kind: distinct, input: d-window, window: ROWS 2",
+        ],
+        "d",
+        "'d-window'",
+    ),
+    "one input": (["id: e, kind: except, inputs: [clicks]"], "e.inputs", "an except has two inputs"),
+    "three inputs": (["id: j, kind: join, inputs: [clicks, clicks, clicks]"], "j.inputs", "a join has two inputs"),
+    "a join of one": (["id: j, kind: join, input: clicks"], "j", "'table' is missing"),
+    "a table and two inputs": ([JOIN + "table: t, on: k"], "j.inputs", "has one input"),
+    "a table and a window": (["id: j, kind: join, input: clicks, table: t, on: k, window: NOW"], "j.window", "no 'win"),
+    "left": ([JOIN + "how: left"], "j.how", "always inner"),
+    "a column that is not there": ([JOIN + "on: location"], "j.on", "'doors' has no column 'location'"),
+    "columns that do not compare": ([JOIN + "on: {temperature: place}"], "j.on", "is INT and 'place'"),
+    "columns of one name": (["id: j, kind: join, inputs: [clicks, clicks]"], "j", "both inputs have a column 'k'"),
+    "two clocks": (["id: j, kind: join, inputs: [clicks, doors]"], "j", "arrival time and event time"),
+    "a condition that is none": ([JOIN + "where: people"], "j.where", "not a condition"),
+    "too few costs": ([JOIN + "costs: [1us]"], "j.costs", "1 costs for 2 inputs"),
+    "two kinds of costs": ([JOIN + "cost: 1us, costs: [1us, 2us]"], "j.costs", "keep one"),
+    "match and selectivity": ([JOIN + "match: 0.1, selectivity: 2"], "j.match", "keep one"),
+    "match above 1": ([JOIN + "match: 1.5"], "j.match", "at most 1"),
+    "nothing to give out": (["id: a, kind: aggregate, input: clicks"], "a.values", "no columns"),
+    "no such column": (['id: a, kind: aggregate, input: clicks, values: {x: "sum(v)"}'], "a.values.x", "no column 'v'"),
+    "a column twice": (['id: a, kind: aggregate, input: clicks, group: [k], values: {k: "max(k)"}'], "a", "twice"),
+    "a stamp": (['id: a, kind: aggregate, input: clicks, values: {_time: "max(k)"}'], "a.values", "stamps"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistake(tmp_path: Path, name: str) -> None:
+    operators, place, words = MISTAKES[name]
+    with pytest.raises(ApplicationError) as caught:
+        load(tmp_path, *operators)
+    assert f"operators.{place}: " in str(caught.value)
+    assert words in str(caught.value)

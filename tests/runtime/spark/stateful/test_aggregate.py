@@ -1,0 +1,227 @@
+"""aggregate against an evaluation instant by instant; sums of DOUBLE to the last bit, however the rows are cut."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from headgate.plan.flows import Flow
+from headgate.plan.operators import Aggregate, Port
+from headgate.plan.windows import Clock, RangeWindow
+from headgate.runtime.spark.stateful.departing import DepartingAggregate
+from headgate.runtime.spark.stateful.general import GeneralAggregate
+from headgate.runtime.spark.stateful.panes import PaneAggregate
+from headgate.runtime.spark.stateful.running import RunningAggregate
+from tests.runtime.spark.stateful import reference as ref
+from tests.runtime.spark.stateful.harness import Runner, contents, cut
+from tests.runtime.spark.stateful.test_sets import END, RELATION, STREAM, cuts, window
+
+pytestmark = pytest.mark.spark
+COLUMNS = "k INT, v INT, d DOUBLE"
+INSTANTS = range(-8, END + 1)
+MONOTONE = Flow(Clock.LOGICAL, relation=True)
+
+
+def rows(seed: int, count: int = 40) -> list[tuple[Any, ...]]:
+    rng = random.Random(seed)
+    found: list[tuple[Any, ...]] = []
+    for n in range(count):
+        time = None if rng.random() < 0.05 else rng.choice([rng.randrange(-5, 12), rng.randrange(24, 30)])
+        found.append((rng.choice([1, 2, None]), rng.choice([None, *range(9)]), rng.random() * 10**6, n, n, time))
+    return found
+
+
+def changes(seed: int, monotone: bool = False) -> list[tuple[Any, ...]]:
+    rng = random.Random(seed)
+    found: list[tuple[Any, ...]] = []
+    for n in range(25):
+        values = (rng.choice([1, 2, None]), rng.choice([None, 3, 4]), float(rng.choice([1, 2])))
+        time, copies = rng.randrange(0, 25), rng.choice([1, 1, 2])
+        until = ref.FOREVER if monotone else rng.choice([time + rng.randrange(1, 9), ref.FOREVER])
+        found.append((*values, n, n, time, until, copies))
+        if not monotone and until == ref.FOREVER and rng.random() < 0.7:
+            found.append((*values, n, n, time + rng.randrange(0, 8), ref.FOREVER, -copies))
+    return found
+
+
+def known(values: list[Any]) -> list[Any]:
+    return [v for v in values if v is not None]
+
+
+# Each value: Spark SQL, and the same over a list of rows (k, v, d).
+VALUES: dict[str, tuple[str, Callable[[list[Any]], Any]]] = {
+    "n": ("count(*)", len),
+    "nv": ("count(v)", lambda g: len(known([r[1] for r in g]))),
+    "total": ("sum(v)", lambda g: sum(known([r[1] for r in g])) if known([r[1] for r in g]) else None),
+    "least": ("min(v)", lambda g: min(known([r[1] for r in g]), default=None)),
+    "most": ("max(v)", lambda g: max(known([r[1] for r in g]), default=None)),
+    "high": ("count_if(v > 4)", lambda g: sum(r[1] is not None and r[1] > 4 for r in g)),
+    "some": ("any(v > 7)", lambda g: max([r[1] > 7 for r in g if r[1] is not None], default=None)),
+    "all": ("every(v > 2)", lambda g: min([r[1] > 2 for r in g if r[1] is not None], default=None)),
+    "big": ("count(*) FILTER (WHERE v > 3) + 1", lambda g: sum(r[1] is not None and r[1] > 3 for r in g) + 1),
+    "mean": ("sum(v) / count(v)", lambda g: _mean(known([r[1] for r in g]))),
+    "avg": ("avg(v)", lambda g: _mean(known([r[1] for r in g]))),
+}
+EXACT = {name: VALUES[name] for name in ("n", "nv", "total", "high", "big", "mean", "avg")}
+WHOLE: dict[str, tuple[str, Callable[[list[Any]], Any]]] = {
+    "kinds": ("count(DISTINCT v)", lambda g: len(set(known([r[1] for r in g])))),
+    "list": ("sort_array(collect_list(v))", lambda g: sorted(known([r[1] for r in g]))),
+    "n": ("count(*)", len),
+}
+
+
+def _mean(values: list[int]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def meaning(rows: Counter[Any], values: Any, grouped: bool, began: bool) -> Counter[str]:
+    groups: dict[Any, list[Any]] = {} if grouped or not began else {None: []}
+    for row in rows.elements():
+        groups.setdefault(row[0] if grouped else None, []).append(row)
+    found = [([k] if grouped else []) + [f(g) for _, f in values.values()] for k, g in groups.items()]
+    return Counter(map(repr, found))
+
+
+def wanted(relation: Any, values: Any, grouped: bool) -> dict[int, Counter[str]]:
+    first = min((r[1] for r in relation if r[1] < r[2]), default=10**9)
+    return {t: meaning(ref.at(relation, t), values, grouped, t >= first) for t in INSTANTS}
+
+
+def operator(values: Any, grouped: bool, win: RangeWindow | None) -> Aggregate:
+    return Aggregate(
+        id="q/a",
+        inputs=(Port("a"),),
+        group={"g": "k"} if grouped else {},
+        values={name: text for name, (text, _) in values.items()},
+        window=win,
+    )
+
+
+CASES: list[tuple[Any, Any, Any, bool]] = [
+    # window or relation, values, the way expected, grouped
+    ((6, 4), VALUES, PaneAggregate, True),
+    ((6, 4), VALUES, PaneAggregate, False),
+    ((4, 4), VALUES, PaneAggregate, True),
+    ((3, 5), VALUES, PaneAggregate, True),
+    ((3, 5), VALUES, PaneAggregate, False),
+    ((None, None), VALUES, RunningAggregate, True),
+    ((None, 4), VALUES, RunningAggregate, False),
+    ("monotone", VALUES, RunningAggregate, True),
+    ((5, None), VALUES, GeneralAggregate, True),
+    ((5, None), EXACT, DepartingAggregate, True),
+    ((5, None), EXACT, DepartingAggregate, False),
+    ("relation", EXACT, DepartingAggregate, True),
+    ("relation", EXACT, DepartingAggregate, False),
+    ((5, None), WHOLE, GeneralAggregate, True),
+    ((6, 4), WHOLE, GeneralAggregate, False),
+    ((None, None), WHOLE, GeneralAggregate, False),
+    ("relation", VALUES, GeneralAggregate, True),
+    ("relation", WHOLE, GeneralAggregate, False),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[2].__name__}-{case[3]}-{len(case[1])}")
+def test_meaning(session: Any, case: Any) -> None:
+    shape, values, way, grouped = case
+    if isinstance(shape, str):
+        given, flow, win = changes(3, shape == "monotone"), MONOTONE if shape == "monotone" else RELATION, None
+        relation = ref.intervals(given, 3, relation=True)
+    else:
+        given, flow, win = rows(1), STREAM, window(*shape)
+        relation = ref.intervals(given, 3, *shape)
+    op = operator(values, grouped, win)
+    runner = Runner(session, op, [COLUMNS], [flow], compact=True)
+    assert runner.prepared is not None
+    assert runner.prepared.reason is None
+    assert isinstance(runner.stateful, way)
+    want = wanted(relation, values, grouped)
+    for calls in cuts([given], [5]):
+        assert contents(runner.run(calls), INSTANTS) == want
+
+
+SUMS = {"s": ("sum(d)", len), "a": ("avg(d)", len), "r": ("sum(d * 3) / sum(d)", len)}
+
+
+@pytest.mark.parametrize("shape", [(6, 4), (None, None), (5, None), "relation"])
+def test_bits(session: Any, shape: Any) -> None:
+    if isinstance(shape, str):
+        given, flow, win = changes(3), RELATION, None
+    else:
+        given, flow, win = rows(7, 60), STREAM, window(*shape)
+    runner = Runner(session, operator(SUMS, True, win), [COLUMNS], [flow])
+    found = [contents(runner.run(calls), INSTANTS) for calls in cuts([given], [5])]
+    assert any(found[0].values())
+    assert found[0] == found[1] == found[2]
+    ordinary = Runner(session, operator(SUMS, True, win), [COLUMNS], [flow], single=False)
+    assert contents(ordinary.run(cut([given], [9, END], [5], lambda n: 0)), INSTANTS) == found[0]
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        {"w": "window(ts, '4 seconds')"},
+        {"w": "window(ts, '4 seconds', '2 seconds')", "g": "k"},
+        {"g": "k", "w": "session_window(ts, '3 seconds')"},
+    ],
+)
+@pytest.mark.parametrize("win", [(None, None), (9, None)])
+def test_windows_of_spark(session: Any, group: dict[str, str], win: Any) -> None:
+    """At each instant, what Spark gives for the rows of that instant."""
+    columns = "k INT, v INT, ts TIMESTAMP"
+    rng = random.Random(5)
+    given = [(rng.choice([1, None]), n, rng.randrange(0, 20) * 10**6, n, n, rng.randrange(0, 20)) for n in range(25)]
+    values = {"n": "count(*)", "s": "sum(v)", "c": "max(v) + 1"}
+    op = Aggregate(id="q/a", inputs=(Port("a"),), group=group, values=values, window=window(*win))
+    runner = Runner(session, op, [columns], [STREAM])
+    assert runner.prepared is not None
+    relation = ref.intervals(given, 3, *win)
+    table = session.createDataFrame([(*r[0], r[1], r[2]) for r in relation], "k INT, v INT, ts LONG, a LONG, b LONG")
+    table = table.selectExpr("k", "v", "timestamp_micros(ts) AS ts", "a", "b")
+    table.createOrReplaceTempView("relation_rows")
+    keys, outputs = ", ".join(group.values()), ", ".join(f"{e} AS {n}" for n, e in (group | values).items())
+    found = [contents(runner.run(calls), INSTANTS) for calls in cuts([given], [5])[:2]]
+    for t in (0, 3, 7, 12, 19, 26):
+        want = session.sql(f"SELECT {outputs} FROM relation_rows WHERE a <= {t} AND {t} < b GROUP BY {keys}").collect()
+        assert len(want) == found[0][t].total()
+        assert sorted(str(r["n"]) + str(r["s"]) for r in want) == sorted(_numbers(x) for x in found[0][t])
+    assert found[0] == found[1]
+
+
+def _numbers(row: str) -> str:
+    n, s, _ = row.rstrip("]").rsplit(", ", 3)[-3:]
+    return n + s
+
+
+def test_types_are_those_of_spark(session: Any) -> None:
+    columns = "b TINYINT, f FLOAT, m DECIMAL(9,2), t STRING, k INT"
+    values = {
+        "a": "sum(b)",
+        "c": "sum(f)",
+        "e": "sum(m)",
+        "h": "max(t)",
+        "i": "round(avg(b), 1)",
+        "j": "cast(count(*) AS INT)",
+        "l": "sum(m) / count(*)",
+        "o": "concat(max(t), '!')",
+    }
+    want = session.createDataFrame([], columns).selectExpr(*[f"{e} AS {n}" for n, e in values.items()]).schema
+    for win in (window(6, 4), window(), window(5)):
+        op = Aggregate(id="q/a", inputs=(Port("a"),), group={"k": "k"}, values=values, window=win)
+        runner = Runner(session, op, [columns], [STREAM])
+        step = runner.stateful.step(
+            [leaf.frame for leaf in runner.prepared._leaves],
+            {n: leaf.frame for n, leaf in runner.prepared._logs.items()},
+            runner.prepared._bounds.frame,
+        )
+        assert [f.dataType for f in step.output.schema][1:-5] == [f.dataType for f in want]
+
+
+def test_values_may_speak_of_groups(session: Any) -> None:
+    for win, texts in ((window(6, 4), "k + count(*)"), (window(5), "k + count(DISTINCT v)")):
+        op = Aggregate(id="q/a", inputs=(Port("a"),), group={"g": "k"}, values={"x": texts}, window=win)
+        found = Runner(session, op, [COLUMNS], [STREAM]).run(cut([[(1, 2, 0.5, 0, 0, 4)]], [END], [5], lambda n: 0))
+        assert found.to_pylist()[0]["x"] == 2
