@@ -6,7 +6,7 @@ by what they say, so that a view that is used twice is recognised and computed o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import Literal, TypeVar
 
@@ -125,6 +125,7 @@ class TableJoinNode(Node):
     table: str
     table_schema: Schema
     outputs: tuple[tuple[str, str], ...]  # output name, column of the table
+    pairs: tuple[tuple[str, str], ...] = ()  # column of the input = column of the table, which is not given out
     condition: exp.Expr | None = None
     how: Literal["inner", "left"] = "inner"
 
@@ -242,6 +243,15 @@ def substitute(expression: exp.Expr, meanings: dict[str, exp.Expr]) -> exp.Expr:
     return expression.transform(replaced)
 
 
+def captures(expression: exp.Expr, meanings: dict[str, exp.Expr]) -> bool:
+    """Would a variable of a lambda in the expression hide a column that is put in its place?"""
+    variables = {v.name.lower() for found in expression.find_all(exp.Lambda) for v in found.expressions}
+    if not variables:
+        return False
+    read = [columns_of(meanings[name]) for name in columns_of(expression) if name in meanings]
+    return any(name.lower() in variables for names in read for name in names)
+
+
 def _needs_parentheses(meaning: exp.Expr, place: exp.Expr) -> bool:
     simple = (exp.Column, exp.Literal, exp.Anonymous, exp.Paren, exp.Cast, exp.Boolean, exp.Null, exp.Case)
     return place.parent is not None and not isinstance(meaning, simple)
@@ -266,3 +276,13 @@ def all_of(parts: list[exp.Expr]) -> exp.Expr | None:
     for part in wrapped[1:]:
         result = exp.And(this=result, expression=part)
     return result if len(parts) > 1 else parts[0].copy()
+
+
+def equal_columns(part: exp.Expr, mine: Collection[str], theirs: Collection[str]) -> tuple[str, str] | None:
+    """The two columns of `mine = theirs`, in this order; None when it is something else."""
+    if not (isinstance(part, exp.EQ) and isinstance(part.left, exp.Column) and isinstance(part.right, exp.Column)):
+        return None
+    left, right = part.left.name, part.right.name
+    if left in theirs:
+        left, right = right, left
+    return (left, right) if left in mine and right in theirs else None

@@ -28,6 +28,7 @@ from headgate.language.logical import (
     WindowNode,
     all_of,
     conjuncts,
+    equal_columns,
 )
 from headgate.plan.operators import (
     Aggregate,
@@ -126,8 +127,7 @@ class _Lowering:
         )
 
     def table_join(self, node: TableJoinNode) -> Port:
-        theirs = dict(node.outputs)
-        pairs, rest = _pairs(conjuncts(node.condition), set(node.input.columns), theirs)
+        pairs, rest = _pairs(node)
         condition = all_of(rest)
         return self.add(
             "join",
@@ -139,7 +139,7 @@ class _Lowering:
             on=pairs,
             how=node.how,
             condition="" if condition is None else sql_of(condition),
-            keep=theirs,
+            keep=dict(node.outputs),
         )
 
     def aggregate(self, node: AggregateNode) -> Port:
@@ -246,17 +246,15 @@ def _sides(node: SetNode) -> list[Node]:
     return found
 
 
-def _pairs(parts: list[exp.Expr], mine: set[str], theirs: dict[str, str]) -> tuple[dict[str, str], list[exp.Expr]]:
+def _pairs(node: TableJoinNode) -> tuple[dict[str, str], list[exp.Expr]]:
     """Equalities of a column with a column of the table, and the other conditions."""
-    pairs: dict[str, str] = {}
+    pairs = dict(node.pairs)
+    theirs = dict(node.outputs)
     rest: list[exp.Expr] = []
-    for part in parts:
-        if isinstance(part, exp.EQ) and isinstance(part.left, exp.Column) and isinstance(part.right, exp.Column):
-            names = [part.left.name, part.right.name]
-            if names[0] in theirs:
-                names.reverse()
-            if names[0] in mine and names[0] not in pairs and names[1] in theirs:
-                pairs[names[0]] = theirs[names[1]]
-                continue
-        rest.append(part)
+    for part in conjuncts(node.condition):
+        pair = equal_columns(part, node.input.columns, theirs)
+        if pair is None or pair[0] in pairs:
+            rest.append(part)
+        else:
+            pairs[pair[0]] = theirs[pair[1]]
     return pairs, rest

@@ -55,7 +55,9 @@ class Scope:
                     self._item(found.parts[0])
                     found.parent.set("expressions", self._starred(found.parent))
                 continue
-            found.replace(self._resolved(found))
+            meant = self._resolved(found)
+            _refuse_hidden(found, meant)
+            found.replace(meant)
         result = holder.this
         result.parent = None
         return result
@@ -132,3 +134,13 @@ def _fields(start: exp.Expr, names: Sequence[exp.Expr], place: exp.Column) -> ex
     for name in names:
         result = exp.Dot(this=result, expression=name.copy())
     return result
+
+
+def _refuse_hidden(found: exp.Column, meant: exp.Expr) -> None:
+    """`transform(xs, x -> x + s.x)`: inside, the column would be taken for the variable."""
+    read = next(meant.find_all(exp.Column)).name.lower()
+    above = found.find_ancestor(exp.Lambda)
+    while above is not None:
+        if read in {variable.name.lower() for variable in above.expressions}:
+            raise CqlError(f"the variable '{read}' hides the column '{read}'", "call the variable otherwise", found)
+        above = above.find_ancestor(exp.Lambda)

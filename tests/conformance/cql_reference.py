@@ -32,7 +32,7 @@ class Tuple(NamedTuple):
 
 @dataclass(frozen=True)
 class Stream:
-    """Tuples in order of sequence. `change` (1 or -1 for each) makes it a relation."""
+    """Tuples in order of sequence. `change` (1 or -1 for each) makes it a relation, whose time is the last column."""
 
     columns: tuple[str, ...]
     tuples: Sequence[Tuple]
@@ -181,7 +181,9 @@ def _window(stream: Stream, text: str, last: int) -> Relation:
         first = min(times, default=last + 1)
         multiples = frozenset(range(-(-first // slide) * slide, last + 1, slide))
         return Relation(stream.columns, held, multiples, multiples)
-    partition = [c.strip().lower() for c in text[text.index("BY") + 2 : text.index("ROWS")].split(",")] if "BY" in words else []
+    partition: list[str] = []
+    if "BY" in words:
+        partition = [c.strip().lower() for c in text[text.index("BY") + 2 : text.index("ROWS")].split(",")]
     count = int(words[words.index("ROWS") + 1])
     every = int(words[words.index("SLIDE") + 1]) if "SLIDE" in words else 1
     at = [[c.lower() for c in stream.columns].index(name) for name in partition]
@@ -208,16 +210,25 @@ def _as_relation(found: Stream | Relation, last: int) -> Relation:
     if found.change is None:
         return _window(found, "RANGE UNBOUNDED", last)
     pairs = [(t, n) for t, n in zip(found.tuples, found.change, strict=True) if t.time is not None]
+    pairs.sort(key=lambda pair: pair[0].time or 0)
 
     def held(instant: int) -> list[Values]:
-        counted: Counter[Values] = Counter()
+        rows: list[Tuple] = []
         for one, n in pairs:
-            if one.time is not None and one.time <= instant:
-                counted[one.values] += n
-        return list(counted.elements())
+            if one.time is None or one.time > instant:
+                continue
+            if n > 0:
+                rows.append(one)
+            else:  # the row that goes is the one that is equal but for the time, which says when
+                rows.remove(next(row for row in rows if _untimed(row) == _untimed(one)))
+        return [row.values for row in rows]
 
     times = frozenset(t.time for t, _ in pairs if t.time is not None)
     return Relation(found.columns, held, times, times)
+
+
+def _untimed(one: Tuple) -> Values:
+    return one.values[:-1]
 
 
 # Queries ---------------------------------------------------------------------------------------------------------
@@ -308,12 +319,14 @@ class _Evaluation:
         events = frozenset(t for item in items for t in item.events if t <= self.last)
         asked = frozenset(t for item in items for t in item.asked if t <= self.last)
         run = _Sql(names, [item.columns for item in items])
-        began = min((t for t in sorted(events) if run(_rows_below(tree, places), [i.at(t) for i in items])), default=None) \
-            if aggregates and not tree.args.get("group") else None
+        began: int | None = -(2**63)
+        if aggregates and not tree.args.get("group"):  # one row, from the first tuple on
+            below = _rows_below(tree, places)
+            began = min((t for t in events if run(below, [item.at(t) for item in items])), default=None)
 
         def held(instant: int) -> list[Values]:
-            if aggregates and not tree.args.get("group") and (began is None or instant < began):
-                return []  # one row, from the first tuple on
+            if began is None or instant < began:
+                return []
             return run(sql, [item.at(instant) for item in items])
 
         columns = run.columns(sql)

@@ -151,3 +151,60 @@ class Schedules(RuleBasedStateMachine):
 
 Schedules.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None, derandomize=True)
 TestSchedules = Schedules.TestCase
+
+
+# Single cases ----------------------------------------------------------------------------------------------------
+
+COUNT = {"q": "SELECT k, count(*) AS n FROM s [RANGE 3] GROUP BY k"}
+
+
+def test_late_tuples_are_told_once_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    plan = plan_of(COUNT)
+    keeper = Timekeeper(plan, Lists(plan).queues)
+    with caplog.at_level(logging.WARNING):
+        keeper.admit("s", source_table([9, 3]))
+        keeper.admit("s", source_table([2, None], 2))
+    assert keeper.late == {"s": 3}
+    assert len(caplog.records) == 1
+
+
+def test_late_tuples_are_hidden_only_from_operators_that_go_by_time() -> None:
+    plan = plan_of({**COUNT, "plain": "SELECT k FROM s WHERE k > 0"})
+    keeper = Timekeeper(plan, Lists(plan).queues)
+    came = keeper.admit("s", source_table([9, 3]))
+    seen = {edge: keeper.version_for(edge, came).column(TIME).to_pylist() for edge in plan.consumers[Port("s")]}
+    assert seen.pop(Edge("plain/where", 0)) == [9, 3]
+    assert list(seen.values()) == [[9, None]]
+
+
+def test_results_after_the_last_event_of_a_query_are_left_out_once_its_streams_have_ended() -> None:
+    lists = Lists(plan_of({"a": COUNT["q"], "b": "SELECT a.k FROM a, r WHERE a.k = r.k"}))
+    lists.arrive("s", [5])
+    lists.arrive("r", [20])
+    results = pa.table({TIME: pa.array([5, 8, None, 20, 21], pa.int64())})
+    assert lists.time.until_the_end("a", results) is results
+    lists.end("s")
+    assert lists.time.until_the_end("a", results).column(TIME).to_pylist() == [5, None]
+    assert lists.time.until_the_end("b", results) is results
+    lists.end("r")
+    assert lists.time.until_the_end("b", results).column(TIME).to_pylist() == [5, 8, None, 20]
+
+
+def test_where_arrivals_are_the_time_it_passes_without_tuples() -> None:
+    stream = Stream("s", parse_schema("k INT", "s"), {})
+    window = parse_window("RANGE 1 SECOND")
+    group = Aggregate(id="q/group", inputs=(Port("s"),), group={"k": "k"}, values={"n": "count(*)"}, window=window)  # type: ignore[arg-type]
+    plan = build_plan({"s": stream}, {}, {"c": QueryClass("c", 1)}, [group], [Query("q", "c", Port("q/group"), ())])
+    lists = Lists(plan)
+    keeper = lists.time
+    assert keeper.ticks("s")
+    came = keeper.admit("s", pa.table({"k": pa.array([1], pa.int32()), "_arrival": [500_000], "_sequence": [0]}))
+    lists.queues[Edge("q/group", 0)].put([Row(500_000)])
+    assert keeper.advance("s", came) == []
+    lists.queues[Edge("q/group", 0)].take(1)
+    bounds = keeper.begin(["q/group"])
+    assert bounds == {"q/group": Bounds(BEGINNING, 499_999)}
+    assert keeper.finish(["q/group"], bounds, {"q/group": 1_500_000}) == []
+    assert keeper.tick("s", 1_500_000) == [], "that instant is not complete yet"
+    assert keeper.tick("s", 1_500_001) == ["q/group"]
+    assert keeper.begin(["q/group"]) == {"q/group": Bounds(499_999, 1_500_000)}

@@ -121,7 +121,15 @@ class Lists:
         edges = [edge for edge in self.plan.edges if edge.operator in members]
         inputs = {edge: taken for edge in edges if (taken := self.queues[edge].take(limit))}
         self.due.difference_update(members)
-        return Call(members, inputs, self.time.begin(members))
+        bounds = self.time.begin(members)
+        for name, within in bounds.items():
+            assert within.end <= self._last(name), "time does not go on after the last event"
+        return Call(members, inputs, bounds)
+
+    def _last(self, operator: str) -> int:
+        queries = self.plan.owners[operator]
+        times = [t for s in self.plan.streams for q in queries if q in self.plan.readers(s) for t in self.sent[s]]
+        return max(times, default=BEGINNING)
 
     def finish(self, call: Call, succeeded: int | None = None) -> tuple[str, ...]:
         """The call is over. Only the first `succeeded` of its operators, when given: the queries of the others stop.

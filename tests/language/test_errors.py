@@ -38,6 +38,7 @@ CASES = {
     "SELECT floor FROM places AS p(a, b), sensors": "cannot be renamed here",
     "SELECT location FROM sensors s JOIN places p USING (floor)": "there is no column 'floor'",
     "SELECT humidity FROM sensors s JOIN places p USING (humidity)": "'p' has no column 'humidity'",
+    "SELECT transform(tags, k -> k + c.k) FROM clicks c": "the variable 'k' hides the column 'k'",
     # Windows
     "SELECT * FROM sensors [RANGE]": "is not a window; write NOW",
     "SELECT * FROM sensors [RANGE 5 PARSECS]": "unknown unit 'PARSECS'",

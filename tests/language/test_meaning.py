@@ -188,6 +188,11 @@ def test_left_join_keeps_its_condition() -> None:
     assert (join.how, join.on, join.condition) == ("left", {"location": "location"}, "humidity > `p.floor`")
 
 
+def test_commas_and_joins_together() -> None:
+    plan = plan_of("SELECT a.ts FROM sensors a, doors b JOIN places p ON b.location = p.location CROSS JOIN floors f")
+    assert kinds(plan) == ["join", "join", "join", "project"]
+
+
 def test_using_shows_the_column_once() -> None:
     plan = plan_of("SELECT * FROM sensors JOIN places USING (location)")
     assert plan.schemas[plan.queries["q"].root].names == ("location", "humidity", "temperature", "ts", "floor")

@@ -68,6 +68,11 @@ def test_a_selection_over_what_is_computed_takes_the_computation_along() -> None
     assert lines[0] == "where = select(sensors): (humidity + 1) * 2 > 3 AND (humidity + 1) IN (1, 2)"
 
 
+def test_variables_of_lambdas_hide_no_columns() -> None:
+    lines = rewritten("SELECT y FROM (SELECT tags, k + 1 AS y FROM clicks) WHERE exists(tags, k -> int(k) = y)")
+    assert "where = select(select): exists(tags, k -> int(k) = y)" in lines
+
+
 def test_partition_columns_stay() -> None:
     lines = rewritten("SELECT sum(humidity) FROM sensors [PARTITION BY location ROWS 3]")
     assert lines[0] == "select = project(sensors): location, humidity"

@@ -22,7 +22,10 @@ from headgate.language.logical import (
     SetNode,
     TableJoinNode,
     WindowNode,
+    all_of,
     columns_of,
+    conjuncts,
+    equal_columns,
     with_children,
 )
 from headgate.plan.windows import RowsWindow
@@ -49,9 +52,7 @@ def _keep(node: Node, needed: set[str]) -> Node:
             left, right = wanted & set(node.left.columns), wanted & set(node.right.columns)
             return replace(node, left=_only(node.left, left), right=_only(node.right, right))
         case TableJoinNode():
-            wanted = needed | _read_by(node.condition)
-            table = tuple((name, source) for name, source in node.outputs if name in wanted)
-            return replace(node, outputs=table, input=_keep(node.input, wanted & set(node.input.columns)))
+            return _table_join(node, needed)
         case AggregateNode():
             values = tuple((n, means) for n, means in node.values if n in needed)
             if not node.group and not values:
@@ -61,6 +62,31 @@ def _keep(node: Node, needed: set[str]) -> Node:
         case SetNode() if node.kind == "union":
             return _union(node, needed)
     return with_children(node, lambda child: _keep(child, set(child.columns)))
+
+
+def _table_join(node: TableJoinNode, needed: set[str]) -> Node:
+    """A column of the table that is only compared with one of the input needs not be given out."""
+    table = dict(node.outputs)
+    mine = set(node.input.columns)
+    parts = conjuncts(node.condition)
+    pairs = list(node.pairs)
+    rest: list[exp.Expr] = []
+    for part in parts:
+        others = [columns_of(other) for other in parts if other is not part]
+        pair = equal_columns(part, mine, table)
+        if pair is None or pair[1] in needed.union(*others) or pair[0] in dict(pairs):
+            rest.append(part)
+        else:
+            pairs.append((pair[0], table[pair[1]]))
+    condition = all_of(rest)
+    wanted = needed | _read_by(condition)
+    return replace(
+        node,
+        outputs=tuple((name, source) for name, source in node.outputs if name in wanted),
+        pairs=tuple(pairs),
+        condition=condition,
+        input=_keep(node.input, (wanted & mine) | set(dict(pairs))),
+    )
 
 
 def _union(node: SetNode, needed: set[str]) -> Node:

@@ -29,6 +29,7 @@ from headgate.language.logical import (
     TableJoinNode,
     WindowNode,
     all_of,
+    captures,
     columns_of,
     conjuncts,
     substitute,
@@ -50,8 +51,7 @@ def _down(node: Node, parts: Parts) -> Node:
         case Filter():
             return _down(node.input, conjuncts(node.condition) + parts)
         case ProjectNode():
-            meanings = dict(node.outputs)
-            return replace(node, input=_down(node.input, [substitute(part, meanings) for part in parts]))
+            return _through_project(node, parts)
         case DistinctNode():
             return replace(node, input=_down(node.input, parts))
         case WindowNode() if isinstance(node.window, RangeWindow):
@@ -78,6 +78,12 @@ def _split(parts: Parts, columns: set[str]) -> tuple[Parts, Parts]:
     return fit, [part for part in parts if not any(part is one for one in fit)]
 
 
+def _through_project(node: ProjectNode, parts: Parts) -> Node:
+    meanings = dict(node.outputs)
+    below = [substitute(part, meanings) for part in parts if not captures(part, meanings)]
+    return _above(replace(node, input=_down(node.input, below)), [p for p in parts if captures(p, meanings)])
+
+
 def _through_join(node: JoinNode, parts: Parts) -> Node:
     left, rest = _split(parts, set(node.left.columns))
     right, rest = _split(rest, set(node.right.columns))
@@ -101,13 +107,17 @@ def _through_table_join(node: TableJoinNode, parts: Parts) -> Node:
 def _through_aggregate(node: AggregateNode, parts: Parts) -> Node:
     meanings = {name: means for name, means in node.group if not is_time_window(means)}
     below, above = _split(parts, set(meanings))
-    return _above(replace(node, input=_down(node.input, [substitute(p, meanings) for p in below])), above)
+    above += [part for part in below if captures(part, meanings)]
+    below = [substitute(part, meanings) for part in below if not captures(part, meanings)]
+    return _above(replace(node, input=_down(node.input, below)), above)
 
 
 def _through_set(node: SetNode, parts: Parts) -> Node:
     left, right = schema_of(node.left), schema_of(node.right)
     pairs = zip(left, right, strict=True)
-    same = {a.name: column(b.name) for a, b in pairs if a.type is not None and a.type == b.type}
+    same: dict[str, exp.Expr] = {a.name: column(b.name) for a, b in pairs if a.type is not None and a.type == b.type}
     below, above = _split(parts, set(same))
-    renamed = [substitute(part, dict(same)) for part in below]
+    above += [part for part in below if captures(part, same)]
+    below = [part for part in below if not captures(part, same)]
+    renamed = [substitute(part, same) for part in below]
     return _above(replace(node, left=_down(node.left, below), right=_down(node.right, renamed)), above)

@@ -384,7 +384,7 @@ class SparkRuntime:
         if not result.steady:
             return
         sizes = {port: table.nbytes for port, table in result.outputs.items()}
-        self._stats.learn(result.taken, result.given, result.seconds, sizes)
+        self._stats.learn(result.taken, result.given, result.seconds, sizes, entered=result.taken_by)
         self._board.call_fixed_s = self._stats.call_fixed_s
         if self._board.now >= self._stats_due:
             self._stats_due = self._board.now + STATS_PERIOD_S

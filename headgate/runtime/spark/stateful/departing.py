@@ -85,7 +85,7 @@ class DepartingAggregate(Stateful):
         last = F.when(col(UNTIL) == FOREVER, col(TIME)).otherwise(col(UNTIL))
         partials = [p.row() for p in self._calls.partials]
         kept = [*cols([*STAMPS, UNTIL]), col(CHANGE).alias(_COUNT), last.alias(_LAST)]
-        taken = rows.select(*groups, *partials, *kept)
+        taken = self._frames.expanded(rows.select(*groups, *partials, *kept), self._operator.group.values())
         if not self._flow.relation:
             return taken
         weighed = {p.name: (col(p.name) * col(_COUNT)).cast(p.type).alias(p.name) for p in self._calls.partials}

@@ -91,7 +91,8 @@ class GeneralAggregate(Stateful):
     def _grouped(self, beside: DataFrame) -> DataFrame:
         groups = [F.expr(text).alias(n) for n, text in zip(self._groups, self._plain.values(), strict=True)]
         alive = beside.where(col(UNTIL) > col(FROM))
-        return alive.select("*", *groups, col(SEQUENCE).bitwiseAND(0).alias(_ONE))
+        grouped = alive.select("*", *groups, col(SEQUENCE).bitwiseAND(0).alias(_ONE))
+        return self._frames.expanded(grouped, self._plain.values())
 
     def _instants(self, rows: DataFrame, logs: Mapping[str, DataFrame], bounds: DataFrame) -> DataFrame:
         """The instants in range at which a group changes, and FROM, each with the one that follows it."""

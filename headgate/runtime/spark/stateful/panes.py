@@ -105,7 +105,7 @@ class PaneAggregate(Stateful):
         taken = rows.select(*groups, *[p.row() for p in self._calls.partials], *cols(STAMPS), end.alias(_END))
         if self._length < self._slide:
             taken = taken.where(self._first(col(_END)) <= self._last(col(_END)))
-        return taken
+        return self._frames.expanded(taken, self._operator.group.values())
 
     def _first(self, end: Column) -> Column:
         """The first boundary whose window holds the pane."""

@@ -119,6 +119,11 @@ class Frames:
             return left.join(right, on, how)
         return left.coalesce(1).join(self.hashed(right.coalesce(1)), on, how)
 
+    def expanded(self, frame: DataFrame, texts: Iterable[str]) -> DataFrame:
+        """A frame in which expressions were computed: `window` may have made several rows of one, and the planner
+        then no longer knows that they are in one partition."""
+        return frame.coalesce(1) if self.single and any("window" in text.lower() for text in texts) else frame
+
     def hashed(self, frame: DataFrame) -> DataFrame:
         """The side of a join that is to be made into a hash table."""
         return frame.hint("shuffle_hash") if self.single else frame

@@ -77,7 +77,8 @@ class RunningAggregate(Stateful):
         if self._flow.relation:
             rows = repeated(rows, col(CHANGE))
         groups = [F.expr(text).alias(n) for n, text in zip(self._groups, self._operator.group.values(), strict=True)]
-        return rows.select(*groups, *[p.row() for p in self._calls.partials], *cols(STAMPS))
+        taken = rows.select(*groups, *[p.row() for p in self._calls.partials], *cols(STAMPS))
+        return self._frames.expanded(taken, self._operator.group.values())
 
     def _keyed(self, frame: DataFrame) -> DataFrame:
         return frame.withColumn(_ONE, col(SEQUENCE).bitwiseAND(0))

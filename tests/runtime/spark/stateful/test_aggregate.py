@@ -178,6 +178,7 @@ def test_windows_of_spark(session: Any, group: dict[str, str], win: Any) -> None
     op = Aggregate(id="q/a", inputs=(Port("a"),), group=group, values=values, window=window(*win))
     runner = Runner(session, op, [columns], [STREAM])
     assert runner.prepared is not None
+    assert runner.prepared.reason in (None, "its plan has a MergingSessionsExec")
     relation = ref.intervals(given, 3, *win)
     table = session.createDataFrame([(*r[0], r[1], r[2]) for r in relation], "k INT, v INT, ts LONG, a LONG, b LONG")
     table = table.selectExpr("k", "v", "timestamp_micros(ts) AS ts", "a", "b")

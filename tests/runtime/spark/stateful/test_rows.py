@@ -75,8 +75,9 @@ def positions(given: list[Any], win: RowsWindow) -> tuple[list[ref.Interval], li
     return found, turns
 
 
-@pytest.mark.parametrize("count", [(1, 1), (3, 1), (5, 2), (2, 3)])
-@pytest.mark.parametrize("partition", [(), ("K",)])
+@pytest.mark.parametrize(
+    ("count", "partition"), [((1, 1), ()), ((3, 1), ("K",)), ((5, 2), ()), ((5, 2), ("K",)), ((2, 3), ("K",))]
+)
 def test_row_window(session: Any, count: tuple[int, int], partition: tuple[str, ...]) -> None:
     win = RowsWindow(*count, partition)
     given = rows(9, 50)

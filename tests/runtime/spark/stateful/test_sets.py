@@ -48,7 +48,7 @@ def changes(seed: int, count: int = 25) -> list[tuple[Any, ...]]:
 def cuts(inputs: list[list[tuple[Any, ...]]], time_at: list[int]) -> list[list[Call]]:
     return [
         cut(inputs, [END], time_at, lambda n: 0),
-        cut(inputs, [*range(-6, END, 4), END], time_at, lambda n: n % 3),
+        cut(inputs, [*range(-6, END, 6), END], time_at, lambda n: n % 3),
         cut(inputs, [3, 4, 15, 16, END], time_at, lambda n: n % 2),
     ]
 
@@ -62,7 +62,7 @@ WINDOWS = [(None, None), (1, None), (5, None), (6, 4), (3, 5), (None, 4)]
 
 @pytest.mark.parametrize("mode", ["changes", "istream", "dstream"])
 def test_changes(session: Any, mode: Any) -> None:
-    for length, slide in WINDOWS:
+    for length, slide in WINDOWS if mode == "changes" else WINDOWS[1:4]:
         given = rows(1)
         relation = ref.intervals(given, 2, length, slide)
         op = Changes(id="q/c", inputs=P[:1], mode=mode, window=window(length, slide))
@@ -107,7 +107,7 @@ def meaning(op: Operator, first: Counter[Any], second: Counter[Any]) -> Counter[
 @pytest.mark.parametrize("kind", ["distinct", "except", "except all", "intersect", "intersect all"])
 @pytest.mark.parametrize("compact", [False, True])
 def test_sets(session: Any, kind: str, compact: bool) -> None:
-    for length, slide in [(5, None), (None, None), (6, 4)] if not compact else [(None, None)]:
+    for length, slide in [(5, None), (6, 4)] if not compact else [(None, None)]:
         given = [rows(3), rows(4)]
         relations = [ref.intervals(g, 2, length, slide) for g in given]
         _check_sets(session, kind, [STREAM, STREAM], given, relations, window(length, slide), compact)
