@@ -20,7 +20,7 @@ from headgate.language.logical import (
     ToStream,
     ViewNode,
     WindowNode,
-    children,
+    clock_of,
     instants,
 )
 from headgate.language.refuse import check_clauses
@@ -28,7 +28,7 @@ from headgate.language.select_list import select_all
 from headgate.language.text import FoundFunction, FoundWindow
 from headgate.plan.errors import known_names
 from headgate.plan.model import Table
-from headgate.plan.windows import Clock, RowsWindow
+from headgate.plan.windows import RowsWindow
 
 _SETS: dict[type[exp.Expr], Literal["union", "except", "intersect"]] = {
     exp.Union: "union",
@@ -175,7 +175,7 @@ class _Builder:
             problem = f"'{name}' is a relation already, which has no window"
             raise CqlError(problem, "leave it out, or make it a stream with ISTREAM(..)", found.at)
         try:
-            found.window.check(_clock(node))
+            found.window.check(clock_of(node))
         except ValueError as error:
             remedy = "lengths of time have a unit (20 SECONDS), those of a BIGINT time column do not (RANGE 20)"
             raise CqlError(str(error), remedy, found.at) from error
@@ -185,12 +185,6 @@ class _Builder:
         elif window.unbounded and window.slide is None:
             return node  # as it is without a window
         return WindowNode(input=node, window=window, view=self.view)
-
-
-def _clock(node: Node) -> Clock:
-    while not isinstance(node, Scan):
-        node = next(children(node))
-    return node.source.flow.clock
 
 
 def _partition(name: str, node: Node, at: int) -> str:

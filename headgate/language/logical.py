@@ -16,7 +16,7 @@ from headgate.plan.flows import Flow
 from headgate.plan.operators.base import Port
 from headgate.plan.operators.streams import Mode
 from headgate.plan.schema import Schema
-from headgate.plan.windows import RowsWindow, Span, Window
+from headgate.plan.windows import Clock, RowsWindow, Span, Window
 
 Named = tuple[tuple[str, exp.Expr], ...]  # output name, expression
 Kind = TypeVar("Kind", bound="Node")
@@ -190,6 +190,13 @@ class ToStream(Node):
         return False
 
 
+@dataclass(frozen=True, kw_only=True)
+class OnTimeNode(Node):
+    """A stream without the tuples that come too late for a window."""
+
+    input: Node
+
+
 Tick = Port | WindowNode  # a stream whose tuples make instants, or a ROWS .. SLIDE window whose evaluations do
 
 
@@ -199,6 +206,13 @@ def children(node: Node) -> Iterator[Node]:
         child = getattr(node, name, None)
         if child is not None:
             yield child
+
+
+def clock_of(node: Node) -> Clock:
+    """What time is measured in; all streams of a query agree on it."""
+    while not isinstance(node, Scan):
+        node = next(children(node))
+    return node.source.flow.clock
 
 
 def with_children(node: Kind, change: Callable[[Node], Node]) -> Kind:

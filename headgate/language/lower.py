@@ -18,6 +18,7 @@ from headgate.language.logical import (
     Filter,
     JoinNode,
     Node,
+    OnTimeNode,
     ProjectNode,
     Scan,
     SetNode,
@@ -36,6 +37,7 @@ from headgate.plan.operators import (
     Distinct,
     Except,
     Intersect,
+    OnTime,
     Operator,
     Project,
     RowWindow,
@@ -110,6 +112,9 @@ class _Lowering:
     def project(self, node: ProjectNode) -> Port:
         columns = {name: sql_of(means) for name, means in node.outputs}
         return self.add("select", node, Project, inputs=(self.port(node.input),), columns=columns)
+
+    def on_time(self, node: OnTimeNode) -> Port:
+        return self.add("ontime", node, OnTime, inputs=(self.port(node.input),))
 
     def join(self, node: JoinNode) -> Port:
         left_window, left_names, left = _side(node.left)
@@ -203,6 +208,7 @@ _MAKERS: dict[type[Node], Callable[[_Lowering, Any], Port]] = {
     WindowNode: _Lowering.window,
     Filter: _Lowering.filter,
     ProjectNode: _Lowering.project,
+    OnTimeNode: _Lowering.on_time,
     JoinNode: _Lowering.join,
     TableJoinNode: _Lowering.table_join,
     AggregateNode: _Lowering.aggregate,

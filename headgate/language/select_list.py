@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -51,7 +51,7 @@ def _aggregates(select: exp.Select) -> bool:
 
 
 def _plain(select: exp.Select, joined: Joined, view: str) -> Node:
-    outputs = _outputs(select, joined)
+    outputs = _outputs(select, joined, view)
     for output in outputs:
         for node in output.means.walk():
             if is_time_window(node):
@@ -59,8 +59,12 @@ def _plain(select: exp.Select, joined: Joined, view: str) -> Node:
     return ProjectNode(input=joined.node, outputs=tuple((o.name, o.means) for o in outputs), view=view)
 
 
-def _outputs(select: exp.Select, joined: Joined) -> list[Output]:
-    """The columns of the SELECT list, `*` written out; each has a name of its own."""
+def _outputs(select: exp.Select, joined: Joined, view: str) -> list[Output]:
+    """The columns of the SELECT list, `*` written out; each has a name of its own.
+
+    In a result a second column `a` is called `a_2`, since `SELECT x.a, y.a` is a fair wish. In a view, whose columns
+    are read by name, it is an error.
+    """
     found: list[Output] = []
     for item in select.expressions:
         if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
@@ -74,15 +78,17 @@ def _outputs(select: exp.Select, joined: Joined) -> list[Output]:
     if not found:
         raise CqlError("there are no columns after SELECT", "name at least one, or write *", select)
     seen: set[str] = set()
+    own: list[Output] = []
     for output in found:
         key = output.name.lower()
-        if key in seen:
+        if key in seen and (view or output.named):
             problem = f"two columns of the result are called '{output.name}'"
             raise CqlError(problem, "give one of them another name with AS", output.written)
         if key in RELATION_STAMPS:
             raise CqlError(f"column name '{output.name}' is kept for Headgate's stamps", "rename it", output.written)
-        seen.add(key)
-    return found
+        own.append(replace(output, name=_free(output.name, seen)))
+        seen.add(own[-1].name.lower())
+    return own
 
 
 def _output(item: exp.Expr, joined: Joined) -> Output:
@@ -109,7 +115,7 @@ def _grouped(select: exp.Select, joined: Joined, view: str) -> Node:
     aliases = {i.alias.lower(): i.this for i in select.expressions if isinstance(i, exp.Alias)}
     groups = _groups(select, joined, aliases)
     joined.scope.grouped = {g.name.lower() for g in groups if is_time_window(g)}
-    outputs = _outputs(select, joined)
+    outputs = _outputs(select, joined, view)
     having = select.args.get("having")
     condition: exp.Expr | None = None
     if having is not None:

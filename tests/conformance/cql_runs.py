@@ -120,7 +120,7 @@ def run(spark: Any, plan: Plan, data: Data, cut: Cut, folder: Path, **more: Any)
     assert runtime.waiting() == 0
     report = runtime.stop()
     assert report["errors"] == {}
-    return {name: changes_of(sink.tables()) for name, sink in runtime.sinks.items()}
+    return {name: changes_of(sink.tables()) for name, sink in runtime.sinks.items()}  # type: ignore[attr-defined]
 
 
 def _deliveries(data: Data, cut: Cut) -> Iterator[tuple[str, int, int]]:

@@ -59,7 +59,12 @@ def conditions(draw: st.DrawFn, *values: str) -> str:
     other = draw(st.sampled_from([str(draw(st.integers(0, 9))), *values]))
     return draw(
         st.sampled_from(
-            [f"{value} {draw(st.sampled_from(SIGNS))} {other}", f"{value} % 2 = 0", f"{value} IS NOT NULL", f"{value} > 2"]
+            [
+                f"{value} {draw(st.sampled_from(SIGNS))} {other}",
+                f"{value} % 2 = 0",
+                f"{value} IS NOT NULL",
+                f"{value} > 2",
+            ]
         )
     )
 
@@ -74,13 +79,17 @@ def queries(draw: st.DrawFn, depth: int = 1, names: tuple[Item, ...] = ()) -> tu
 
 @st.composite
 def plain(draw: st.DrawFn, depth: int, names: tuple[Item, ...]) -> tuple[str, bool]:
-    kind = draw(st.sampled_from(["select", "group", "group", "one", "distinct", "set", "join", "join", "table", "left"]))
+    kind = draw(
+        st.sampled_from(["select", "group", "group", "one", "distinct", "set", "join", "join", "table", "left"])
+    )
     item, value = draw(items("a", depth, names))
     where = f" WHERE {draw(conditions('a.k', value))}" if draw(st.booleans()) else ""
     if kind == "select":
         return f"SELECT a.k, {value} + 1 AS x FROM {item}{where}", _is_stream(item, names)
     if kind == "group":
-        total = draw(st.sampled_from(["count(*)", "count({})", "sum({})", "min({})", "max({})", "avg({})", "count(DISTINCT {})"]))
+        total = draw(
+            st.sampled_from(["count(*)", "count({})", "sum({})", "min({})", "max({})", "avg({})", "count(DISTINCT {})"])
+        )
         having = draw(st.sampled_from(["", " HAVING count(*) > 1", f" HAVING max({value}) > 3"]))
         return f"SELECT a.k, {total.format(value)} AS x FROM {item}{where} GROUP BY a.k{having}", False
     if kind == "one":
@@ -96,7 +105,9 @@ def plain(draw: st.DrawFn, depth: int, names: tuple[Item, ...]) -> tuple[str, bo
         text = f"SELECT a.k, p.floor AS x FROM {item}, places AS p WHERE a.k = p.k"
         return text, _is_stream(item, names)
     if kind == "left":
-        return f"SELECT a.k, p.floor AS x FROM {item} LEFT JOIN places AS p ON a.k = p.k{where}", _is_stream(item, names)
+        return f"SELECT a.k, p.floor AS x FROM {item} LEFT JOIN places AS p ON a.k = p.k{where}", _is_stream(
+            item, names
+        )
     on = draw(st.sampled_from(["a.k = b.k", f"{value} < {theirs}", f"a.k = b.k AND {value} <> {theirs}"]))
     if draw(st.integers(0, 3)) == 0:
         third, _ = draw(items("d", 0, names))

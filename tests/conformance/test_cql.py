@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
 from headgate.plan.application import PolicySettings
+from headgate.policies.registry import POLICIES, policy_parameters
 from tests.conformance.cql_runs import PLACES, Cut, Data, differences, expected, plan_of, run, trusting
+from tests.conformance.cql_strategies import applications
+from tests.conformance.cql_strategies import data as any_data
 
 pytestmark = pytest.mark.spark
 
@@ -30,64 +35,86 @@ DATA = Data(
     signs=[1, 1, 1, 1, -1, -1, 1, -1, 1],
 )  # fmt: skip
 
+# What a change is most likely to break; every run of the tests covers it.
 QUERIES = {
-    # select, project
     "some": "SELECT k, v + 1 AS w FROM s WHERE v > 2",
-    "all_rows": "SELECT * FROM s",
-    "range_": "SELECT k, v FROM s [RANGE 5] WHERE v % 2 = 0",
-    "now_": "SELECT k, v, t FROM s [NOW]",
-    "slide": "SELECT k, v FROM s [RANGE 6 SLIDE 4]",
-    "sparse": "SELECT k, v FROM s [RANGE 2 SLIDE 5]",
-    "rows_": "SELECT k, v FROM s [ROWS 3]",
+    "slide": "SELECT k, v FROM s [RANGE 6 SLIDE 4] WHERE v % 2 = 0",
     "rows_slide": "SELECT k, v FROM s [ROWS 3 SLIDE 2]",
-    "partition": "SELECT k, v FROM s [PARTITION BY k ROWS 2] WHERE v > 1",
-    # groups
     "sums": "SELECT k, count(*) AS n, count(v) AS m, sum(v) AS total, min(v) AS low, max(v) AS high FROM s GROUP BY k",
     "panes": "SELECT k, count(*) AS n, sum(v) AS total, avg(v) AS mean FROM s [RANGE 8 SLIDE 4] GROUP BY k",
     "recent": "SELECT k, sum(v) AS total, count(DISTINCT v) AS kinds FROM s [RANGE 6] GROUP BY k HAVING count(*) > 1",
-    "of_rows": "SELECT v % 2 AS odd, count(*) AS n FROM s [ROWS 4] GROUP BY v % 2",
     "one_row": "SELECT count(*) AS n, sum(v) AS total FROM s [RANGE 3] WHERE v > 4",
+    "kinds": "SELECT DISTINCT k FROM s [RANGE 4]",
+    "without_all": "SELECT k FROM s [RANGE 8] EXCEPT ALL SELECT k FROM r",
+    "pairs_any": "SELECT a.v, b.w FROM s [RANGE 4] AS a, r [RANGE 3 SLIDE 3] AS b WHERE a.v < b.w AND a.v + b.w > 8",
+    "three": "SELECT a.k, b.w, x.p FROM s [RANGE 6] AS a, r [PARTITION BY k ROWS 1] AS b, c AS x "
+    "WHERE a.k = b.k AND b.k = x.k",
+    "floors_left": "SELECT s.k, v, p.floor FROM s [NOW] LEFT JOIN places AS p ON s.k = p.k AND p.floor > 11",
+    "came": "ISTREAM(SELECT k, count(*) AS n FROM s [RANGE 5] GROUP BY k)",
+    "whole_pairs": "RSTREAM(SELECT s.k, w FROM s [NOW], r [RANGE 4] WHERE s.k = r.k)",
+    "nested": "SELECT n, count(*) AS groups FROM (SELECT k, count(*) AS n FROM s [RANGE 5] GROUP BY k) AS g GROUP BY n",
+    "with_query": "SELECT came.k, n, w FROM came [RANGE 3], r [RANGE 5] WHERE came.k = r.k",
+}
+# The rest of the ground; `make soak`.
+MORE = {
+    "all_rows": "SELECT * FROM s",
+    "few": "SELECT k, v + 1 AS w FROM s WHERE v > 2 AND v <> 6",
+    "range_": "SELECT k, v FROM s [RANGE 5] WHERE v % 2 = 0",
+    "now_": "SELECT k, v, t FROM s [NOW]",
+    "sparse": "SELECT k, v FROM s [RANGE 2 SLIDE 5]",
+    "grown": "SELECT k, count(*) AS n FROM s [RANGE UNBOUNDED SLIDE 4] GROUP BY k",
+    "rows_": "SELECT k, v FROM s [ROWS 3]",
+    "partition": "SELECT k, v FROM s [PARTITION BY k ROWS 2] WHERE v > 1",
+    "sums": QUERIES["sums"],
+    "came": QUERIES["came"],
+    "of_rows": "SELECT v % 2 AS odd, count(*) AS n FROM s [ROWS 4] GROUP BY v % 2",
     "one_pane": "SELECT count(*) AS n, max(v) AS high FROM s [RANGE 2 SLIDE 2]",
     "forever": "SELECT count(*) AS n, sum(v) AS total FROM s",
-    # sets
-    "kinds": "SELECT DISTINCT k FROM s",
-    "kinds_now": "SELECT DISTINCT k FROM s [RANGE 4]",
+    "kinds_ever": "SELECT DISTINCT k FROM s",
     "both": "SELECT k FROM s [RANGE 4] UNION SELECT k FROM r [RANGE 4]",
     "both_all": "SELECT k, v FROM s [RANGE 4] UNION ALL SELECT k, w FROM r [ROWS 2]",
     "without": "SELECT k FROM s [RANGE 8] EXCEPT SELECT k FROM r [RANGE 4]",
-    "without_all": "SELECT k FROM s [RANGE 8] EXCEPT ALL SELECT k FROM r",
     "common": "SELECT k FROM s INTERSECT SELECT k FROM r [RANGE 6 SLIDE 3]",
     "common_all": "SELECT k FROM s [ROWS 5] INTERSECT ALL SELECT k FROM r [RANGE 9]",
-    # joins
     "pairs": "SELECT s.k, v, w FROM s, r WHERE s.k = r.k",
     "pairs_now": "SELECT s.k, s.v, r.w FROM s [NOW], r [RANGE 7] WHERE s.k = r.k",
-    "pairs_any": "SELECT a.v, b.w FROM s [RANGE 4] AS a, r [RANGE 3 SLIDE 3] AS b WHERE a.v < b.w AND a.v + b.w > 8",
     "pairs_rows": "SELECT a.k, a.v, b.w FROM s [ROWS 2] AS a JOIN r [PARTITION BY k ROWS 1] AS b ON a.k = b.k",
-    "three": "SELECT a.k, b.w, x.p FROM s [RANGE 6] AS a, r [RANGE 6] AS b, c AS x WHERE a.k = b.k AND b.k = x.k",
-    "per_pair": "SELECT r.k, count(*) AS n, sum(s.v) AS total FROM s [RANGE 9], r [RANGE 9] WHERE s.k = r.k GROUP BY r.k",
+    "per_pair": "SELECT r.k, count(*) AS n, sum(s.v) AS total FROM s [RANGE 9], r [RANGE 9] "
+    "WHERE s.k = r.k GROUP BY r.k",
     "floors": "SELECT s.k, v, floor FROM s, places AS p WHERE s.k = p.k AND v > 1",
-    "floors_left": "SELECT s.k, v, p.floor FROM s [RANGE 5] LEFT JOIN places AS p ON s.k = p.k AND p.floor > 11",
-    # streams again
-    "came": "ISTREAM(SELECT k, count(*) AS n FROM s [RANGE 5] GROUP BY k)",
     "went": "DSTREAM(SELECT k, v FROM s [ROWS 2] WHERE v > 1)",
     "whole": "RSTREAM(SELECT k, sum(v) AS total FROM s [RANGE 6] GROUP BY k)",
     "whole_slide": "RSTREAM(SELECT k, v FROM s [RANGE 7 SLIDE 5])",
     "whole_rows": "RSTREAM(SELECT k, v FROM s [ROWS 2 SLIDE 3])",
-    "whole_pairs": "RSTREAM(SELECT s.k, w FROM s [NOW], r [RANGE 4] WHERE s.k = r.k)",
-    # one query over another
-    "nested": "SELECT n, count(*) AS groups FROM (SELECT k, count(*) AS n FROM s [RANGE 8] GROUP BY k) AS g GROUP BY n",
     "views": "WITH x AS (SELECT k, sum(v) AS total FROM s [RANGE 6] GROUP BY k) "
     "SELECT a.k, b.k AS other FROM x AS a, x AS b WHERE a.total < b.total",
     "windowed": "WITH i AS (ISTREAM(SELECT k, max(v) AS high FROM s [RANGE 5] GROUP BY k)) "
     "SELECT k, count(*) AS n FROM i [RANGE 4] GROUP BY k",
     "of_query": "SELECT total, count(*) AS n FROM sums GROUP BY total",
-    "of_stream": "SELECT w, count(*) AS n FROM some [RANGE 5] GROUP BY w",
-    "with_query": "SELECT came.k, n, w FROM came [RANGE 3], r [RANGE 5] WHERE came.k = r.k",
-    # a relation as input
+    "of_stream": "SELECT w, count(*) AS n FROM few [RANGE 5] GROUP BY w",
     "relation": "SELECT k, p FROM c WHERE p < 5",
     "relation_sum": "SELECT k, count(*) AS n, sum(p) AS total FROM c GROUP BY k",
     "relation_join": "SELECT c.k, v FROM s [RANGE 3], c WHERE s.k = c.k",
 }
+SMALL = {name: QUERIES[name] for name in ("some", "recent", "came", "with_query")}
+
+
+def at_every_unit(policy: str) -> Iterator[PolicySettings]:
+    """A policy at every granularity that it can be told to use. A new policy joins by being registered."""
+    if "unit" not in policy_parameters(POLICIES[policy]):
+        yield PolicySettings(policy)
+        return
+    for unit in ("operator", "path", "query"):
+        yield PolicySettings(policy, {"unit": unit})
+
+
+POLICIES_AND_UNITS = [choice for name in POLICIES for choice in at_every_unit(name)]
+FIFO = PolicySettings("fifo", {"unit": "operator"})
+CUTS = [  # one way to cut operators into units, so that plans are made once
+    Cut(policy=FIFO),
+    Cut(size=4, slots=3, calls=9, policy=PolicySettings("rr", {"unit": "operator"}), order=("r", "s", "c")),
+    Cut(size=7, slots=2, policy=FIFO, one_by_one=True),
+]
 
 
 @pytest.fixture(scope="module")
@@ -104,13 +131,76 @@ def trusted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-CUTS = [
-    Cut(policy=PolicySettings("rr", {"unit": "operator"})),
-]
+def check(
+    spark: Any, folder: Path, queries: Mapping[str, str], cuts: list[Cut], data: Data = DATA, **more: Any
+) -> None:
+    """Every cut gives the reference's answer. `rules` and `shared` are the plan's, other words the runtime's."""
+    plan = plan_of(queries, **{key: more.pop(key) for key in ("rules", "shared") if key in more})
+    wanted = expected(queries, data)
+    for cut in cuts:
+        different = differences(run(spark, plan, data, cut, folder, **more), wanted)
+        assert not different, f"{cut}\n{different}"
 
 
 def test_every_cut_gives_the_reference_answer(spark: Any, folder: Path, trusted: None) -> None:
-    plan, wanted = plan_of(QUERIES), expected(QUERIES, DATA)
-    for cut in CUTS:
-        got = run(spark, plan, DATA, cut, folder)
-        assert not differences(got, wanted), f"{cut}\n{differences(got, wanted)}"
+    check(spark, folder, QUERIES, CUTS)
+
+
+@pytest.mark.soak
+def test_more_queries(spark: Any, folder: Path, trusted: None) -> None:
+    check(spark, folder, MORE, CUTS)
+
+
+def test_every_policy_and_unit_gives_the_reference_answer(spark: Any, folder: Path, trusted: None) -> None:
+    sizes = (1, 5, 1000)
+    cuts = [
+        Cut(size=sizes[number % 3], slots=1 + number % 4, calls=None if number % 2 else 6, policy=policy)
+        for number, policy in enumerate(POLICIES_AND_UNITS)
+    ]
+    check(spark, folder, SMALL, cuts)
+
+
+def test_the_partitioned_way_gives_the_reference_answer(spark: Any, folder: Path) -> None:
+    check(spark, folder, SMALL, [Cut(size=12, policy=PolicySettings("fifo", {"unit": "query"}))], partitioned_rows=0)
+
+
+@pytest.mark.parametrize("options", [{"rules": ()}, {"shared": True}], ids=["as written", "shared"])
+def test_rewriting_and_sharing_change_nothing(spark: Any, folder: Path, trusted: None, options: dict[str, Any]) -> None:
+    names = ("slide", "recent", "pairs_any", "came", "nested", "with_query")
+    check(spark, folder, {name: QUERIES[name] for name in names}, [CUTS[1]], **options)
+
+
+def _random(spark: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, draws: st.DataObject) -> None:
+    queries, data = draws.draw(applications()), draws.draw(any_data())
+    policy = draws.draw(st.sampled_from(POLICIES_AND_UNITS))
+    cut = Cut(
+        size=draws.draw(st.sampled_from([1, 3, 1000])),
+        slots=draws.draw(st.integers(1, 4)),
+        policy=policy,
+        calls=draws.draw(st.sampled_from([None, 0, 2, 7])),
+        order=draws.draw(st.permutations(["s", "r", "c"])),
+        one_by_one=draws.draw(st.booleans()),
+    )
+    with trusting(monkeypatch):
+        check(spark, folder, queries, [cut], data)
+
+
+CALM: dict[str, Any] = {
+    "deadline": None,
+    "derandomize": True,
+    "phases": (Phase.explicit, Phase.generate),  # shrinking takes an hour: a run takes seconds
+    "suppress_health_check": list(HealthCheck),
+}
+
+
+@settings(max_examples=3, **CALM)
+@given(draws=st.data())
+def test_random_queries(spark: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, draws: st.DataObject) -> None:
+    _random(spark, folder, monkeypatch, draws)
+
+
+@pytest.mark.soak
+@settings(max_examples=60, **CALM)
+@given(draws=st.data())
+def test_many_random_queries(spark: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, draws: st.DataObject) -> None:
+    _random(spark, folder, monkeypatch, draws)

@@ -26,7 +26,7 @@ SCHEMA = "id INT, k INT, v INT, ts TIMESTAMP"
 BEGIN = datetime(2024, 3, 1, tzinfo=UTC)
 Row = tuple[Any, ...]
 
-# Spark's windows are [start, end), those of CQL (end - length, end]: no tuple lies on a boundary, so both hold the same.
+# Spark's windows are [start, end), those of CQL (end - length, end]; no tuple lies on a boundary, so they agree.
 QUERIES = {
     "tumbling": "SELECT k, window.start AS begins, count(*) AS n, sum(v) AS total FROM e "
     "GROUP BY k, window(ts, '20 seconds')",
@@ -115,7 +115,9 @@ def _tumbling(e: DataFrame) -> DataFrame:
 
 def test_sliding(ours: dict[str, list[Row]], streaming: Any) -> None:
     def build(e: DataFrame, f: DataFrame) -> DataFrame:
-        groups = e.groupBy(F.window("ts", "30 seconds", "10 seconds")).agg(F.max("v").alias("high"), F.avg("v").alias("m"))
+        groups = e.groupBy(F.window("ts", "30 seconds", "10 seconds")).agg(
+            F.max("v").alias("high"), F.avg("v").alias("m")
+        )
         return groups.select("window.start", "high", "m")
 
     assert Counter(ours["sliding"]) == streaming("complete", build)

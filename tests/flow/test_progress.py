@@ -117,7 +117,7 @@ def test_an_operator_waits_for_the_slowest_input() -> None:
 
 def test_state_stops_progress_until_it_has_been_evaluated() -> None:
     bench = Bench(COUNT)
-    where, group, changes = bench.plan.queries["q"].operators[0], GROUP, bench.plan.queries["q"].operators[-1]
+    where, *_, changes = bench.plan.queries["q"].operators
     bench.arrive("s", 5)
     bench.call(where, gives=1)
     assert bench.begin(changes)[changes].end == BEGINNING

@@ -207,4 +207,4 @@ def test_where_arrivals_are_the_time_it_passes_without_tuples() -> None:
     assert keeper.finish(["q/group"], bounds, {"q/group": 1_500_000}) == []
     assert keeper.tick("s", 1_500_000) == [], "that instant is not complete yet"
     assert keeper.tick("s", 1_500_001) == ["q/group"]
-    assert keeper.begin(["q/group"]) == {"q/group": Bounds(499_999, 1_500_000)}
+    assert keeper.begin(["q/group"]) == {"q/group": Bounds(1_499_999, 1_500_000)}

@@ -1,4 +1,4 @@
-"""Plans with state, and a runtime of plain lists that runs them in any order, to test how time passes through a plan."""
+"""Plans with state, and a runtime of plain lists that runs them in any order: to test how time passes through them."""
 
 from __future__ import annotations
 
@@ -143,7 +143,9 @@ class Lists:
             operator = self.plan.operators.get(name)
             if operator is None:  # its queries stopped during the call
                 continue
-            rows = [call.inputs.get(Edge(name, i), []) + inside.pop(Edge(name, i), []) for i in range(len(operator.inputs))]
+            rows = [
+                call.inputs.get(Edge(name, i), []) + inside.pop(Edge(name, i), []) for i in range(len(operator.inputs))
+            ]
             given = self._evaluated(operator, rows, call.bounds[name]) if operator.stateful else _passed(operator, rows)
             if operator.stateful:
                 events[name] = self._next_event(name)
@@ -189,7 +191,9 @@ class Lists:
     def _evaluated(self, operator: Operator, inputs: Sequence[list[Row]], bounds: Bounds) -> list[Row]:
         memory = self.memories[operator.id]
         assert memory.done <= bounds.start <= bounds.end, "instants are evaluated once, in order"
-        fresh = [row for i, rows in enumerate(inputs) for row in _windowed(rows, operator.windows[i], self.plan, operator, i)]
+        fresh = [
+            row for i, rows in enumerate(inputs) for row in _windowed(rows, operator.windows[i], self.plan, operator, i)
+        ]
         for row in fresh:
             assert row.time is not None and row.time > bounds.start, f"{operator.id}: {row} comes after {bounds}"  # noqa: PT018
         memory.done = bounds.end
@@ -254,7 +258,9 @@ def in_one_go(plan: Plan, sent: Mapping[str, Sequence[int]]) -> dict[str, Counte
             inputs = [found[port] for port in operator.inputs]
             rows = _passed(operator, inputs)
             if operator.stateful:
-                rows = [r for i, own in enumerate(inputs) for r in _windowed(own, operator.windows[i], plan, operator, i)]
+                rows = [
+                    r for i, own in enumerate(inputs) for r in _windowed(own, operator.windows[i], plan, operator, i)
+                ]
                 if not isinstance(operator, StreamJoin):
                     rows = [Row(at) for row in rows for at in row if at is not None and at <= last]
             found.update(dict.fromkeys(operator.ports, rows))

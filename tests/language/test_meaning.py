@@ -87,12 +87,12 @@ def test_modes() -> None:
 
 def test_rstream_over_now_needs_no_state() -> None:
     text = "RSTREAM(SELECT s.location, p.floor FROM sensors [NOW] s LEFT JOIN places p USING (location))"
-    assert kinds(plan_of(text)) == ["join", "project"]
+    assert kinds(plan_of(text)) == ["join", "project", "ontime"]
     assert kinds(plan_of(text, rules=())) == ["window", "join", "project", "rstream"]
 
 
 def test_istream_over_now_needs_state_unless_time_is_shown() -> None:
-    assert kinds(plan_of("ISTREAM(SELECT location, ts AS t FROM sensors [NOW])")) == ["project"]
+    assert kinds(plan_of("ISTREAM(SELECT location, ts AS t FROM sensors [NOW])")) == ["project", "ontime"]
     assert kinds(plan_of("ISTREAM(SELECT location, ts + INTERVAL 1 DAY AS ts FROM sensors [NOW])")) == [
         "project",
         "changes",
@@ -344,3 +344,10 @@ def test_warnings(text: str, grows: list[str]) -> None:
     for said, told_of in zip(warnings, grows, strict=True):
         assert said.startswith("queries.q.cql: ")
         assert told_of in said
+
+
+def test_a_second_column_of_a_name_gets_a_number() -> None:
+    plan = plan_of("SELECT s.location, p.location, d.* FROM sensors s, places p, doors d WHERE s.location = p.location")
+    names = plan.schemas[next(iter(plan.queries.values())).root].names
+    assert names[:2] == ("location", "location_2")
+    assert len({name.lower() for name in names}) == len(names)

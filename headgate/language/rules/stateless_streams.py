@@ -3,7 +3,7 @@
 A row of S [NOW] is in the relation at the one instant of its tuple, so the whole relation at every instant is every
 tuple once, at its time; selections, projections and joins with tables keep that. ISTREAM over [NOW] is the same only if
 the time column is among the results: else equal rows at neighbouring ticks would cancel. From an unbounded stream
-nothing leaves, so the rows that came are its tuples.
+nothing leaves, so the rows that came are its tuples. Tuples that come too late for a window are put aside here too.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from sqlglot import exp
 from headgate.language.logical import (
     Filter,
     Node,
+    OnTimeNode,
     ProjectNode,
     Scan,
     TableJoinNode,
     ToStream,
     WindowNode,
+    clock_of,
     with_children,
 )
-from headgate.plan.windows import NOW
+from headgate.plan.windows import NOW, Clock
 
 
 def stateless_streams(tree: Node) -> Node:
@@ -34,7 +36,7 @@ def stateless_streams(tree: Node) -> Node:
     below = _without_now(node.input)
     if below is None or (node.mode == "istream" and not _shows_time(below)):
         return node
-    return below
+    return below if clock_of(below) is Clock.ARRIVAL else OnTimeNode(input=below, view=node.view)
 
 
 def _without_now(node: Node) -> Node | None:

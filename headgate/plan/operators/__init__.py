@@ -4,6 +4,7 @@ from headgate.plan.operators.aggregate import Aggregate
 from headgate.plan.operators.base import Declared, Operator, Port
 from headgate.plan.operators.function import Function
 from headgate.plan.operators.join import TableJoin
+from headgate.plan.operators.on_time import OnTime
 from headgate.plan.operators.project import Project
 from headgate.plan.operators.select import Select
 from headgate.plan.operators.sets import Distinct, Except, Intersect
@@ -21,6 +22,7 @@ __all__ = [
     "Except",
     "Function",
     "Intersect",
+    "OnTime",
     "Operator",
     "Port",
     "Project",

@@ -13,8 +13,19 @@ from pyspark.sql.types import StructType
 
 from headgate.flow.types import arrow_schema
 from headgate.plan.flows import Flow
-from headgate.plan.operators import Function, Operator, Port, Project, Select, Split, TableJoin, TimeWindow, Union
-from headgate.plan.schema import RELATION_STAMPS
+from headgate.plan.operators import (
+    Function,
+    OnTime,
+    Operator,
+    Port,
+    Project,
+    Select,
+    Split,
+    TableJoin,
+    TimeWindow,
+    Union,
+)
+from headgate.plan.schema import RELATION_STAMPS, TIME
 from headgate.runtime.spark.functions import arrow_function
 from headgate.runtime.spark.stateful.base import Stateful, Step
 from headgate.runtime.spark.stateful.rows import as_relation
@@ -63,6 +74,8 @@ class Composer:
                 flow = self._flows[operator.inputs[0]]
                 frame = as_relation(inputs[0], operator.window, flow)
                 return self._only(operator, frame.where(self._mark(Port(operator.id))))
+            case OnTime():
+                return self._only(operator, self._kept(inputs[0], F.col(TIME).isNotNull(), Port(operator.id)))
             case Union():
                 return self._only(operator, self._united(inputs))
             case Split():
