@@ -34,6 +34,7 @@ _SAFE_NODES = frozenset(
         "SortAggregateExec",
         "ExpandExec",
         "GenerateExec",
+        "MergingSessionsExec",
         "WindowExec",
         "LocalLimitExec",
         "GlobalLimitExec",

@@ -35,7 +35,7 @@ _SQL = {
     "spark.sql.adaptive.enabled": "false",  # re-planning costs more than a small job
     "spark.sql.autoBroadcastJoinThreshold": "-1",  # a broadcast is a second job, and keeps old data
     "spark.sql.maxSinglePartitionBytes": str(2**63 - 1),  # single partitions join without an exchange
-    "spark.sql.defaultSizeInBytes": "1048576",  # else two leaves together seem too big for one partition
+    "spark.sql.defaultSizeInBytes": "1",  # else leaves joined with each other seem too big for one partition
     "spark.sql.execution.arrow.localRelationThreshold": "0",  # leaves must be RDDs, whose data can be swapped
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
