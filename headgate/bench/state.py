@@ -90,7 +90,7 @@ def _compare_steps(spark: SparkSession, rounds: int) -> dict[str, float]:
     }
     keys = {"stateless": GROUPS, "aggregate": GROUPS, "join": KEYS}
     try:
-        found = _alternate(ways, keys, warm=max(20, rounds // 2), rounds=rounds)
+        found = _alternate(ways, keys, warm=max(20, rounds * 2), rounds=rounds)
         for name, runtime in ways.items():
             assert runtime.report()["calls"]["prepared"] >= rounds, f"{name} was not run the prepared way"
         return found

@@ -1,4 +1,4 @@
-"""`headgate demo`: embedded Spark, a sensor feeder and nine queries in three classes."""
+"""`headgate demo`: embedded Spark, two feeders and nine queries in three classes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def demo(
     changes: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Watch nine continuous queries of three importance classes run on Spark, until Ctrl-C or --seconds.
+    """Watch nine continuous queries over two streams, in three classes, run on Spark until Ctrl-C or --seconds.
 
     Exit code 1 when a query stopped with an error.
     """
@@ -51,7 +51,9 @@ def demo(
 
     out = console()
     if not as_json:
-        out.print(f"{len(app.plan.queries)} queries in {len(app.plan.classes)} classes; the application file is {APP}")
+        plan = app.plan
+        counts = f"{len(plan.queries)} queries in {len(plan.classes)} classes over {len(plan.streams)} streams"
+        out.print(f"{counts}; the application file is {APP}")
         out.print("Ctrl-C ends it with a report." if seconds is None else f"It ends after {seconds:g} s with a report.")
     with table(not as_json, out) as show:
         report = run_on_spark(app, when, show, APP, overrides(changes, policy, slots))

@@ -65,7 +65,7 @@ def _totals(report: Mapping[str, Any]) -> Table:
 
 def _print_events(report: Mapping[str, Any], out: Console) -> None:
     """Policy switches, shedding and errors, where there were any."""
-    for key in ("switches", "shedding", "fallbacks", "rejected", "errors"):
+    for key in ("switches", "shedding", "fallbacks", "rejected", "late", "errors"):
         entries = report.get(key)
         if not entries or (isinstance(entries, Mapping) and not any(entries.values())):
             continue

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from headgate.plan.operator_sections import AnyOperator
+from headgate.plan.operator_sections import AnyOperator, StatsSection
 from headgate.plan.sections import (
     Count,
     Duration,
@@ -170,6 +170,7 @@ Policy = Annotated[dict[str, Any], BeforeValidator(_policy)]
 
 class QuerySection(Section):
     cql: Filled | None = None
+    stats: dict[str, StatsSection] = {}  # of the operators that the text becomes
     operators: list[Annotated[AnyOperator, Discriminator(by_kind)]] = []
     class_: Filled | None = Field(default=None, alias="class")
     qos: dict[Literal["latency", "memory", "throughput"], QosSection] = {}
@@ -186,6 +187,8 @@ class QuerySection(Section):
                 raise refuse("the query has both 'cql' and 'operators'", "keep one of them", at="cql")
             if data.get("cql") is None and not data.get("operators"):
                 raise refuse("the query says nothing", "write it as 'cql', or list its 'operators'")
+            if data.get("operators") and data.get("stats") is not None:
+                raise refuse("'stats' is for queries in CQL", "give each operator its own cost and such", at="stats")
         return data
 
 

@@ -21,6 +21,7 @@ from headgate.plan.graph import build_plan
 from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
 from headgate.plan.operators.base import Operator, Port
 from headgate.plan.overrides import Override, apply_overrides, parse_override
+from headgate.plan.query_stats import QueryStats
 from headgate.plan.sources import read_stream, read_table
 from headgate.plan.wiring import Wiring
 from headgate.policies.base import PolicyError
@@ -175,14 +176,18 @@ class _Planner:
             return self._listed(name, wiring, tables)
 
         built = QueryBuilder(file, streams, tables, wiring, listed, self._collected).build()
-        operators = [operator for own in built.operators.values() for operator in own]
+        stats = QueryStats(file.queries)
+        operators: list[Operator] = []
+        for name, own in built.operators.items():
+            with self._collected():
+                operators += stats.applied(name, own)
         if file.share:
             operators, instead = share(operators)
             wiring.roots = {name: instead.get(root, root) for name, root in wiring.roots.items()}
         queries = self._queries(wiring, classes)
         self._raise_first()
         places = {operator.id: self._place_of(operator) for operator in operators} | wiring.places
-        plan = build_plan(streams, tables, classes, operators, queries, places, built.warnings)
+        plan = stats.completed(build_plan(streams, tables, classes, operators, queries, places, built.warnings))
         self._check_shedding(plan)
         return plan
 

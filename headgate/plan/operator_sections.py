@@ -254,6 +254,30 @@ class JoinSection(TwoWindowsSection):
         return dict(on) if isinstance(on, dict) else {column: column for column in on}
 
 
+# What is declared of an operator that a CQL text became ----------------------------------------------------------
+
+
+class StatsSection(Section):
+    """The declared numbers of an operator without its parameters; which fit its kind is checked with the plan."""
+
+    cost: Duration | None = None
+    fixed_cost: Duration | None = None
+    selectivity: NotNegative | None = None
+    bytes: Positive | None = None
+    costs: list[Duration] | None = None
+    selectivities: list[NotNegative] | None = None
+    match: Share | None = None
+
+    @model_validator(mode="after")
+    def _said_once(self) -> StatsSection:
+        for many, one in (("costs", "cost"), ("selectivities", "selectivity")):
+            if getattr(self, many) is not None and getattr(self, one) is not None:
+                raise refuse(f"it has both '{one}' and '{many}'", "keep one of them", at=many)
+        if self.match is not None and (self.selectivity is not None or self.selectivities is not None):
+            raise refuse("it has both 'match' and a selectivity, which follows from it", "keep one", at="match")
+        return self
+
+
 AnyOperator = (
     Annotated[SelectSection, Tag("kind:select")]
     | Annotated[ProjectSection, Tag("kind:project")]

@@ -23,7 +23,7 @@ def test_report() -> None:
     told = report("--seconds", "2")
     assert (told["runtime"], told["policy"], told["slots"], told["seconds"]) == ("simulated", "rr", 2, 2.0)
     assert set(told["classes"]) == {"critical", "normal", "archive"}
-    assert set(told["queries"]) == {"fire", "climate", "visitors", "discomfort", "hot_floors"}
+    assert {"fire", "climate", "visitors", "discomfort", "hot_floors"} <= set(told["queries"])
     assert told["queries"]["fire"]["outputs"] > 0
 
 

@@ -113,8 +113,8 @@ FIFO = PolicySettings("fifo", {"unit": "operator"})
 CUTS = [  # one way to cut operators into units, so that plans are made once
     Cut(policy=FIFO),
     Cut(size=4, slots=3, calls=9, policy=PolicySettings("rr", {"unit": "operator"}), order=("r", "s", "c")),
-    Cut(size=7, slots=2, policy=FIFO, one_by_one=True),
 ]
+ONE_BY_ONE = Cut(size=7, slots=2, policy=FIFO, one_by_one=True)
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +148,8 @@ def test_every_cut_gives_the_reference_answer(spark: Any, folder: Path, trusted:
 
 @pytest.mark.soak
 def test_more_queries(spark: Any, folder: Path, trusted: None) -> None:
-    check(spark, folder, MORE, CUTS)
+    check(spark, folder, MORE, [*CUTS, ONE_BY_ONE])
+    check(spark, folder, QUERIES, [ONE_BY_ONE])
 
 
 def test_every_policy_and_unit_gives_the_reference_answer(spark: Any, folder: Path, trusted: None) -> None:
@@ -161,13 +162,37 @@ def test_every_policy_and_unit_gives_the_reference_answer(spark: Any, folder: Pa
 
 
 def test_the_partitioned_way_gives_the_reference_answer(spark: Any, folder: Path) -> None:
-    check(spark, folder, SMALL, [Cut(size=12, policy=PolicySettings("fifo", {"unit": "query"}))], partitioned_rows=0)
+    # Planned for each call, which takes seconds: one query, few calls.
+    check(spark, folder, {"recent": QUERIES["recent"]}, [Cut(size=12, policy=FIFO)], partitioned_rows=0)
 
 
 @pytest.mark.parametrize("options", [{"rules": ()}, {"shared": True}], ids=["as written", "shared"])
 def test_rewriting_and_sharing_change_nothing(spark: Any, folder: Path, trusted: None, options: dict[str, Any]) -> None:
-    names = ("slide", "recent", "pairs_any", "came", "nested", "with_query")
-    check(spark, folder, {name: QUERIES[name] for name in names}, [CUTS[1]], **options)
+    names = ("slide", "pairs_any", "came", "with_query")
+    check(spark, folder, {name: QUERIES[name] for name in names}, [Cut(size=7, policy=FIFO)], **options)
+
+
+@pytest.mark.xfail(
+    reason="rows of a sliding unbounded window are given out before their boundary, even one after the end"
+)
+def test_a_boundary_after_the_last_event_gives_nothing(spark: Any, folder: Path, trusted: None) -> None:
+    queries = {
+        "pairs": "SELECT a.k, v, w FROM s [RANGE UNBOUNDED SLIDE 4] AS a, r WHERE a.k = r.k",
+        "grown": "SELECT k, v FROM s [RANGE UNBOUNDED SLIDE 4]",
+    }
+    data = Data({"s": [(1, 1, 1), (1, 2, 9), (1, 3, 2)], "r": [(1, 7, 2), (1, 8, 3)]})
+    check(spark, folder, queries, [Cut(policy=FIFO), Cut(size=1, policy=FIFO)], data)
+
+
+@pytest.mark.xfail(reason="a sink shows no time for late tuples when another query reads the stream through a window")
+def test_results_do_not_depend_on_who_else_reads_them(spark: Any, folder: Path, trusted: None) -> None:
+    queries = {"some": "SELECT k, v FROM s", "of_some": "SELECT DISTINCT v FROM some [RANGE 3]"}
+    check(spark, folder, queries, [Cut(policy=FIFO)], Data({"s": [(1, 1, 9), (1, 2, 1)]}))
+
+
+@pytest.mark.xfail(raises=IndexError, reason="the compiler's check knows no input of the boundaries of another query")
+def test_rstream_of_a_query_with_a_sliding_rows_window() -> None:
+    plan_of({"a": "SELECT k, v FROM s [ROWS 6 SLIDE 6]", "b": "RSTREAM(SELECT k FROM a)"})
 
 
 def _random(spark: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, draws: st.DataObject) -> None:

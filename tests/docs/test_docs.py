@@ -120,7 +120,7 @@ def test_the_readme_runs_on_spark(spark: Any, copy: Path) -> None:
             continue
         ran += 1
         assert matches(shown, output), f"{command} gave\n{output}"
-    assert ran == 2
+    assert ran == 3
 
 
 @pytest.mark.spark
@@ -202,12 +202,12 @@ def test_the_policy_takes_the_longest_queue(longest: str, copy: Path) -> None:
     text = (copy / "examples" / "first.yaml").read_text(encoding="utf-8")
     second = "  more:\n    schema: 'k INT'\n    source: {kind: feeder, rate: 1e9, rows: 50, arrivals: constant}\n"
     many = "  many:\n    class: archive\n    operators: [{id: all, kind: select, input: more, where: 'k > 1'}]\n"
-    text = text.replace("classes:\n", second + "classes:\n").replace("queries:\n", "queries:\n" + many)
+    text = text.replace("tables:\n", second + "tables:\n").replace("queries:\n", "queries:\n" + many)
     (copy / "examples" / "two.yaml").write_text(text, encoding="utf-8")
     app = load_application("examples/two.yaml", [f"policy={longest}"])
     trace = simulate(app, IDLE, trace=True).trace
     assert trace is not None
-    assert [call.unit for call in trace.calls[:2]] == ["fire", "many"]  # only `fire` and `log` wait at first: a tie
+    assert [call.unit for call in trace.calls[:2]] == ["fire", "many"]  # `many` waits a moment later
 
 
 def test_the_registry_has_the_line_that_is_told() -> None:

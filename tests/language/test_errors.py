@@ -27,7 +27,7 @@ CASES = {
     "SELECT location FROM sensor": "line 1, character 22: there is no 'sensor' to read; did you mean 'sensors'?",
     "SELECT location FROM sensors, doors": "column 'location' is in 'sensors' and 'doors'; write sensors.location or",
     "SELECT a.humidity FROM sensors a, doors a": "two things in FROM are called 'a'",
-    "SELECT * FROM (SELECT * FROM sensors s, places p) v": "two columns of the result are called 'location'; give one of them another",
+    "SELECT * FROM (SELECT * FROM sensors s, places p) v": "two columns of the result are called 'location'; give one",
     "SELECT location, humidity AS location FROM sensors": "two columns of the result are called 'location'",
     "SELECT location AS _time FROM sensors": "kept for Headgate's stamps",
     "SELECT x.* FROM sensors": "there is no 'x' in FROM",

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from headgate.plan import operators
 from headgate.plan.application import PolicySettings, SimulatorSettings
 from headgate.plan.load import load_application
-from headgate.plan.operators import Function, Project, Split, TableJoin
+from headgate.plan.operators import Changes, Function, Project, Split, TableJoin
 from headgate.plan.operators.base import Port
 from headgate.plan.overrides import Override
 from tests.plan.apps import GOOD, write_app
@@ -175,12 +176,9 @@ def test_overrides_apply_in_order(tmp_path: Path) -> None:
 
 def test_the_example_loads() -> None:
     plan = load_application(ROOT / "examples" / "sensors.yaml").plan
-    assert {operator.kind for operator in plan.operators.values()} == {
-        "select",
-        "project",
-        "split",
-        "union",
-        "join",
-        "function",
-    }
+    every = [kind for kind in vars(operators).values() if isinstance(kind, type) and hasattr(kind, "kind")]
+    assert {type(operator) for operator in plan.operators.values()} == set(every)
+    modes = {operator.mode for operator in plan.operators.values() if isinstance(operator, Changes)}
+    assert modes == {"changes", "istream", "dstream"}
+    assert plan.warnings == ()
     assert len(plan.classes) == 3

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -22,7 +23,7 @@ from headgate.runtime.spark.leaf import LeafError
 from headgate.runtime.spark.markers import Markers
 from headgate.runtime.spark.partitioned import partitions_for, run_partitioned
 from headgate.runtime.spark.prepared import NotPreparable, PreparedJob
-from headgate.runtime.spark.state import BOUNDS, Log, LogName, States
+from headgate.runtime.spark.state import BOUNDS, Chunk, Log, LogName, States
 
 log = logging.getLogger("headgate.spark")
 
@@ -87,10 +88,10 @@ class Caller:
         `bounds` are the instants that each operator with state evaluates, `now_us` the arrival that its results have
         when none of their own caused them.
         """
-        shape = shape_of(plan or self._plan, operators, inputs, self.states.names)
+        shape = shape_of(plan or self._plan, operators, inputs, self.states)
         tables = {edge: inputs[edge] if edge in inputs else self._schema(edge).empty_table() for edge in shape.edges}
         within = {name: (bounds or {})[name] for name in shape.operators if name in self.states.names}
-        call = _Call(shape, tables, self.states.logs(shape.logs), _bounds_tables(within, now_us))
+        call = _Call(shape, tables, self.states.logs(shape.logs), within, now_us)
         started = time.perf_counter()
         prepared = self._prepare(shape) if call.rows < self.partitioned_rows else None
         steady = prepared is None or prepared.trusted
@@ -102,7 +103,7 @@ class Caller:
             table, given = self._probation(prepared, call)
         way = "prepared" if prepared is not None and steady else "partitioned"
         self.calls[way] += 1
-        outputs, grown = separate(table, shape)
+        outputs, grown = separate(table, shape, self._names)
         self.states.grow(within, grown)
         seconds = time.perf_counter() - started
         events = {name: self.states.next_event(name) for name in within}
@@ -119,6 +120,12 @@ class Caller:
 
     def _schema(self, edge: Edge) -> pa.Schema:
         return self._schemas[self._plan.operators[edge.operator].inputs[edge.input]]
+
+    def _names(self, target: Port | LogName) -> list[str]:
+        """The columns of an output or a log."""
+        if isinstance(target, LogName):
+            return self.states.logs((target,))[target].schema.names
+        return self._schemas[target].names
 
     def _composer(self, single: bool, tables: Tables) -> Composer:
         stateful = self.states.stateful(single)
@@ -144,7 +151,7 @@ class Caller:
 
     def _run_prepared(self, prepared: _Prepared, call: _Call) -> tuple[pa.Table, dict[Port, int]]:
         try:
-            return prepared.job.run(call.inputs, call.logs, call.bounds)
+            return prepared.job.run(call.inputs, call.chunks, call.tables)
         except BaseException:
             # Cut off or failed: a job may still be reading the leaves, so nobody may swap their bytes again.
             with self._lock:
@@ -171,7 +178,7 @@ class Caller:
         composer = self._composer(partitions == 1, self._broadcast_tables)
         session, plan, markers = self._session, self._plan, self._markers
         return run_partitioned(
-            session, plan, call.shape, call.inputs, call.logs, call.bounds, composer, markers, partitions
+            session, plan, call.shape, call.inputs, call.logs, call.tables, composer, markers, partitions
         )
 
     def _fall_back(self, shape: JobShape, reason: str) -> None:
@@ -188,16 +195,27 @@ class _Call:
     shape: JobShape
     inputs: Mapping[Edge, pa.Table]
     logs: Mapping[LogName, Log]
-    bounds: Mapping[str, pa.Table]
+    bounds: Mapping[str, Bounds]
+    now_us: int
 
     @property
     def rows(self) -> int:
-        return sum(t.num_rows for t in self.inputs.values()) + sum(log.rows for log in self.logs.values())
+        kept = sum(chunk.rows for chunks in self.chunks.values() for chunk in chunks)
+        return sum(table.num_rows for table in self.inputs.values()) + kept
 
+    @cached_property
+    def chunks(self) -> dict[LogName, list[Chunk]]:
+        """What it needs of each log."""
+        return {name: log.needed(self.bounds[name.operator]) for name, log in self.logs.items()}
 
-def _bounds_tables(bounds: Mapping[str, Bounds], now_us: int) -> dict[str, pa.Table]:
-    rows = {name: [[b.start], [b.end], [now_us]] for name, b in bounds.items()}
-    return {name: pa.Table.from_arrays([pa.array(v, pa.int64()) for v in r], schema=BOUNDS) for name, r in rows.items()}
+    @cached_property
+    def tables(self) -> dict[str, pa.Table]:
+        """The bounds of each operator with state, as its plan reads them."""
+        found = {}
+        for name, within in self.bounds.items():
+            values = [pa.array([value], pa.int64()) for value in (within.start, within.end, self.now_us)]
+            found[name] = pa.Table.from_arrays(values, schema=BOUNDS)
+        return found
 
 
 def _result(

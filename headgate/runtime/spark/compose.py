@@ -60,7 +60,7 @@ class Composer:
     ) -> Step:
         """The output of an operator with state, and what it adds to its logs."""
         step = self._stateful[operator.id].step(inputs, logs, bounds)
-        return Step(step.output.where(self._mark(Port(operator.id))), step.grown)
+        return Step(step.output.where(self._mark(Port(operator.id))), step.grown, step.joint)
 
     def outputs(self, operator: Operator, inputs: Sequence[DataFrame]) -> dict[Port, DataFrame]:
         """The outputs of an operator that treats each row alone."""

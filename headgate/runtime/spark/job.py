@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -15,7 +15,8 @@ from pyspark.sql.types import IntegerType
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Operator, Port
 from headgate.runtime.spark.compose import Composer
-from headgate.runtime.spark.state import LogName
+from headgate.runtime.spark.state import LogName, States
+from headgate.runtime.spark.stateful.base import JOINT
 
 _OUTPUT = "_output"  # which output a row belongs to, in a job with several
 
@@ -28,6 +29,14 @@ class JobShape:
     edges: tuple[Edge, ...]  # queues that are read
     outputs: tuple[Port, ...]  # outputs that leave the unit: to other units or to a sink
     logs: tuple[LogName, ...] = ()  # what its operators with state remember, read and added to
+    joint: tuple[str, ...] = ()  # operators whose output and logs come in one frame
+
+    @property
+    def pieces(self) -> list[tuple[Port | LogName, ...]]:
+        """What comes out of the job, a frame each; a joint frame holds an output and the logs of its operator."""
+        mine = {name: tuple(log for log in self.logs if log.operator == name) for name in self.joint}
+        outputs: list[tuple[Port | LogName, ...]] = [(port, *mine.get(port.node, ())) for port in self.outputs]
+        return outputs + [(log,) for log in self.logs if log.operator not in mine]
 
 
 @dataclass(frozen=True)
@@ -52,10 +61,8 @@ class Memory:
     bounds: DataFrame
 
 
-def shape_of(
-    plan: Plan, operators: Iterable[str], waiting: Iterable[Edge], logs: Mapping[str, Iterable[str]] | None = None
-) -> JobShape:
-    """The shape of a call that runs `operators` on what waits at the edges named; `logs` names those of each operator.
+def shape_of(plan: Plan, operators: Iterable[str], waiting: Iterable[Edge], states: States | None = None) -> JobShape:
+    """The shape of a call that runs `operators` on what waits at the edges named.
 
     Every edge from outside is read, whether or not something waits there now: one plan then serves all calls, and a
     union always has all its inputs. Edges inside are read only when another unit left something at them.
@@ -74,8 +81,12 @@ def shape_of(
         for port in plan.operators[name].ports
         if port in plan.sinks or any(edge.operator not in members for edge in plan.consumers[port])
     ]
-    names = [LogName(name, log) for name in members for log in (logs or {}).get(name, ())]
-    return JobShape(tuple(members), tuple(edges), tuple(outputs), tuple(names))
+    if states is None:
+        return JobShape(tuple(members), tuple(edges), tuple(outputs))
+    logs = [LogName(name, log) for name in members for log in states.names.get(name, ())]
+    last = [port.node for port in outputs if not any(edge.operator in members for edge in plan.consumers[port])]
+    joint = [name for name in last if name in states.joint]
+    return JobShape(tuple(members), tuple(edges), tuple(outputs), tuple(logs), tuple(joint))
 
 
 def compose(
@@ -89,6 +100,7 @@ def compose(
     several (see `separate`)."""
     frames: dict[Port, DataFrame] = {}
     grown: dict[LogName, DataFrame] = {}
+    joint: dict[str, DataFrame] = {}
     for name in shape.operators:
         operator = plan.operators[name]
         given = list(_inputs(operator, inputs, frames, composer))
@@ -96,9 +108,16 @@ def compose(
             step = composer.step(operator, given, memories[name].logs, memories[name].bounds)
             frames[Port(name)] = step.output
             grown.update({LogName(name, log): frame for log, frame in step.grown.items()})
+            if step.joint is not None:
+                joint[name] = step.joint
         else:
             frames.update(composer.outputs(operator, given))
-    results = [frames[port] for port in shape.outputs] + [grown[name] for name in shape.logs]
+    results = [
+        joint[first.node]
+        if isinstance(first, Port) and first.node in shape.joint
+        else (frames[first] if isinstance(first, Port) else grown[first])
+        for first, *_ in shape.pieces
+    ]
     return results[0] if len(results) == 1 else _side_by_side(results, composer)
 
 
@@ -107,7 +126,10 @@ def _inputs(
 ) -> Iterable[DataFrame]:
     """The operator's inputs, each from its queue, from inside the unit, or from both."""
     for index, port in enumerate(operator.inputs):
-        parts = [f for f in (inputs.get(Edge(operator.id, index)), frames.get(port)) if f is not None]
+        queued, made = inputs.get(Edge(operator.id, index)), frames.get(port)
+        if made is not None and operator.stateful:
+            made = composer.one_partition(made)  # the planner does not believe it of the result of a join
+        parts = [frame for frame in (queued, made) if frame is not None]
         yield composer.one_partition(reduce(DataFrame.union, parts)) if len(parts) > 1 else parts[0]
 
 
@@ -124,12 +146,22 @@ def _side_by_side(results: list[DataFrame], composer: Composer) -> DataFrame:
     return composer.one_partition(reduce(DataFrame.union, tagged))
 
 
-def separate(table: pa.Table, shape: JobShape) -> tuple[dict[Port, pa.Table], dict[LogName, pa.Table]]:
-    """The outputs of a job and what its logs grow by, apart again."""
-    count = len(shape.outputs) + len(shape.logs)
-    parts = [table] if count == 1 else [_part(table, index) for index in range(count)]
-    outputs = dict(zip(shape.outputs, parts, strict=False))
-    return outputs, dict(zip(shape.logs, parts[len(shape.outputs) :], strict=True))
+Names = Callable[[Port | LogName], list[str]]
+
+
+def separate(table: pa.Table, shape: JobShape, names: Names) -> tuple[dict[Port, pa.Table], dict[LogName, pa.Table]]:
+    """The outputs of a job and what its logs grow by, apart again; `names` are the columns of each."""
+    pieces = shape.pieces
+    parts = [table] if len(pieces) == 1 else [_part(table, index) for index in range(len(pieces))]
+    found: dict[Port | LogName, pa.Table] = {}
+    for targets, part in zip(pieces, parts, strict=True):
+        if len(targets) == 1:
+            found[targets[0]] = part
+            continue
+        for number, target in enumerate(targets):
+            found[target] = part.filter(pc.equal(part[JOINT], number)).select(names(target))
+    outputs = {target: rows for target, rows in found.items() if isinstance(target, Port)}
+    return outputs, {target: rows for target, rows in found.items() if isinstance(target, LogName)}
 
 
 def _part(table: pa.Table, index: int) -> pa.Table:

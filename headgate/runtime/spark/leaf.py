@@ -34,11 +34,10 @@ class Cells:
         jdf = jvm.PythonSQLUtils.toDataFrame(rows, struct.json(), session._jsparkSession)
         try:
             self._cells = _find_cells(jdf, count)
+            self.frame = _one_partition(session, jdf)
         except Py4JError as error:
             raise LeafError("the data of a leaf is not where this Spark kept it") from error
         self._arrays = jvm.java.lang.reflect.Array
-        # The coalesce tells the planner that there is one partition, so that it adds no exchange.
-        self.frame = DataFrame(jdf, session).coalesce(1)
 
     def put(self, cell: int, table: pa.Table | None) -> None:
         """Put new data into a cell; None empties it. Not while a job reads the leaf."""
@@ -91,6 +90,22 @@ def _serialised(table: pa.Table) -> bytes:
     if len(batches) != 1:
         raise LeafError(f"a leaf holds one Arrow batch, not {len(batches)}")
     return batches[0].serialize().to_pybytes()
+
+
+def _one_partition(session: SparkSession, jdf: Any) -> DataFrame:
+    """The leaf as a plan that says itself that it is one partition: no exchange is added, and no coalesce is needed,
+    which would cut the generated code in two."""
+    jvm: Any = session._jvm
+    node = jdf.queryExecution().analyzed()
+    none = jvm.scala.Option.empty()
+    physical = "org.apache.spark.sql.catalyst.plans.physical"
+    single = getattr(getattr(jvm, f"{physical}.SinglePartition$"), "MODULE$")
+    rdd = node.rdd().coalesce(1, False, none, None)
+    plan = getattr(jvm, "org.apache.spark.sql.execution.LogicalRDD")(
+        node.output(), rdd, single, node.outputOrdering(), False, none, session._jsparkSession, none, none, False
+    )
+    rows = getattr(jvm, "org.apache.spark.sql.classic.Dataset").ofRows(session._jsparkSession, plan)
+    return DataFrame(rows, session)
 
 
 def _find_cells(jdf: Any, count: int) -> list[tuple[Any, int]]:

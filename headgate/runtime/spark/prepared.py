@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from headgate.runtime.spark.guards import why_not_prepared
 from headgate.runtime.spark.job import JobShape, Memory, compose
 from headgate.runtime.spark.leaf import Leaf, LogLeaf
 from headgate.runtime.spark.markers import Markers
-from headgate.runtime.spark.state import BOUNDS, CHUNKS, Log, LogName
+from headgate.runtime.spark.state import BOUNDS, CHUNKS, Chunk, LogName
 
 
 class NotPreparable(Exception):
@@ -53,7 +53,7 @@ class PreparedJob:
         self._busy = threading.Lock()
 
     def run(
-        self, inputs: Mapping[Edge, pa.Table], logs: Mapping[LogName, Log], bounds: Mapping[str, pa.Table]
+        self, inputs: Mapping[Edge, pa.Table], logs: Mapping[LogName, Sequence[Chunk]], bounds: Mapping[str, pa.Table]
     ) -> tuple[pa.Table, dict[Port, int]]:
         """One job over new data: its rows, and the row counts of the marked ports."""
         if not self._busy.acquire(blocking=False):
@@ -62,7 +62,7 @@ class PreparedJob:
             for edge, leaf in self._leaves.items():
                 leaf.set(inputs[edge])
             for name, log_leaf in self._logs.items():
-                log_leaf.set({chunk.number: chunk.table for chunk in logs[name].chunks})
+                log_leaf.set({chunk.number: chunk.table for chunk in logs[name]})
             for operator, leaf in self._bounds.items():
                 leaf.set(bounds[operator])
             rows = collect(self._frame, self._schema)

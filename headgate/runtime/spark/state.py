@@ -117,6 +117,12 @@ class Log:
         self.append(table)
         self._compact_at = 2 * table.num_rows + COMPACT_ROWS
 
+    def needed(self, bounds: Bounds) -> list[Chunk]:
+        """The chunks that a call may need for the instants that it evaluates."""
+        if not self.spec.sparse:
+            return self.chunks
+        return [chunk for chunk in self.chunks if chunk.next_event(bounds.start) <= bounds.end]
+
     def frame(self, session: SparkSession) -> DataFrame:
         """All rows on Spark, for a partitioned call."""
         small = [chunk.table for chunk in self.chunks if chunk.rows < KEPT_ROWS]
@@ -189,6 +195,7 @@ class States:
         self._session = session
         self._ways = {True: single, False: spread}
         self.names = {name: tuple(stateful.logs) for name, stateful in single.items()}  # operator -> its logs
+        self.joint = {name for name, stateful in single.items() if stateful.joint}
         self._states = {name: OperatorState(stateful) for name, stateful in single.items()}
 
     def stateful(self, single: bool) -> Mapping[str, Stateful]:

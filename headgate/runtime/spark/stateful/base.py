@@ -17,6 +17,9 @@ from headgate.plan.flows import Flow
 from headgate.plan.operators import Aggregate, Changes, Distinct, Except, Intersect, RowWindow, RStream, StreamJoin
 from headgate.plan.operators.base import Operator
 
+# In a joint frame: 0 for rows of the output, 1 and up for rows of the logs in order. Each reads its columns by name.
+JOINT = "\x1fjoint"
+
 
 @dataclass(frozen=True)
 class LogSpec:
@@ -28,6 +31,7 @@ class LogSpec:
     events: tuple[str, ...] = ()  # BIGINT columns: instants at which the operator must be run even without input
     # (values <= evaluated, and FOREVER, don't count)
     shrinks: bool = False  # may `compacted` make it smaller?
+    sparse: bool = False  # a call needs only chunks with an event among the instants that it evaluates
 
 
 @dataclass
@@ -36,12 +40,14 @@ class Step:
 
     output: DataFrame  # results: user columns, then the stamps of the operator's flow in order (plan.flows .stamps)
     grown: dict[str, DataFrame]  # rows to append to each log, columns as in its LogSpec
+    joint: DataFrame | None = None  # all of these in one frame, so that nothing is computed twice: see JOINT
 
 
 class Stateful(ABC):
     """An operator with memory. The runtime holds the logs; this says what a call reads, gives out and appends."""
 
     logs: Mapping[str, LogSpec]
+    joint: bool = False  # does `step` give a joint frame?
     slide: int | None = None  # ticks: while any log has rows it must also be run at every multiple of this
 
     @abstractmethod

@@ -61,7 +61,7 @@ class DepartingAggregate(Stateful):
         }
 
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
-        new = self._taken(self._frames.taken(inputs)[0])
+        new = self._taken(inputs[0])
         names = self.logs["rows"].schema.names
         beside = self._frames.bounded(self._frames.union(logs["rows"], new.select(*cols(names))), bounds)
         totals = self._running(self._changes(beside), logs["totals"])

@@ -70,7 +70,6 @@ class GeneralAggregate(Stateful):
             self.logs["began"] = LogSpec(log_schema([], (SEQUENCE, TIME)), expiry=None, shrinks=True)
 
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
-        inputs = self._frames.taken(inputs)
         new = as_relation(inputs[0], self._operator.window, self._flow)
         rows = self._grouped(self._frames.bounded(self._frames.union(logs["rows"], new), bounds))
         instants = self._instants(rows, logs, bounds)

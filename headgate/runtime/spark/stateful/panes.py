@@ -73,7 +73,7 @@ class PaneAggregate(Stateful):
             self.logs["began"] = LogSpec(log_schema([], (SEQUENCE, TIME)), expiry=None, shrinks=True)
 
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
-        new = self._taken(self._frames.taken(inputs)[0])
+        new = self._taken(inputs[0])
         ready = self._ready(self._frames.union(logs["waiting"], new), bounds)
         waiting = self._frames.bounded(new, bounds).where(col(_END) > col(TO))
         grown = {

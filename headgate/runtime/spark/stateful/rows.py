@@ -90,10 +90,6 @@ class Frames:
     def __init__(self, single: bool) -> None:
         self.single = single
 
-    def taken(self, frames: Sequence[DataFrame]) -> list[DataFrame]:
-        """The inputs of a call; one that is the result of a join says again that it is one partition."""
-        return [frame.coalesce(1) if self.single else frame for frame in frames]
-
     def union(self, *frames: DataFrame) -> DataFrame:
         united = reduce(DataFrame.union, frames)
         return united.coalesce(1) if self.single and len(frames) > 1 else united

@@ -58,7 +58,6 @@ class RowWindowStep(Stateful):
         }
 
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
-        inputs = self._frames.taken(inputs)
         new = stream_rows(inputs[0])
         beside = self._frames.bounded(self._frames.union(logs["waiting"], new), bounds)
         ready = beside.where(in_range(col(TIME))).select(*cols(self._names), *cols(STAMPS))

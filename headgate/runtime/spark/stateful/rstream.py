@@ -56,7 +56,6 @@ class RStreamStep(Stateful):
             self.slide = gcd(*self._slides)
 
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
-        inputs = self._frames.taken(inputs)
         new = as_relation(inputs[0], self._operator.window, self._flow)
         rows = self._frames.union(logs["rows"], new)
         parts = []

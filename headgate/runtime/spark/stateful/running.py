@@ -57,7 +57,6 @@ class RunningAggregate(Stateful):
         }
 
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
-        inputs = self._frames.taken(inputs)
         new = self._taken(inputs[0])
         beside = self._frames.bounded(self._frames.union(logs["waiting"], new), bounds)
         ready = beside.where(in_range(col(TIME))).select(*cols(new.columns))

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructField
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Changes, Distinct, Except, Intersect
 from headgate.plan.schema import ARRIVAL, CHANGE, FOREVER, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
-from headgate.runtime.spark.stateful.base import LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.base import JOINT, LogSpec, Stateful, Step
 from headgate.runtime.spark.stateful.rows import (
     FROM,
     NOW,
@@ -39,6 +39,7 @@ from headgate.runtime.spark.stateful.rows import (
 _SIDE = private("side")  # which input a row came from: 0 or 1
 _LAST = private("last")  # the last event that a row makes
 _AT, _EVENT, _MORE = private("at"), private("event"), private("more")
+_NEW, _WANTED = private("new"), private("wanted")
 _COUNTS = (private("first"), private("second"))
 
 SetOperator = Changes | Distinct | Except | Intersect
@@ -55,7 +56,7 @@ class SetStep(Stateful):
         self._flows = flows
         self._frames = Frames(single)
         self._linear = isinstance(operator, Changes)
-        self._stream = not operator.flow(flows, operator.id).relation
+        self._stamps = operator.flow(flows, operator.id).stamps
         fields = _merged_fields(schemas)
         self._names = [f.name for f in fields]
         self.logs = {
@@ -64,17 +65,58 @@ class SetStep(Stateful):
                 expiry=_LAST,
                 events=(TIME, UNTIL),
                 shrinks=not self._linear,
+                sparse=self._linear,
             )
         }
         self._types = {f.name: f.dataType for f in fields}
+        self.joint = self._linear
 
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
-        inputs = self._frames.taken(inputs)
         new = self._frames.union(*[self._taken(frame, side) for side, frame in enumerate(inputs)])
+        if self._linear:
+            return self._linear_step(new, logs["rows"], bounds)
         beside = self._frames.bounded(self._frames.union(logs["rows"], new), bounds)
-        events = self._in_range(beside) if self._linear else self._since_before(beside)
         waiting = self._frames.bounded(new, bounds).where(col(_LAST) > col(TO))
-        return Step(self._results(events), {"rows": waiting.select(*cols(self.logs["rows"].schema.names))})
+        results = self._results(self._since_before(beside))
+        return Step(results, {"rows": waiting.select(*cols(self.logs["rows"].schema.names))})
+
+    def _linear_step(self, new: DataFrame, log: DataFrame, bounds: DataFrame) -> Step:
+        """Events of the range and rows to remember, from one look at the rows.
+
+        Rows to remember pass through the same sum as events, with their end as part of the key; equal ones become one
+        that counts more.
+        """
+        flagged = self._frames.union(log.withColumn(_NEW, F.lit(False)), new.withColumn(_NEW, F.lit(True)))
+        beside = self._frames.bounded(flagged, bounds)
+        nothing = F.lit(None).cast("bigint")
+        begin = _event(in_range(col(TIME)), col(TIME), col(CHANGE), col(ARRIVAL), nothing)
+        end = _event(in_range(col(UNTIL)), col(UNTIL), -col(CHANGE), nothing, nothing)
+        keep = _event(col(_NEW) & (col(_LAST) > col(TO)), col(TIME), col(CHANGE), col(ARRIVAL), col(UNTIL))
+        touched = beside.where(in_range(col(TIME)) | in_range(col(UNTIL)) | (col(_NEW) & (col(_LAST) > col(TO))))
+        exploded = touched.select(*cols(self._names), SEQUENCE, NOW, F.explode(F.array(begin, end, keep)).alias(_EVENT))
+        flat = exploded.select(*cols(self._names), SEQUENCE, NOW, f"{_EVENT}.*").where(col(_WANTED))
+        summed = flat.groupBy(*cols(self._names), col(_AT), col(UNTIL)).agg(*_latest(), F.sum(CHANGE).alias(_MORE))
+        joint = self._joint(summed.where(self._kept_counts() | col(UNTIL).isNotNull()))
+        output = joint.where(col(JOINT) == 0).select(*cols([*self._names, *self._stamps]))
+        waiting = joint.where(col(JOINT) == 1).select(*cols(self.logs["rows"].schema.names))
+        return Step(output, {"rows": waiting}, joint)
+
+    def _joint(self, summed: DataFrame) -> DataFrame:
+        """One frame for results, a row for each copy, and for the log, a row with a count."""
+        logged = col(UNTIL).isNotNull()
+        copies = F.when(logged, long(1)).otherwise(F.abs(col(_MORE)))
+        rows = repeated(summed, copies)
+        return rows.select(
+            *cols(self._names),
+            F.coalesce(col(ARRIVAL), col(NOW)).alias(ARRIVAL),
+            col(SEQUENCE),
+            col(_AT).alias(TIME),
+            F.coalesce(col(UNTIL), long(FOREVER)).alias(UNTIL),
+            F.when(logged, col(_MORE)).otherwise(F.signum(col(_MORE)).cast("bigint")).alias(CHANGE),
+            long(0).alias(_SIDE),
+            F.when(col(UNTIL) < FOREVER, col(UNTIL)).otherwise(col(_AT)).alias(_LAST),
+            logged.cast("int").alias(JOINT),
+        )
 
     def compacted(self, name: str, log: DataFrame, bounds: DataFrame) -> DataFrame:
         return netted(self._frames, log, bounds, (*self._names, _SIDE, _LAST)) if self.logs[name].shrinks else log
@@ -87,18 +129,12 @@ class SetStep(Stateful):
         last = F.when(col(UNTIL) == FOREVER, col(TIME)).otherwise(col(UNTIL)) if self._linear else col(UNTIL)
         return rows.select(*aligned, *cols(RELATION_STAMPS), long(side).alias(_SIDE), last.alias(_LAST))
 
-    def _in_range(self, beside: DataFrame) -> DataFrame:
-        """Value, instant, and by how much the count changes there."""
-        touched = beside.where(in_range(col(TIME)) | in_range(col(UNTIL)))
-        events = self._events(touched, base=False)
-        return events.groupBy(*cols(self._names), col(_AT)).agg(*_latest(), F.sum(CHANGE).alias(_MORE))
-
     def _since_before(self, beside: DataFrame) -> DataFrame:
         alive = beside.where(col(UNTIL) > col(FROM))
         touched = alive.where((col(TIME) > col(FROM)) & (col(TIME) <= col(TO)) | (col(UNTIL) <= col(TO)))
         values, fresh = renamed(touched.select(*cols(self._names)).distinct(), self._names, "value")
         affected = self._frames.only(alive, values, same(self._names, fresh))
-        events = self._events(affected, base=True)
+        events = self._events(affected)
         sides = [F.when(col(_SIDE) == side, col(CHANGE)).otherwise(long(0)) for side in (0, 1)]
         counts = [F.sum(side).alias(name) for side, name in zip(sides, _COUNTS, strict=True)]
         summed = events.groupBy(*cols(self._names), col(_AT)).agg(*_latest(), F.max(FROM).alias(FROM), *counts)
@@ -110,19 +146,18 @@ class SetStep(Stateful):
         more = self._multiplicity(*after) - self._multiplicity(*before)
         return known.where(col(_AT) > col(FROM)).withColumn(_MORE, more)
 
-    def _events(self, rows: DataFrame, base: bool) -> DataFrame:
-        """What each row does in the range; with `base`, also what it counts for just before, at FROM."""
+    def _events(self, rows: DataFrame) -> DataFrame:
+        """What each row does in the range, and what it counts for just before, at FROM."""
         nothing = F.lit(None).cast("bigint")
         begin = F.struct(col(TIME).alias(_AT), col(CHANGE).alias(CHANGE), col(ARRIVAL).alias(ARRIVAL))
         end = F.struct(col(UNTIL).alias(_AT), (-col(CHANGE)).alias(CHANGE), nothing.alias(ARRIVAL))
         before = F.struct(col(FROM).alias(_AT), col(CHANGE).alias(CHANGE), nothing.alias(ARRIVAL))
-        first = F.when(col(TIME) <= col(FROM), before).otherwise(begin) if base else begin
+        first = F.when(col(TIME) <= col(FROM), before).otherwise(begin)
         exploded = rows.select(
             *cols(self._names), SEQUENCE, _SIDE, FROM, TO, NOW, F.explode(F.array(first, end)).alias(_EVENT)
         )
         flat = exploded.select(*cols(self._names), SEQUENCE, _SIDE, FROM, TO, NOW, f"{_EVENT}.*")
-        kept = (col(_AT) >= col(FROM)) & (col(_AT) <= col(TO)) if base else in_range(col(_AT))
-        return flat.where(kept)
+        return flat.where((col(_AT) >= col(FROM)) & (col(_AT) <= col(TO)))
 
     def _multiplicity(self, first: Column, second: Column) -> Column:
         one, zero = long(1), long(0)
@@ -137,21 +172,34 @@ class SetStep(Stateful):
                 return F.when((first > 0) & (second > 0), one).otherwise(zero)
         return F.when(first > 0, one).otherwise(zero)
 
-    def _results(self, events: DataFrame) -> DataFrame:
-        more = col(_MORE)
+    def _kept_counts(self) -> Column:
+        """Which changes of a count are wanted."""
         match self._operator:
             case Changes(mode="istream"):
-                kept = events.where(more > 0)
+                return col(_MORE) > 0
             case Changes(mode="dstream"):
-                kept = events.where(more < 0)
-            case _:
-                kept = events.where(more != 0)
-        counted = isinstance(self._operator, Changes) or getattr(self._operator, "all", False)
-        rows = repeated(kept, F.abs(more)) if counted else kept
-        stamps = [F.coalesce(col(ARRIVAL), col(NOW)).alias(ARRIVAL), col(SEQUENCE), col(_AT).alias(TIME)]
-        if not self._stream:
-            stamps += [long(FOREVER).alias(UNTIL), F.signum(more).cast("bigint").alias(CHANGE)]
-        return rows.select(*cols(self._names), *stamps)
+                return col(_MORE) < 0
+        return col(_MORE) != 0
+
+    def _results(self, events: DataFrame) -> DataFrame:
+        more = col(_MORE)
+        kept = events.where(self._kept_counts())
+        rows = repeated(kept, F.abs(more)) if getattr(self._operator, "all", False) else kept
+        return rows.select(
+            *cols(self._names),
+            F.coalesce(col(ARRIVAL), col(NOW)).alias(ARRIVAL),
+            col(SEQUENCE),
+            col(_AT).alias(TIME),
+            long(FOREVER).alias(UNTIL),
+            F.signum(more).cast("bigint").alias(CHANGE),
+        )
+
+
+def _event(wanted: Column, at: Column, change: Column, arrival: Column, until: Column) -> Column:
+    """Something that a row does; `until` is given where it is to be remembered."""
+    return F.struct(
+        wanted.alias(_WANTED), at.alias(_AT), change.alias(CHANGE), arrival.alias(ARRIVAL), until.alias(UNTIL)
+    )
 
 
 def _latest() -> list[Column]:
