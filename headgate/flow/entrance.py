@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headgate.flow.types import arrow_schema, port_schema
 from headgate.plan.model import Stream
-from headgate.plan.schema import FOREVER
+from headgate.plan.schema import FOREVER, LATE
 from headgate.plan.windows import Clock
 
 STEP_ROWS = 1000  # progress is told at least this often, so that taking a part of a batch gets somewhere
@@ -21,14 +21,9 @@ Ticks = NDArray[np.int64]
 
 
 class Admitted(NamedTuple):
-    """A batch as operators take it: the stream's columns, then the stamps of its flow.
+    """A batch as operators take it: the stream's columns, then the stamps of its flow."""
 
-    `on_time` is for operators that go by time: late tuples have a null TIME there. It is `table` itself when there
-    are none to hide.
-    """
-
-    table: pa.Table  # TIME is null only where the tuple has none
-    on_time: pa.Table
+    table: pa.Table
     late: int  # tuples without a place in time: too late, or with a null in the time column
     steps: tuple[tuple[int, int], ...] = ()  # (tuples, progress once so many of the batch have come), for long batches
 
@@ -73,15 +68,14 @@ class Entrance:
         if table.num_columns != self._own + 2 + self._relation:
             raise ValueError(f"a source gave the columns {table.column_names} for {self._schema.names}")
         time = table.column(self._at).cast(pa.int64())
-        stamped = self._stamped(table, time)
         if not table.num_rows:
-            return Admitted(stamped, stamped, 0)
+            return Admitted(self._stamped(table, time), 0)
         if self._clock is Clock.ARRIVAL:  # in order, as sources promise
             self.reached = max(self.reached or 0, time[-1].as_py())
-            return Admitted(stamped, stamped, 0, self._steps(time.to_numpy()))
-        return self._judged(table, time, stamped)
+            return Admitted(self._stamped(table, time), 0, self._steps(time.to_numpy()))
+        return self._judged(table, time)
 
-    def _judged(self, table: pa.Table, time: pa.ChunkedArray, stamped: pa.Table) -> Admitted:
+    def _judged(self, table: pa.Table, time: pa.ChunkedArray) -> Admitted:
         nulls = time.null_count
         times: Ticks = (pc.fill_null(time, _FIRST) if nulls else time).to_numpy()
         before = _FIRST if self.reached is None else self.reached
@@ -94,11 +88,10 @@ class Entrance:
             self.reached = int(reached[-1])
         count = int(np.count_nonzero(late))
         self.late += count + nulls
-        steps = self._steps(reached[1:])
-        if not count:
-            return Admitted(stamped, stamped, nulls, steps)
-        hidden = late | time.is_null().to_numpy() if nulls else late
-        return Admitted(stamped, self._stamped(table, pa.array(times, mask=hidden)), count + nulls, steps)
+        if count:
+            sequence = table.column(self._own + 1).to_numpy() + late * np.int64(LATE)
+            table = table.set_column(self._own + 1, table.schema.field(self._own + 1), pa.array(sequence))
+        return Admitted(self._stamped(table, time), count + nulls, self._steps(reached[1:]))
 
     def _steps(self, reached: Ticks) -> tuple[tuple[int, int], ...]:
         """Progress at regular places of a batch, from the latest time up to each of its tuples."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from headgate.plan.model import Edge, Plan
-from headgate.plan.operators.base import Operator, Port
+from headgate.plan.operators.base import Port
 from headgate.plan.schema import FOREVER
 
 BEGINNING = -(2**62)  # before every instant
@@ -56,17 +56,12 @@ class Progress:
         self._plan = plan
         self._queues = queues
         self._timed = timed_operators(plan)
-        self._by_time = set(_up_to(plan, lambda operator: operator.stateful or operator.goes_by_time))
         self._streams = {name: _streams_of(plan, plan.owners[name]) for name in self._timed}
 
     @property
     def tracks(self) -> bool:
         """Is there any operator with state?"""
         return bool(self._timed)
-
-    def goes_by_time(self, edge: Edge) -> bool:
-        """Is what passes here on its way to an operator that has no place for late tuples?"""
-        return edge.operator in self._by_time
 
     # What runtimes tell ------------------------------------------------------------------------------------------
 
@@ -183,14 +178,9 @@ class Progress:
 
 def timed_operators(plan: Plan) -> tuple[str, ...]:
     """Operators with state and all operators before them, inputs first."""
-    return _up_to(plan, lambda operator: operator.stateful)
-
-
-def _up_to(plan: Plan, wanted: Callable[[Operator], bool]) -> tuple[str, ...]:
-    """The operators that are wanted and all operators before them, inputs first."""
     needed: set[str] = set()
     for operator in reversed(list(plan.operators.values())):
-        if wanted(operator) or operator.id in needed:
+        if operator.stateful or operator.id in needed:
             needed.add(operator.id)
             needed.update(port.node for port in operator.inputs)
     return tuple(name for name in plan.operators if name in needed)

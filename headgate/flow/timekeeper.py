@@ -57,10 +57,6 @@ class Timekeeper:
             )
         return came
 
-    def version_for(self, edge: Edge, came: Admitted) -> pa.Table:
-        """Operators that go by time see late tuples as such; the others take all tuples alike."""
-        return came.on_time if self._progress.goes_by_time(edge) else came.table
-
     def ticks(self, stream: str) -> bool:
         """Does time pass on a stream even without tuples, and does anybody care?"""
         return self._progress.tracks and self._plan.streams[stream].clock is Clock.ARRIVAL

@@ -10,7 +10,7 @@ from sqlglot import exp
 from headgate.language.build import build
 from headgate.language.catalog import Catalog
 from headgate.language.errors import CqlError
-from headgate.language.logical import Node, Readable, Scan, children, instants
+from headgate.language.logical import Node, Readable, Scan, ToStream, children, instants
 from headgate.language.lower import lower
 from headgate.language.parse import parse_text
 from headgate.language.rules import RULES, Rule
@@ -93,5 +93,6 @@ def _checked(operators: Iterable[Operator], root: Port, tree: Node, place: str) 
 def _scans(node: Node) -> Iterable[Scan]:
     if isinstance(node, Scan):
         yield node
-    for child in children(node):
+    ticks = [tick for tick in node.ticks if isinstance(tick, Node)] if isinstance(node, ToStream) else []
+    for child in (*children(node), *ticks):
         yield from _scans(child)

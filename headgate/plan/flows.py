@@ -24,11 +24,12 @@ class Flow:
     relation: bool = False
     departs: bool = False  # rows may have an end (UNTIL before FOREVER)
     retracts: bool = False  # rows may take away (CHANGE below 0)
+    early: bool = False  # rows may come before their TIME
 
     @property
     def monotone(self) -> bool:
-        """Does nothing ever leave? Then each row is final when it comes, and none can cancel another."""
-        return not self.departs and not self.retracts
+        """Does nothing ever leave, or come too early? Then each row is final when it comes."""
+        return not (self.departs or self.retracts or self.early)
 
     @property
     def stamps(self) -> tuple[str, ...]:
@@ -48,7 +49,7 @@ def windowed(flow: Flow, window: Window | None, place: str) -> Flow:
         remedy = "lengths of time have a unit (20 SECONDS), those of a BIGINT time column do not (RANGE 20)"
         raise ApplicationError(place, str(error), remedy) from error
     if isinstance(window, RangeWindow):
-        return replace(flow, relation=True, departs=not window.unbounded)
+        return replace(flow, relation=True, departs=not window.unbounded, early=window.slide is not None)
     return replace(flow, relation=True, departs=True, retracts=True)
 
 
@@ -62,7 +63,18 @@ def together(flows: Sequence[Flow], place: str) -> Flow:
             "give the streams a window, or make streams of the relations with ISTREAM",
         )
     one_clock(flows, place)
-    return replace(first, departs=any(f.departs for f in flows), retracts=any(f.retracts for f in flows))
+    return any_of(flows, first.clock, first.relation)
+
+
+def any_of(flows: Sequence[Flow], clock: Clock, relation: bool) -> Flow:
+    """What may happen on any of several inputs may happen behind them."""
+    return Flow(
+        clock,
+        relation,
+        departs=any(flow.departs for flow in flows),
+        retracts=any(flow.retracts for flow in flows),
+        early=any(flow.early for flow in flows),
+    )
 
 
 def one_clock(flows: Sequence[Flow], place: str) -> Clock:

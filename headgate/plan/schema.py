@@ -16,8 +16,9 @@ logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 
 # Columns that Headgate adds to every tuple; a stream may not have columns of these names.
 ARRIVAL = "_arrival"  # BIGINT, microseconds since the run began; of a result, that of its latest cause
-SEQUENCE = "_sequence"  # BIGINT, position in its stream
-TIME = "_time"  # BIGINT, the instant in ticks of its stream's clock; null: late, it has no place in time any more
+SEQUENCE = "_sequence"  # BIGINT, position in its stream; LATE more for a tuple that came too late for windows
+TIME = "_time"  # BIGINT, the instant in ticks of its stream's clock; null where the tuple has none
+LATE = 2**62
 # Rows of a time-varying relation say from when (TIME) to when they count, and how many times.
 UNTIL = "_until"  # BIGINT, the first instant at which the row counts no more; FOREVER when that is not known
 CHANGE = "_change"  # BIGINT, how many copies of the row it adds (1) or takes away (-1)

@@ -172,9 +172,6 @@ def test_rewriting_and_sharing_change_nothing(spark: Any, folder: Path, trusted:
     check(spark, folder, {name: QUERIES[name] for name in names}, [Cut(size=7, policy=FIFO)], **options)
 
 
-@pytest.mark.xfail(
-    reason="rows of a sliding unbounded window are given out before their boundary, even one after the end"
-)
 def test_a_boundary_after_the_last_event_gives_nothing(spark: Any, folder: Path, trusted: None) -> None:
     queries = {
         "pairs": "SELECT a.k, v, w FROM s [RANGE UNBOUNDED SLIDE 4] AS a, r WHERE a.k = r.k",
@@ -184,13 +181,11 @@ def test_a_boundary_after_the_last_event_gives_nothing(spark: Any, folder: Path,
     check(spark, folder, queries, [Cut(policy=FIFO), Cut(size=1, policy=FIFO)], data)
 
 
-@pytest.mark.xfail(reason="a sink shows no time for late tuples when another query reads the stream through a window")
 def test_results_do_not_depend_on_who_else_reads_them(spark: Any, folder: Path, trusted: None) -> None:
     queries = {"some": "SELECT k, v FROM s", "of_some": "SELECT DISTINCT v FROM some [RANGE 3]"}
     check(spark, folder, queries, [Cut(policy=FIFO)], Data({"s": [(1, 1, 9), (1, 2, 1)]}))
 
 
-@pytest.mark.xfail(raises=IndexError, reason="the compiler's check knows no input of the boundaries of another query")
 def test_rstream_of_a_query_with_a_sliding_rows_window() -> None:
     plan_of({"a": "SELECT k, v FROM s [ROWS 6 SLIDE 6]", "b": "RSTREAM(SELECT k FROM a)"})
 

@@ -1,4 +1,4 @@
-"""docs/cql.md is true: its queries compile against the catalog that it states, its tables of instants are computed anew."""
+"""docs/cql.md is true: its queries compile against the catalog on the page, its tables of instants are computed."""
 
 from __future__ import annotations
 

@@ -168,15 +168,6 @@ def test_late_tuples_are_told_once_and_counted(caplog: pytest.LogCaptureFixture)
     assert len(caplog.records) == 1
 
 
-def test_late_tuples_are_hidden_only_from_operators_that_go_by_time() -> None:
-    plan = plan_of({**COUNT, "plain": "SELECT k FROM s WHERE k > 0"})
-    keeper = Timekeeper(plan, Lists(plan).queues)
-    came = keeper.admit("s", source_table([9, 3]))
-    seen = {edge: keeper.version_for(edge, came).column(TIME).to_pylist() for edge in plan.consumers[Port("s")]}
-    assert seen.pop(Edge("plain/where", 0)) == [9, 3]
-    assert list(seen.values()) == [[9, None]]
-
-
 def test_results_after_the_last_event_of_a_query_are_left_out_once_its_streams_have_ended() -> None:
     lists = Lists(plan_of({"a": COUNT["q"], "b": "SELECT a.k FROM a, r WHERE a.k = r.k"}))
     lists.arrive("s", [5])

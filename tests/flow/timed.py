@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from headgate.flow.entrance import Entrance
-from headgate.flow.progress import BEGINNING, Bounds
+from headgate.flow.progress import BEGINNING, Bounds, timed_operators
 from headgate.flow.timekeeper import Timekeeper
 from headgate.flow.types import arrow_schema
 from headgate.language.catalog import Catalog
@@ -19,7 +19,7 @@ from headgate.language.logical import Readable
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Edge, Plan, Query, QueryClass, Stream
 from headgate.plan.operators import Operator, Port, StreamJoin
-from headgate.plan.schema import FOREVER, TIME, parse_schema
+from headgate.plan.schema import FOREVER, LATE, SEQUENCE, TIME, parse_schema
 from headgate.plan.windows import RangeWindow
 
 SCHEMA = parse_schema("k INT, t BIGINT", "test")
@@ -106,8 +106,8 @@ class Lists:
         self.sent[stream] += times
         came = self.time.admit(stream, source_table(times, first))
         for edge in self.plan.consumers[Port(stream)]:
-            seen = self.time.version_for(edge, came)
-            self.queues[edge].put([Row(time) for time in seen.column(TIME).to_pylist()])
+            timed = edge.operator in timed_operators(self.plan)
+            self.queues[edge].put(_rows(came.table, timed))
         self.due.update(self.time.advance(stream, came))
 
     def end(self, stream: str) -> None:
@@ -242,6 +242,12 @@ def source_table(times: Sequence[int | None], first: int = 0) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
+def _rows(table: pa.Table, timed: bool) -> list[Row]:
+    """Arriving tuples; operators with state see no time on late ones."""
+    rows = zip(table.column(TIME).to_pylist(), table.column(SEQUENCE).to_pylist(), strict=True)
+    return [Row(None if timed and number >= LATE else time) for time, number in rows]
+
+
 def in_one_go(plan: Plan, sent: Mapping[str, Sequence[int]]) -> dict[str, Counter[Row]]:
     """The results when every operator runs once, over everything."""
     results: dict[str, Counter[Row]] = {}
@@ -251,8 +257,7 @@ def in_one_go(plan: Plan, sent: Mapping[str, Sequence[int]]) -> dict[str, Counte
         for stream in plan.streams:
             came = Entrance(plan.streams[stream]).admit(source_table(sent[stream]))
             timed = any(plan.operators[o].stateful for o in query.operators)
-            version = came.on_time if timed else came.table
-            found[Port(stream)] = [Row(t) for t in version.column(TIME).to_pylist()]
+            found[Port(stream)] = _rows(came.table, timed)
         for operator_name in query.operators:
             operator = plan.operators[operator_name]
             inputs = [found[port] for port in operator.inputs]

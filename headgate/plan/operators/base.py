@@ -65,7 +65,6 @@ class Operator(ABC):
     declared: Declared = Declared()
     kind: ClassVar[str]
     passes_all: ClassVar[bool] = False  # gives out exactly one tuple for each that it takes
-    goes_by_time: ClassVar[bool] = False  # has no place for late tuples; operators with state have none either
     stateful: ClassVar[bool] = False  # remembers rows between calls; has work when time passes, too
 
     @property

@@ -15,7 +15,6 @@ class OnTime(Operator):
     """What a window of one instant lets through, without the state that other windows need."""
 
     kind: ClassVar[str] = "ontime"
-    goes_by_time: ClassVar[bool] = True
 
     def output(self, inputs: Sequence[Schema], place: str) -> Schema:
         return inputs[0]

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from headgate.plan.errors import ApplicationError, known_names
 from headgate.plan.expressions import check_condition, comparable
-from headgate.plan.flows import Flow, one_clock, windowed
+from headgate.plan.flows import Flow, any_of, one_clock, windowed
 from headgate.plan.operators.base import Operator
 from headgate.plan.schema import Column, Schema
 from headgate.plan.windows import RangeWindow
@@ -80,8 +80,7 @@ class StreamJoin(Operator):
 
     def flow(self, inputs: Sequence[Flow], place: str) -> Flow:
         flows = [windowed(f, w, f"{place}.windows") for f, w in zip(inputs, self.windows, strict=True)]
-        clock = one_clock(flows, place)
-        return Flow(clock, True, any(f.departs for f in flows), any(f.retracts for f in flows))
+        return any_of(flows, one_clock(flows, place), relation=True)
 
     @property
     def expressions(self) -> tuple[str, ...]:

@@ -25,10 +25,10 @@ from headgate.plan.operators import (
     TimeWindow,
     Union,
 )
-from headgate.plan.schema import RELATION_STAMPS, TIME
+from headgate.plan.schema import RELATION_STAMPS
 from headgate.runtime.spark.functions import arrow_function
 from headgate.runtime.spark.stateful.base import Stateful, Step
-from headgate.runtime.spark.stateful.rows import as_relation
+from headgate.runtime.spark.stateful.rows import as_relation, on_time
 
 Tables = Mapping[str, DataFrame]
 
@@ -75,7 +75,7 @@ class Composer:
                 frame = as_relation(inputs[0], operator.window, flow)
                 return self._only(operator, frame.where(self._mark(Port(operator.id))))
             case OnTime():
-                return self._only(operator, self._kept(inputs[0], F.col(TIME).isNotNull(), Port(operator.id)))
+                return self._only(operator, self._kept(inputs[0], on_time(), Port(operator.id)))
             case Union():
                 return self._only(operator, self._united(inputs))
             case Split():

@@ -217,7 +217,7 @@ class SparkRuntime:
             board.arrived += table.num_rows
             came = self._time.admit(stream, table)
             for edge in plan.consumers[Port(stream)]:
-                self._queues[edge].put(self._time.version_for(edge, came))
+                self._queues[edge].put(came.table)
                 board.fed(edge)
             for query in plan.readers(stream):
                 self._monitor.arrived(query, table.num_rows)

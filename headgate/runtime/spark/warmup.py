@@ -42,7 +42,7 @@ def sample(source: Source, entrance: Entrance) -> pa.Table | None:
         except Exception as error:
             log.debug("a source failed in the rehearsal: %s", error)
             return None
-    return entrance.admit(pa.concat_tables(rows).slice(0, SAMPLE_ROWS)).on_time if rows else None
+    return entrance.admit(pa.concat_tables(rows).slice(0, SAMPLE_ROWS)).table if rows else None
 
 
 def _first_rows(source: Source) -> list[pa.Table]:

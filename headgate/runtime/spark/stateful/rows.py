@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, MapType, StructField, StructType
 
 from headgate.plan.flows import Flow
-from headgate.plan.schema import ARRIVAL, CHANGE, FOREVER, RELATION_STAMPS, SEQUENCE, STAMPS, TIME, UNTIL
+from headgate.plan.schema import ARRIVAL, CHANGE, FOREVER, LATE, RELATION_STAMPS, SEQUENCE, STAMPS, TIME, UNTIL
 from headgate.plan.windows import UNBOUNDED, RangeWindow
 
 FROM, TO, NOW = "\x1ffrom", "\x1fto", "\x1fnow"  # the bounds, once joined to rows: names that no user column has
@@ -65,7 +65,7 @@ def as_relation(frame: DataFrame, window: RangeWindow | None, flow: Flow) -> Dat
     """Rows of an input as rows of a relation: the user's columns, then all five stamps. Late rows are left out."""
     users = [c for c in frame.columns if c not in RELATION_STAMPS]
     time = col(TIME)
-    placed = frame.where(time.isNotNull())
+    placed = frame.where(on_time())
     if flow.relation:
         return placed.where(time < col(UNTIL)).select(*cols(users), *cols(RELATION_STAMPS))
     window = window or UNBOUNDED
@@ -81,7 +81,12 @@ def as_relation(frame: DataFrame, window: RangeWindow | None, flow: Flow) -> Dat
 def stream_rows(frame: DataFrame) -> DataFrame:
     """The rows of a stream that have a place in time."""
     users = [c for c in frame.columns if c not in RELATION_STAMPS]
-    return frame.where(col(TIME).isNotNull()).select(*cols(users), *cols(STAMPS))
+    return frame.where(on_time()).select(*cols(users), *cols(STAMPS))
+
+
+def on_time() -> Column:
+    """Has a row a place in time, and did it come in time for it?"""
+    return col(TIME).isNotNull() & (col(SEQUENCE) < long(LATE))
 
 
 class Frames:
