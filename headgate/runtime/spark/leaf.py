@@ -83,6 +83,18 @@ class LogLeaf:
                 self._held[number] = cell
 
 
+def try_leaves(session: SparkSession) -> None:
+    """See whether what is put into a leaf comes out of a query that was planned before; LeafError when it does not."""
+    schema = pa.schema([pa.field("a", pa.int64())])
+    leaf = Leaf(session, schema)
+    query: Any = leaf.frame.selectExpr("a + 1 AS b")
+    for value in (1, 2):
+        leaf.set(pa.table({"a": [value]}, schema=schema))
+        found = pa.Table.from_batches(query._collect_as_arrow()).column(0).to_pylist()
+        if found != [value + 1]:
+            raise LeafError(f"a leaf gave {found} after {value} was put in")
+
+
 def _serialised(table: pa.Table) -> bytes:
     batches = table.combine_chunks().to_batches()
     if not batches:

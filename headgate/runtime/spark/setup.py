@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from headgate.connect.sources import read_table
 from headgate.plan.application import Application
 from headgate.runtime.spark.calls import PARTITIONED_ROWS, Caller
-from headgate.runtime.spark.leaf import Leaf, LeafError
+from headgate.runtime.spark.leaf import Leaf, LeafError, try_leaves
 from headgate.runtime.spark.markers import Markers
 from headgate.runtime.spark.state import States
 from headgate.runtime.spark.typing_pass import typed
@@ -34,6 +34,11 @@ def make_caller(session: SparkSession, app: Application, partitioned_rows: int |
     found = typed(session, app.plan, single, markers)
     spread = {name: _frame(session, table).cache() for name, table in data.items()}
     rows = PARTITIONED_ROWS if partitioned_rows is None else partitioned_rows
+    try:
+        try_leaves(session)
+    except LeafError as reason:
+        log.warning("nothing can be prepared on this Spark, every call is planned: %s", reason)
+        rows = 0
     states = States(session, found.single, found.spread)
     return Caller(session, app.plan, found.schemas, single, spread, markers, states, rows)
 

@@ -14,6 +14,8 @@ from headgate.plan.model import Edge, Plan, Table
 from headgate.plan.operators import Function, Port, Project, Select, Split, TableJoin, Union
 from headgate.plan.schema import parse_schema
 from headgate.runtime.spark.calls import CHECKS, Caller
+from headgate.runtime.spark.leaf import Leaf
+from headgate.runtime.spark.prepared import PreparedJob
 from headgate.runtime.spark.setup import make_caller
 from tests.runtime.spark.helpers import app_of, batch, plan_of, queued_numbers, rows_of, simple_plan, stream
 
@@ -215,15 +217,31 @@ def test_a_call_cut_off_in_the_middle(session: Any) -> None:
 
 
 def test_a_wrong_prepared_answer_is_caught_and_never_used(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the internals ever stop re-reading the leaves, the comparison notices."""
-    from headgate.runtime.spark.leaf import Leaf
-
+    """If a plan ever keeps the data of its first run, the comparison notices."""
     plan = simple_plan()
     caller = caller_of(session, plan)
-    caller.run(plan.operators, {IN: queued_numbers(50, 1)})
-    monkeypatch.setattr(Leaf, "set", lambda self, table: None)  # old data stays
-    for seed in range(2, 5):
+    run, first = PreparedJob.run, []
+
+    def frozen(self: PreparedJob, *data: Any) -> Any:
+        found = run(self, *data)
+        first.append(found)
+        return first[0]
+
+    monkeypatch.setattr(PreparedJob, "run", frozen)
+    for seed in range(1, 5):
         result = caller.run(plan.operators, {IN: queued_numbers(50, seed)})
         expected = queued_numbers(50, seed).to_pandas()
         assert result.outputs[Port("q/project")].num_rows == int((expected.v > 0.5).sum())
     assert "another answer" in caller.fallbacks["q/select + q/project"]
+
+
+def test_where_leaves_do_not_work_every_call_is_planned(
+    session: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(Leaf, "set", lambda self, table: None)  # what is put in never arrives
+    plan = simple_plan()
+    caller = caller_of(session, plan)
+    assert "nothing can be prepared" in caplog.text
+    result = caller.run(plan.operators, {IN: queued_numbers(50, 1)})
+    assert not result.prepared
+    assert result.outputs[Port("q/project")].num_rows == int((queued_numbers(50, 1).to_pandas().v > 0.5).sum())
