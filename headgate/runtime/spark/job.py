@@ -165,7 +165,8 @@ def separate(table: pa.Table, shape: JobShape, names: Names) -> tuple[dict[Port,
 
 
 def _part(table: pa.Table, index: int) -> pa.Table:
-    rows = table.filter(pc.equal(table[_OUTPUT], index)).column(f"_{index}")
+    # The column of its own first: a filter over the whole table would copy those of the other outputs too.
+    rows = table.column(f"_{index}").filter(pc.equal(table[_OUTPUT], index))
     schema = pa.schema([pa.field(f.name, f.type, f.nullable) for f in rows.type])
     batches = [pa.RecordBatch.from_arrays(chunk.flatten(), schema=schema) for chunk in rows.chunks]
     return pa.Table.from_batches(batches, schema=schema)

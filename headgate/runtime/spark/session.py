@@ -50,6 +50,9 @@ _LOUD = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 # Defaults of the application, when Headgate starts Spark itself.
 _CORE = {
+    # Every sort and hash table of a job takes at least one page. Pages of the usual 16 to 64 MB are fine for a few
+    # large tasks, but many small jobs a second would keep the garbage collector busy with them.
+    "spark.buffer.pageSize": "1m",
     "spark.ui.showConsoleProgress": "false",
     "spark.ui.retainedJobs": "200",  # thousands of small jobs an hour: keep the newest only
     "spark.ui.retainedStages": "200",
