@@ -63,6 +63,8 @@ class TimeFit:
 
         Without a fixed cost only what the regression has shown, which is nothing at first.
         """
+        if not self._work:
+            return 0.0
         work, time = self._work / self._calls, self._time / self._calls
         spread = max(0.0, self._squares / self._calls - work * work)
         together = self._products / self._calls - work * time
@@ -108,10 +110,14 @@ class LearnedStats:
         self._sizes = {name: Ratio(s.tuple_bytes) for name, s in self._declared.items()}
         self._fits: dict[tuple[str, ...], TimeFit] = {}
         self._fixed = FixedCost()
+        self._own: dict[tuple[str, ...], FixedCost] = {}  # of calls with operators with state
+        self._extra: dict[str, float] = {}  # operator with state -> its fixed cost on top of a call's
 
     @property
     def call_fixed_s(self) -> float | None:
         """Fixed cost of a call of any unit; None before the first call."""
+        if self._fixed.seconds is None and self._own:
+            return 0.0  # nothing without state has run: it is all the operators' own
         return self._fixed.seconds
 
     def learn(
@@ -146,13 +152,31 @@ class LearnedStats:
         """
         names = tuple(taken)
         work = sum(self._work(name, taken[name], entered) for name in names)
-        if not work:
-            self._fixed.learn(seconds)
-            return
         fit = self._fits.setdefault(names, TimeFit())
-        fit.learn(work, seconds)
-        self._fixed.learn(max(0.0, seconds - fit.slope() * work))
-        self._factors.update(dict.fromkeys(names, fit.slope(self._fixed.seconds or 0.0)))
+        if work:
+            fit.learn(work, seconds)
+        fixed = self._learn_fixed(names, max(0.0, seconds - fit.slope() * work))
+        if work:
+            self._factors.update(dict.fromkeys(names, fit.slope(fixed)))
+
+    def _learn_fixed(self, names: tuple[str, ...], seconds: float) -> float:
+        """What a call of these operators costs beside its tuples.
+
+        Looking at what is remembered costs time whatever comes in, so operators with state have a fixed cost of their
+        own on top of the shared one. It is what the quickest tenth of their own calls take: as long as all calls are
+        of one size, their time counts as fixed. The other way round, a call that is dear would seem to have dear
+        tuples, would be given few of them, and could never show that more cost hardly more.
+        """
+        remembering = [name for name in names if self._operators[name].stateful]
+        if not remembering:
+            self._fixed.learn(seconds)
+            return self._fixed.seconds or 0.0
+        own = self._own.setdefault(names, FixedCost())
+        own.learn(seconds)
+        shared = self._fixed.seconds or 0.0
+        extra = max(0.0, (own.seconds or 0.0) - shared)
+        self._extra.update(dict.fromkeys(remembering, extra / len(remembering)))
+        return shared + extra
 
     def _work(self, name: str, rows: int, entered: Mapping[Edge, int]) -> float:
         """Seconds that the start values promise for the rows that an operator took."""
@@ -170,7 +194,7 @@ class LearnedStats:
         known = [share for share in shares.values() if share is not None]
         named = {branch: share for branch, share in shares.items() if branch and share is not None}
         return OperatorStats(
-            fixed_s=0.0,  # what a call costs beside its tuples is the call's, not the operator's: call_fixed_s
+            fixed_s=self._extra.get(operator, 0.0),  # beside what any call costs: call_fixed_s
             cost_s=declared.cost_s if factor is None else self._start[operator] * factor,
             selectivity=sum(known) if known else None,
             tuple_bytes=self._sizes[operator].value,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pyarrow as pa
@@ -56,29 +57,52 @@ def _first_rows(source: Source) -> list[pa.Table]:
     return rows
 
 
-def warm_up(caller: Caller, plan: Plan, units: Sequence[Unit], samples: Mapping[str, pa.Table]) -> None:
+def warm_up(
+    caller: Caller, plan: Plan, units: Sequence[Unit], samples: Mapping[str, pa.Table], threads: int = 2
+) -> None:
     """Run each unit a few times on sampled tuples; the results are thrown away, a failure is left to the real run.
 
-    Units with a user function are passed over: a function may have effects that a rehearsal must not have.
+    Units whose input is known are rehearsed side by side: planning is slow, and one thread of the driver's.
     """
     waiting: dict[Edge, pa.Table] = {
         edge: table for stream, table in samples.items() for edge in plan.consumers[Port(stream)]
     }
-    for unit in units:
-        inputs = {edge: waiting[edge] for edge in unit.edges if edge in waiting and not _inside(plan, unit, edge)}
-        if not inputs or any(isinstance(plan.operators[name], Function) for name in unit.operators):
-            continue
-        try:
-            for turn in range(CHECKS + 1):
-                part = {edge: _part(table, turn) for edge, table in inputs.items()}
-                result = caller.run(unit.operators, part, bounds=_bounds(plan, unit, part.values()))
-        except Exception as error:
-            log.debug("the rehearsal of %s failed: %s", unit.id, error)
-            continue
-        for port, table in result.outputs.items():
-            waiting.update({edge: table for edge in plan.consumers[port] if edge.operator not in unit.operators})
+    left = list(units)
+    while left:
+        ready = [unit for unit in left if not _waits(plan, unit, left)] or left[:1]
+        with ThreadPoolExecutor(threads, thread_name_prefix="headgate-rehearsal") as pool:
+            results = list(pool.map(lambda unit: _rehearse(caller, plan, unit, dict(waiting)), ready))
+        for unit, outputs in zip(ready, results, strict=True):
+            for port, table in outputs.items():
+                waiting.update({edge: table for edge in plan.consumers[port] if edge.operator not in unit.operators})
+        left = [unit for unit in left if unit not in ready]
     caller.calls.clear()
     caller.states.forget()
+
+
+def _waits(plan: Plan, unit: Unit, left: Sequence[Unit]) -> bool:
+    """Does it read what another unit gives out that is still to be rehearsed?"""
+    sources = {plan.operators[edge.operator].inputs[edge.input].node for edge in unit.edges} - set(unit.operators)
+    return any(other is not unit and not sources.isdisjoint(other.operators) for other in left)
+
+
+def _rehearse(caller: Caller, plan: Plan, unit: Unit, waiting: Mapping[Edge, pa.Table]) -> Mapping[Port, pa.Table]:
+    """What a unit gives for its part of the sample; nothing when it has none, or fails.
+
+    Units with a user function are passed over: a function may have effects that a rehearsal must not have.
+    """
+    inputs = {edge: waiting[edge] for edge in unit.edges if edge in waiting and not _inside(plan, unit, edge)}
+    if not inputs or any(isinstance(plan.operators[name], Function) for name in unit.operators):
+        return {}
+    outputs: Mapping[Port, pa.Table] = {}
+    try:
+        for turn in range(CHECKS + 1):
+            part = {edge: _part(table, turn) for edge, table in inputs.items()}
+            outputs = caller.run(unit.operators, part, bounds=_bounds(plan, unit, part.values())).outputs
+    except Exception as error:
+        log.debug("the rehearsal of %s failed: %s", unit.id, error)
+        return {}
+    return outputs
 
 
 def _bounds(plan: Plan, unit: Unit, tables: Iterable[pa.Table]) -> dict[str, Bounds]:
