@@ -34,9 +34,10 @@ from headgate.runtime.spark.session import start_spark
 ROWS = 3_000  # a batch
 BATCH_US = 2_000_000  # the time that a batch spans: 1,500 tuples/s
 WINDOW = "RANGE 20 SECONDS"
-SLIDE = "RANGE 20 SECONDS SLIDE 2 SECONDS"  # a boundary in every batch
 TUMBLING = "RANGE 20 SECONDS SLIDE 20 SECONDS"
+SLIDING = "RANGE 20 SECONDS SLIDE 2 SECONDS"  # a boundary in every batch
 GROUPS = 50
+VALUES = {"n": "count(*)", "mean": "avg(v)"}
 KEYS = 30_000  # of the join: about one match a tuple among the 30,000 of the other window
 SCHEMA = parse_schema("ts TIMESTAMP, k INT, v DOUBLE", "bench")
 REPLAY_ROWS = 5_000_000
@@ -51,6 +52,7 @@ def run(quick: bool = False) -> dict[str, Any]:
     replay = _compare_replays(spark, REPLAY_ROWS // 25 if quick else REPLAY_ROWS, 1 if quick else 3)
     return {
         "aggregate_over_stateless": steps["aggregate"] / steps["stateless"],
+        "sliding_aggregate_over_stateless": steps["sliding"] / steps["stateless"],
         "join_over_stateless": steps["join"] / steps["stateless"],
         "replay_over_structured_streaming": replay["headgate"] / replay["structured streaming"],
         "milliseconds": steps,
@@ -58,7 +60,7 @@ def run(quick: bool = False) -> dict[str, Any]:
         "settings": {
             "rows": ROWS,
             "rounds": rounds,
-            "windows": {"aggregate": SLIDE, "join": WINDOW, "replay": TUMBLING},
+            "windows": {"aggregate": TUMBLING, "sliding": SLIDING, "join": WINDOW, "replay": TUMBLING},
             "spark": pyspark.__version__,
             "master": spark.sparkContext.master,
         },
@@ -69,11 +71,13 @@ def run(quick: bool = False) -> dict[str, Any]:
 
 
 def _compare_steps(spark: SparkSession, rounds: int) -> dict[str, float]:
-    window, slide = _range(WINDOW), _range(SLIDE)
+    window = _range(WINDOW)
     kept = Select(id="q/select", inputs=(Port("s"),), where="v > 0.3")
     stateless = [kept, Project(id="q/project", inputs=(Port("q/select"),), columns={"k": "k", "w": "v * 2"})]
-    values = {"n": "count(*)", "mean": "avg(v)"}
-    aggregate = [Aggregate(id="q/group", inputs=(Port("s"),), group={"k": "k"}, values=values, window=slide)]
+    aggregates = {
+        name: Aggregate(id="q/group", inputs=(Port("s"),), group={"k": "k"}, values=VALUES, window=_range(text))
+        for name, text in (("aggregate", TUMBLING), ("sliding", SLIDING))
+    }
     join = StreamJoin(
         id="q/join",
         inputs=(Port("s"), Port("t")),
@@ -85,10 +89,10 @@ def _compare_steps(spark: SparkSession, rounds: int) -> dict[str, float]:
     )
     ways = {
         "stateless": _runtime(spark, stateless, "q/project", ("s",)),
-        "aggregate": _runtime(spark, aggregate, "q/group", ("s",)),
+        **{name: _runtime(spark, [operator], "q/group", ("s",)) for name, operator in aggregates.items()},
         "join": _runtime(spark, [join], "q/join", ("s", "t")),
     }
-    keys = {"stateless": GROUPS, "aggregate": GROUPS, "join": KEYS}
+    keys = dict.fromkeys(ways, GROUPS) | {"join": KEYS}
     try:
         found = _alternate(ways, keys, warm=max(20, rounds * 2), rounds=rounds)
         for name, runtime in ways.items():
@@ -186,7 +190,7 @@ def _headgate(spark: SparkSession, folder: Path, number: int) -> int:
         id="q/group",
         inputs=(Port("s"),),
         group={"k": "k"},
-        values={"n": "count(*)", "mean": "avg(v)"},
+        values=VALUES,
         window=window,
     )
     assert window.slide is not None

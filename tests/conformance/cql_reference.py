@@ -271,7 +271,9 @@ class _Evaluation:
         if marker.startswith("window_"):
             stream = inner.query(below)
             assert isinstance(stream, Stream)
-            return _window(stream, inner.windows[int(marker[7:])], self.last)
+            window = inner.windows[int(marker[7:])]
+            # The default, said aloud, changes nothing.
+            return stream if window.split() == ["RANGE", "UNBOUNDED"] else _window(stream, window, self.last)
         if marker in ("istream_", "dstream_", "rstream_"):
             return self.to_stream(inner.query(below), marker)
         return inner.select(tree)

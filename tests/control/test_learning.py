@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headgate.control.learning import FixedCost, LearnedStats, TimeFit
-from headgate.plan.operators import Port
+from headgate.plan.operators import Distinct, Port
 from tests.conformance.plans import feeder, make_plan, project, select
 
 FIXED = 0.02
@@ -102,3 +102,28 @@ def test_the_fit_is_exact_on_a_line() -> None:
     for work in range(1, 200):
         fit.learn(work, 0.5 + 3.0 * work)
     assert fit.slope(0.5) == pytest.approx(3.0, rel=0.02)
+
+
+def test_a_dear_look_at_what_is_remembered_is_not_blamed_on_the_tuples() -> None:
+    """Else a unit with windows gets few tuples a call, and its queue grows for ever."""
+    made = [select("p/a", "s", 1e-6), Distinct(id="q/b", inputs=(Port("s"),))]
+    stats = LearnedStats(make_plan({"s": feeder()}, made, {"p": "p/a", "q": "q/b"}))
+    for _ in range(100):
+        stats.learn({"p/a": 1000}, {Port("p/a"): 1000}, 0.015, {})
+        stats.learn({"q/b": 50}, {Port("q/b"): 0}, 0.2, {})
+    own = stats.of("q/b")
+    assert own.cost_s is not None
+    assert own.fixed_s is not None
+    assert stats.call_fixed_s == pytest.approx(0.015, rel=0.3)
+    assert stats.call_fixed_s + own.fixed_s == pytest.approx(0.2, rel=0.3)
+    assert own.cost_s * 1000 < 0.5, "a thousand tuples would not fit into a second"
+
+
+def test_calls_without_tuples_teach_a_unit_with_state_its_own_fixed_cost() -> None:
+    made = [select("p/a", "s", 1e-6), Distinct(id="q/b", inputs=(Port("s"),))]
+    stats = LearnedStats(make_plan({"s": feeder()}, made, {"p": "p/a", "q": "q/b"}))
+    for _ in range(50):
+        stats.learn({"p/a": 1000}, {Port("p/a"): 1000}, 0.015, {})
+        stats.learn({"q/b": 0}, {Port("q/b"): 5}, 0.1, {})
+    assert stats.call_fixed_s == pytest.approx(0.015, rel=0.3)
+    assert stats.of("q/b").fixed_s == pytest.approx(0.085, rel=0.3)

@@ -28,6 +28,7 @@ from headgate.plan.operators import (
     Distinct,
     Except,
     Intersect,
+    OnTime,
     Operator,
     Project,
     RowWindow,
@@ -92,7 +93,7 @@ def run(operator: Operator, inputs: Sequence[Any], tables: Mapping[str, Any]) ->
 
     first = inputs[0]
     match operator:
-        case TimeWindow() | RowWindow() | Changes() | RStream():
+        case TimeWindow() | RowWindow() | OnTime() | Changes() | RStream():
             return first
         case Select():
             return first.where(operator.where)

@@ -18,6 +18,7 @@ import psutil
 import pytest
 
 from headgate.cli.demo import APP
+from headgate.plan.application import Application
 from headgate.plan.load import load_application
 from headgate.runtime.spark.engine import SparkRuntime
 
@@ -31,8 +32,23 @@ PYTHON_MB = 15.0
 WAITING_S = 1.0  # tuples in the queues never exceed this many seconds of input at the end
 
 
+JOIN = Path(__file__).with_name("join.yaml")
+
+
 def test_memory_is_flat(spark: Any, tmp_path: Path) -> None:
     app = load_application(APP, [f"streams.sensors.source.rate={RATE}"])
+    _stays_flat(spark, app, tmp_path, WAITING_S * float(RATE) * len(app.plan.queries))
+
+
+def test_memory_of_a_window_join_is_flat(spark: Any, tmp_path: Path) -> None:
+    app = load_application(JOIN)
+    rates = sum(stream.source["rate"] for stream in app.plan.streams.values())
+    samples = _stays_flat(spark, app, tmp_path, 2 * WAITING_S * rates)
+    assert samples[-1]["state_rows"] > 20 * rates, "the windows were not full"
+    assert _rise(samples, "state_rows") < 0.1 * samples[-1]["state_rows"]
+
+
+def _stays_flat(spark: Any, app: Application, tmp_path: Path, most_waiting: float) -> list[dict[str, float]]:
     runtime = SparkRuntime(app, spark)
     runtime.start()
     samples = []
@@ -40,9 +56,9 @@ def test_memory_is_flat(spark: Any, tmp_path: Path) -> None:
         time.sleep(EVERY_S)
         samples.append(_sample(spark, runtime))
     report = runtime.stop()
-    rises = {key: _rise(samples, key) for key in ("heap_mb", "python_mb", "waiting")}
-    summary = {
-        "rate": RATE,
+    rises = {key: _rise(samples, key) for key in ("heap_mb", "python_mb", "waiting", "state_rows")}
+    summary: dict[str, Any] = {
+        "queries": list(app.plan.queries),
         "seconds": SECONDS,
         "rises": rises,
         "first": samples[len(samples) // 5],
@@ -55,7 +71,8 @@ def test_memory_is_flat(spark: Any, tmp_path: Path) -> None:
     assert rises["heap_mb"] < HEAP_MB
     assert rises["python_mb"] < PYTHON_MB
     last = samples[-len(samples) // 5 :]
-    assert np.median([s["waiting"] for s in last]) < WAITING_S * float(RATE) * len(app.plan.queries)
+    assert np.median([s["waiting"] for s in last]) < most_waiting
+    return samples
 
 
 def _sample(spark: Any, runtime: SparkRuntime) -> dict[str, float]:
@@ -67,6 +84,7 @@ def _sample(spark: Any, runtime: SparkRuntime) -> dict[str, float]:
         "heap_mb": (java.totalMemory() - java.freeMemory()) / 2**20,
         "python_mb": psutil.Process().memory_info().rss / 2**20,
         "waiting": runtime.waiting(),
+        "state_rows": sum(size["rows"] for size in runtime.report()["state"].values()),
     }
 
 

@@ -24,7 +24,7 @@ def make_aggregate(
     calls = None if sessions else take_apart(session, schema, operator.group, operator.values, types)
     relation = windowed(flow, operator.window, operator.id)
     if calls is not None:
-        if relation.monotone:
+        if not relation.departs and not relation.retracts:
             return RunningAggregate(operator, schema, flow, types, calls, single)
         window = operator.window
         if not flow.relation and window is not None and window.slide is not None:

@@ -104,8 +104,10 @@ def meaning(op: Operator, first: Counter[Any], second: Counter[Any]) -> Counter[
     return Counter(set(first) & set(second))
 
 
-@pytest.mark.parametrize("kind", ["distinct", "except", "except all", "intersect", "intersect all"])
-@pytest.mark.parametrize("compact", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "compact"),
+    [("distinct", False), *[(k, True) for k in ("distinct", "except", "except all", "intersect", "intersect all")]],
+)
 def test_sets(session: Any, kind: str, compact: bool) -> None:
     for length, slide in [(5, None), (6, 4)] if not compact else [(None, None)]:
         given = [rows(3), rows(4)]
