@@ -179,7 +179,8 @@ class OperatorState:
     def next_event(self) -> int:
         """When the operator has something to do even without input; FOREVER: never, as things are."""
         found = min((log.next_event(self.evaluated) for log in self.logs.values()), default=FOREVER)
-        if self._slide is not None and self.rows:
+        # What never expires is there for ever, and alone gives no reason to look at every boundary.
+        if self._slide is not None and any(log.rows for log in self.logs.values() if log.spec.expiry is not None):
             found = min(found, (self.evaluated // self._slide + 1) * self._slide)
         return found
 

@@ -34,6 +34,7 @@ from headgate.runtime.spark.stateful.rows import (
 _ONE = private("one")
 _OLD = private("old")  # 1: the remembered values, 0: a row
 _NEXT, _PREVIOUS = private("next"), private("previous")
+_NEXT_ARRIVAL = private("next_arrival")
 
 
 class RunningAggregate(Stateful):
@@ -112,12 +113,14 @@ class RunningAggregate(Stateful):
         # The old row's time is before all new ones, so the last row of an instant is where the next time differs.
         last = merged.where(col(instant).isNull() | (col(instant) != col(TIME))).drop(instant)
         instants = Window.partitionBy(*cols(keys)).orderBy(col(TIME))
-        return last.withColumn(_NEXT, F.lead(TIME).over(instants))
+        return last.select(
+            "*", F.lead(TIME).over(instants).alias(_NEXT), F.lead(ARRIVAL).over(instants).alias(_NEXT_ARRIVAL)
+        )
 
     def _results(self, folded: DataFrame) -> DataFrame:
         old = col(_OLD) == 1
         stamps = [
-            col(ARRIVAL),
+            F.when(old, col(_NEXT_ARRIVAL)).otherwise(col(ARRIVAL)),  # what takes the old value away caused it
             col(SEQUENCE),
             F.when(old, col(_NEXT)).otherwise(col(TIME)),
             F.when(old, long(FOREVER)).otherwise(F.coalesce(col(_NEXT), long(FOREVER))),
