@@ -23,7 +23,7 @@ from headgate.runtime.spark.leaf import LeafError
 from headgate.runtime.spark.markers import Markers
 from headgate.runtime.spark.partitioned import partitions_for, run_partitioned
 from headgate.runtime.spark.prepared import NotPreparable, PreparedJob
-from headgate.runtime.spark.state import BOUNDS, Chunk, Log, LogName, States
+from headgate.runtime.spark.state import Chunk, Log, LogName, States, bounds_table
 
 log = logging.getLogger("headgate.spark")
 
@@ -214,11 +214,7 @@ class _Call:
     @cached_property
     def tables(self) -> dict[str, pa.Table]:
         """The bounds of each operator with state, as its plan reads them."""
-        found = {}
-        for name, within in self.bounds.items():
-            values = [pa.array([value], pa.int64()) for value in (within.start, within.end, self.now_us)]
-            found[name] = pa.Table.from_arrays(values, schema=BOUNDS)
-        return found
+        return {name: bounds_table(within, self.now_us) for name, within in self.bounds.items()}
 
 
 def _result(

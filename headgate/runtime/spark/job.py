@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -112,12 +113,9 @@ def compose(
                 joint[name] = step.joint
         else:
             frames.update(composer.outputs(operator, given))
-    results = [
-        joint[first.node]
-        if isinstance(first, Port) and first.node in shape.joint
-        else (frames[first] if isinstance(first, Port) else grown[first])
-        for first, *_ in shape.pieces
-    ]
+    made: dict[Port | LogName, DataFrame] = dict(chain(grown.items(), frames.items()))
+    made.update((Port(name), joint[name]) for name in shape.joint)
+    results = [made[first] for first, *_ in shape.pieces]
     return results[0] if len(results) == 1 else _side_by_side(results, composer)
 
 

@@ -14,6 +14,8 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from headgate.runtime.spark.collect import collect
+
 
 class LeafError(RuntimeError):
     """This Spark does not keep a leaf's data where we expect it; nothing can be prepared."""
@@ -87,10 +89,10 @@ def try_leaves(session: SparkSession) -> None:
     """See whether what is put into a leaf comes out of a query that was planned before; LeafError when it does not."""
     schema = pa.schema([pa.field("a", pa.int64())])
     leaf = Leaf(session, schema)
-    query: Any = leaf.frame.selectExpr("a + 1 AS b")
+    query = leaf.frame.selectExpr("a + 1 AS b")
     for value in (1, 2):
         leaf.set(pa.table({"a": [value]}, schema=schema))
-        found = [b for batch in query._collect_as_arrow() for b in batch.column(0).to_pylist()]
+        found = collect(query, pa.schema([pa.field("b", pa.int64())])).column(0).to_pylist()
         if found != [value + 1]:
             raise LeafError(f"a leaf gave {found} after {value} was put in")
 

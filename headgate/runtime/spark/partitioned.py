@@ -10,10 +10,10 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
+from headgate.runtime.spark.collect import collect
 from headgate.runtime.spark.compose import Composer
 from headgate.runtime.spark.job import JobShape, Memory, compose
 from headgate.runtime.spark.markers import Markers
-from headgate.runtime.spark.prepared import collect
 from headgate.runtime.spark.state import Log, LogName
 
 # Below this a further partition costs more (a task, its scheduling) than it saves.

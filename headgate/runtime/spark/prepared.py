@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
+from headgate.runtime.spark.collect import collect
 from headgate.runtime.spark.compose import Composer
 from headgate.runtime.spark.guards import why_not_prepared
 from headgate.runtime.spark.job import JobShape, Memory, compose
@@ -81,9 +81,3 @@ class PreparedJob:
     def _memory(self, operator: str) -> Memory:
         logs = {name.log: leaf.frame for name, leaf in self._logs.items() if name.operator == operator}
         return Memory(logs, self._bounds[operator].frame)
-
-
-def collect(frame: DataFrame, schema: pa.Schema) -> pa.Table:
-    """Run a query; its rows as an Arrow table."""
-    run: Any = frame  # the Arrow collector is not among DataFrame's declared names
-    return pa.Table.from_batches(run._collect_as_arrow(), schema=schema)

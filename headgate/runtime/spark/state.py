@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from headgate.flow.progress import BEGINNING, Bounds
 from headgate.plan.schema import FOREVER
+from headgate.runtime.spark.collect import collect
 from headgate.runtime.spark.stateful.base import LogSpec, Stateful
 
 log_ = logging.getLogger("headgate.spark")
@@ -238,10 +239,15 @@ class States:
                 log_.debug("what %s remembers could not be taken out of Spark's cache: %s", name, error)
 
     def _compact(self, operator: str, name: str, log: Log, bounds: Bounds) -> None:
-        values = [pa.array([value], pa.int64()) for value in (bounds.start, bounds.end, 0)]
-        limits = self._session.createDataFrame(pa.Table.from_arrays(values, schema=BOUNDS))
-        frame: Any = self._ways[False][operator].compacted(name, log.frame(self._session), limits)
-        log.replace(pa.Table.from_batches(frame._collect_as_arrow(), schema=log.schema))
+        limits = self._session.createDataFrame(bounds_table(bounds))
+        frame = self._ways[False][operator].compacted(name, log.frame(self._session), limits)
+        log.replace(collect(frame, log.schema))
+
+
+def bounds_table(bounds: Bounds, now_us: int = 0) -> pa.Table:
+    """The bounds of a call as operators with state read them."""
+    values = [pa.array([value], pa.int64()) for value in (*bounds, now_us)]
+    return pa.Table.from_arrays(values, schema=BOUNDS)
 
 
 def _instants(table: pa.Table, columns: Iterable[str]) -> NDArray[np.int64]:

@@ -10,9 +10,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from headgate.flow.types import arrow_schema
 from headgate.runtime.spark.calls import same_rows
+from headgate.runtime.spark.collect import collect
 from headgate.runtime.spark.guards import why_not_prepared
 from headgate.runtime.spark.leaf import Leaf, LeafError
-from headgate.runtime.spark.prepared import collect
 from tests.runtime.spark.helpers import NUMBERS, numbers
 
 pytestmark = pytest.mark.spark

@@ -31,12 +31,14 @@ from headgate.runtime.spark.stateful.rows import (
     renamed,
     same,
 )
+from headgate.runtime.spark.stateful.versions import NEXT, ONE, keyed, newest
 
-_ONE = private("one")
 _OLD = private("old")  # 1: the remembered totals, 0: a change
 _COUNT = private("count")  # rows in the group
 _LAST = private("last")  # the last event of a row
-_NEXT, _EVENT, _AT, _SIGN = private("next"), private("event"), private("at"), private("sign")
+_EVENT, _AT, _SIGN = private("event"), private("at"), private("sign")
+_NEXT_ARRIVAL, _NEXT_SEQUENCE = private("next_arrival"), private("next_sequence")
+_FOLLOWING = ((TIME, NEXT), (ARRIVAL, _NEXT_ARRIVAL), (SEQUENCE, _NEXT_SEQUENCE))
 
 
 class DepartingAggregate(Stateful):
@@ -50,7 +52,7 @@ class DepartingAggregate(Stateful):
         self._calls = calls
         self._frames = Frames(single)
         self._groups = group_columns(len(operator.group))
-        self._keys = [*self._groups, _ONE]
+        self._keys = [*self._groups, ONE]
         kinds = [f.dataType for f in types][: len(self._groups)]
         fields = [StructField(n, t, True) for n, t in zip(self._groups, kinds, strict=True)]
         fields += [p.field() for p in calls.partials]
@@ -65,18 +67,18 @@ class DepartingAggregate(Stateful):
         names = self.logs["rows"].schema.names
         beside = self._frames.bounded(self._frames.union(logs["rows"], new.select(*cols(names))), bounds)
         totals = self._running(self._changes(beside), logs["totals"])
-        newest = totals.where((col(_OLD) == 0) & col(_NEXT).isNull())
+        latest = totals.where((col(_OLD) == 0) & col(NEXT).isNull())
         later = self._frames.bounded(new, bounds).where(col(_LAST) > col(TO))
         return Step(
             self._results(totals),
-            {"rows": later.select(*cols(names)), "totals": newest.select(*cols(self.logs["totals"].schema.names))},
+            {"rows": later.select(*cols(names)), "totals": latest.select(*cols(self.logs["totals"].schema.names))},
         )
 
     def compacted(self, name: str, log: DataFrame, bounds: DataFrame) -> DataFrame:
         if name != "totals":
             return log
-        newest = self._newest(log).select(*cols(log.columns))
-        return newest.where(col(_COUNT) > 0) if self._groups else newest
+        kept = newest(log, self._keys).select(*cols(log.columns))
+        return kept.where(col(_COUNT) > 0) if self._groups else kept
 
     def _taken(self, frame: DataFrame) -> DataFrame:
         """Each row as what it adds to its group's totals."""
@@ -91,12 +93,9 @@ class DepartingAggregate(Stateful):
         weighed = {p.name: (col(p.name) * col(_COUNT)).cast(p.type).alias(p.name) for p in self._calls.partials}
         return taken.select(*[weighed.get(c, col(c)) for c in taken.columns])
 
-    def _keyed(self, frame: DataFrame) -> DataFrame:
-        return frame.withColumn(_ONE, col(SEQUENCE).bitwiseAND(0))
-
     def _changes(self, beside: DataFrame) -> DataFrame:
         """By how much the totals of a group change at each instant in range."""
-        touched = self._keyed(beside).where(in_range(col(TIME)) | in_range(col(UNTIL)))
+        touched = keyed(beside).where(in_range(col(TIME)) | in_range(col(UNTIL)))
         came = F.struct(col(TIME).alias(_AT), F.lit(1).alias(_SIGN))
         went = F.struct(col(UNTIL).alias(_AT), F.lit(-1).alias(_SIGN))
         exploded = touched.withColumn(_EVENT, F.explode(F.array(came, went))).select("*", f"{_EVENT}.*")
@@ -112,18 +111,13 @@ class DepartingAggregate(Stateful):
         total = F.sum(F.when(col(_SIGN) > 0, col(name)).otherwise(-col(name)))
         return total.cast(kinds.get(name, "bigint")).alias(name)
 
-    def _newest(self, log: DataFrame) -> DataFrame:
-        """The latest version of each group."""
-        versions = Window.partitionBy(*cols(self._keys)).orderBy(col(TIME))
-        return self._keyed(log).withColumn(_NEXT, F.lead(TIME).over(versions)).where(col(_NEXT).isNull())
-
     def _running(self, changes: DataFrame, log: DataFrame) -> DataFrame:
         """The totals of each changed group at each of its instants, and the remembered ones."""
         affected, fresh = renamed(changes.select(*cols(self._keys)).distinct(), self._keys, "key")
-        mine = self._frames.only(self._keyed(log), affected, same(self._keys, fresh))
+        mine = self._frames.only(keyed(log), affected, same(self._keys, fresh))
         columns = [*self._keys, *self._totals, *STAMPS]
         rows = self._frames.union(
-            self._newest(mine).select(*cols(columns), F.lit(1).alias(_OLD)),
+            newest(mine, self._keys).select(*cols(columns), F.lit(1).alias(_OLD)),
             changes.select(*cols(columns), F.lit(0).alias(_OLD)),
         )
         by = Window.partitionBy(*cols(self._keys)).orderBy(col(TIME))
@@ -132,20 +126,20 @@ class DepartingAggregate(Stateful):
             *cols([*self._keys, *STAMPS, _OLD]),
             *[p.running(so_far) for p in self._calls.partials],
             F.sum(_COUNT).over(so_far).alias(_COUNT),
-            *[F.lead(c).over(by).alias(n) for c, n in ((TIME, _NEXT), (ARRIVAL, _AT), (SEQUENCE, _SIGN))],
+            *[F.lead(c).over(by).alias(n) for c, n in _FOLLOWING],
         )
 
     def _results(self, totals: DataFrame) -> DataFrame:
         old = col(_OLD) == 1
-        shown = ~old | col(_NEXT).isNotNull()
+        shown = ~old | col(NEXT).isNotNull()
         if self._groups:  # without groups there is a row for nothing, too
             shown = shown & (col(_COUNT) > 0)
         # What takes an old value away is the cause of the instant that follows.
         stamps = [
-            F.when(old, col(_AT)).otherwise(col(ARRIVAL)),
-            F.when(old, col(_SIGN)).otherwise(col(SEQUENCE)),
-            F.when(old, col(_NEXT)).otherwise(col(TIME)),
-            F.when(old, long(FOREVER)).otherwise(F.coalesce(col(_NEXT), long(FOREVER))),
+            F.when(old, col(_NEXT_ARRIVAL)).otherwise(col(ARRIVAL)),
+            F.when(old, col(_NEXT_SEQUENCE)).otherwise(col(SEQUENCE)),
+            F.when(old, col(NEXT)).otherwise(col(TIME)),
+            F.when(old, long(FOREVER)).otherwise(F.coalesce(col(NEXT), long(FOREVER))),
             F.when(old, long(-1)).otherwise(long(1)),
         ]
         return self._calls.results(totals.where(shown), list(self._operator.group), stamps)

@@ -30,10 +30,10 @@ from headgate.runtime.spark.stateful.rows import (
     repeated,
     same,
 )
+from headgate.runtime.spark.stateful.versions import NEXT, ONE, keyed, newest
 
-_ONE = private("one")
 _OLD = private("old")  # 1: the remembered values, 0: a row
-_NEXT, _PREVIOUS = private("next"), private("previous")
+_PREVIOUS = private("previous")
 _NEXT_ARRIVAL = private("next_arrival")
 
 
@@ -64,13 +64,13 @@ class RunningAggregate(Stateful):
         folded = self._folded(ready, logs["latest"])
         waiting = self._frames.bounded(new, bounds).where(col(TIME) > col(TO))
         columns = self.logs["latest"].schema.names
-        newest = folded.where((col(_OLD) == 0) & col(_NEXT).isNull())
+        latest = folded.where((col(_OLD) == 0) & col(NEXT).isNull())
         return Step(
-            self._results(folded), {"waiting": waiting.select(*cols(columns)), "latest": newest.select(*cols(columns))}
+            self._results(folded), {"waiting": waiting.select(*cols(columns)), "latest": latest.select(*cols(columns))}
         )
 
     def compacted(self, name: str, log: DataFrame, bounds: DataFrame) -> DataFrame:
-        return self._newest(log).select(*cols(log.columns)) if name == "latest" else log
+        return newest(log, [*self._groups, ONE]).select(*cols(log.columns)) if name == "latest" else log
 
     def _taken(self, frame: DataFrame) -> DataFrame:
         rows = as_relation(frame, self._operator.window, self._flow)
@@ -80,24 +80,16 @@ class RunningAggregate(Stateful):
         taken = rows.select(*groups, *[p.row() for p in self._calls.partials], *cols(STAMPS))
         return self._frames.expanded(taken, self._operator.group.values())
 
-    def _keyed(self, frame: DataFrame) -> DataFrame:
-        return frame.withColumn(_ONE, col(SEQUENCE).bitwiseAND(0))
-
-    def _newest(self, log: DataFrame) -> DataFrame:
-        """The latest version of each group."""
-        versions = Window.partitionBy(*cols([*self._groups, _ONE])).orderBy(col(TIME))
-        return self._keyed(log).withColumn(_NEXT, F.lead(TIME).over(versions)).where(col(_NEXT).isNull())
-
     def _folded(self, ready: DataFrame, log: DataFrame) -> DataFrame:
         """One row for each group and instant with the values from there on, and one for the remembered ones."""
-        keys = [*self._groups, _ONE]
-        keyed = self._keyed(ready)
-        affected, fresh = renamed(keyed.select(*cols(keys)).distinct(), keys, "key")
-        mine = self._frames.only(self._keyed(log), affected, same(keys, fresh))
-        old = self._newest(mine).drop(_NEXT)
+        keys = [*self._groups, ONE]
+        came = keyed(ready)
+        affected, fresh = renamed(came.select(*cols(keys)).distinct(), keys, "key")
+        mine = self._frames.only(keyed(log), affected, same(keys, fresh))
+        old = newest(mine, [*self._groups, ONE]).drop(NEXT)
         columns = [*keys, *self._partials, *STAMPS]
         rows = self._frames.union(
-            old.select(*cols(columns), F.lit(1).alias(_OLD)), keyed.select(*cols(columns), F.lit(0).alias(_OLD))
+            old.select(*cols(columns), F.lit(1).alias(_OLD)), came.select(*cols(columns), F.lit(0).alias(_OLD))
         )
         order = [col(_OLD).desc(), *cols([TIME, SEQUENCE, *self._calls.ordered])]
         by = Window.partitionBy(*cols(keys)).orderBy(*order)
@@ -114,7 +106,7 @@ class RunningAggregate(Stateful):
         last = merged.where(col(instant).isNull() | (col(instant) != col(TIME))).drop(instant)
         instants = Window.partitionBy(*cols(keys)).orderBy(col(TIME))
         return last.select(
-            "*", F.lead(TIME).over(instants).alias(_NEXT), F.lead(ARRIVAL).over(instants).alias(_NEXT_ARRIVAL)
+            "*", F.lead(TIME).over(instants).alias(NEXT), F.lead(ARRIVAL).over(instants).alias(_NEXT_ARRIVAL)
         )
 
     def _results(self, folded: DataFrame) -> DataFrame:
@@ -122,8 +114,8 @@ class RunningAggregate(Stateful):
         stamps = [
             F.when(old, col(_NEXT_ARRIVAL)).otherwise(col(ARRIVAL)),  # what takes the old value away caused it
             col(SEQUENCE),
-            F.when(old, col(_NEXT)).otherwise(col(TIME)),
-            F.when(old, long(FOREVER)).otherwise(F.coalesce(col(_NEXT), long(FOREVER))),
+            F.when(old, col(NEXT)).otherwise(col(TIME)),
+            F.when(old, long(FOREVER)).otherwise(F.coalesce(col(NEXT), long(FOREVER))),
             F.when(old, long(-1)).otherwise(long(1)),
         ]
-        return self._calls.results(folded.where(~old | col(_NEXT).isNotNull()), list(self._operator.group), stamps)
+        return self._calls.results(folded.where(~old | col(NEXT).isNotNull()), list(self._operator.group), stamps)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField
+from pyspark.sql.types import StructField, StructType
 
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Changes, Distinct, Except, Intersect
@@ -21,7 +21,6 @@ from headgate.runtime.spark.stateful.rows import (
     NOW,
     TO,
     Frames,
-    StructType,
     as_relation,
     col,
     cols,
