@@ -48,6 +48,7 @@ from headgate.plan.operators import (
     TimeWindow,
     Union,
 )
+from headgate.plan.operators.aggregate import Gives
 from headgate.plan.operators.base import Port
 from headgate.plan.windows import UNBOUNDED, RangeWindow, RowsWindow
 
@@ -147,7 +148,7 @@ class _Lowering:
             keep=dict(node.outputs),
         )
 
-    def aggregate(self, node: AggregateNode) -> Port:
+    def aggregate(self, node: AggregateNode, gives: Gives = "relation") -> Port:
         window, below = _window_below(node.input)
         return self.add(
             "group",
@@ -157,6 +158,7 @@ class _Lowering:
             group={name: sql_of(means) for name, means in node.group},
             values={name: sql_of(means) for name, means in node.values},
             window=window,
+            gives=gives,
         )
 
     def distinct(self, node: DistinctNode) -> Port:
@@ -187,6 +189,9 @@ class _Lowering:
         return self.add("union", node, Union, inputs=tuple(self.port(side) for side in sides))
 
     def to_stream(self, node: ToStream) -> Port:
+        if _at_boundaries(node):
+            assert isinstance(node.input, AggregateNode)
+            return self.aggregate(node.input, node.mode)
         window, below = _window_below(node.input)
         inputs = [self.port(below)]
         if node.mode != "rstream":
@@ -216,6 +221,18 @@ _MAKERS: dict[type[Node], Callable[[_Lowering, Any], Port]] = {
     SetNode: _Lowering.set_operation,
     ToStream: _Lowering.to_stream,
 }
+
+
+def _at_boundaries(node: ToStream) -> bool:
+    """Is it a stream of what groups over a sliding window are at its boundaries? The aggregate gives that itself."""
+    below = node.input
+    if not isinstance(below, AggregateNode):
+        return False
+    window, _ = _window_below(below.input)
+    if window is None or window.slide is None:
+        return False
+    # Without groups there is a row for the empty window too, again and again.
+    return node.mode != "rstream" or (bool(below.group) and node.slides == (window.slide,) and not node.ticks)
 
 
 def _window_below(node: Node) -> tuple[RangeWindow | None, Node]:

@@ -29,6 +29,9 @@ class AssumedStats:
     def of(self, operator: str) -> OperatorStats:
         return self._stats[operator]
 
+    def stream_bytes(self, stream: str) -> float | None:
+        return None
+
 
 def explain(app: Application) -> dict[str, Any]:
     """Everything about an application that is known before it runs."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
 from headgate.plan.errors import ApplicationError
 from headgate.plan.flows import Flow
 from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
-from headgate.plan.operators import Changes, Distinct, Except, Intersect, RStream
+from headgate.plan.operators import Aggregate, Changes, Distinct, Except, Intersect, RStream
 from headgate.plan.operators.base import Operator, Port
 from headgate.plan.schema import Schema
 from headgate.plan.ticks import with_ticks
@@ -34,7 +34,8 @@ def build_plan(
     outputs that lead nowhere.
     """
     at = dict(places or {})
-    known = {operator.id: operator for operator in operators}
+    queries = list(queries)
+    known = _giving_changes({operator.id: operator for operator in operators}, queries)
     ordered: dict[str, Operator] = {}
     schemas: dict[Port, Schema] = {Port(name): stream.schema for name, stream in streams.items()}
     flows: dict[Port, Flow] = {Port(name): stream.flow for name, stream in streams.items()}
@@ -74,9 +75,22 @@ def _free(name: str, taken: Mapping[str, Operator]) -> str:
     return name if name not in taken else _free(f"{name}-2", taken)
 
 
+def _giving_changes(operators: dict[str, Operator], queries: Sequence[Query]) -> dict[str, Operator]:
+    """Aggregates that only a sink reads give what it is to write, where they can do so at little cost."""
+    read = {port.node for operator in operators.values() for port in operator.inputs}
+    roots = {query.root.node for query in queries} - read
+    return {
+        name: replace(operator, gives="changes")
+        if name in roots and isinstance(operator, Aggregate) and operator.gives == "relation" and operator.steady
+        else operator
+        for name, operator in operators.items()
+    }
+
+
 def _gives_changes(operator: Operator | None) -> bool:
     """Are its rows net changes already, each instant complete?"""
-    return isinstance(operator, (Changes, Distinct, Except, Intersect))
+    net = isinstance(operator, Aggregate) and operator.gives == "changes"
+    return net or isinstance(operator, (Changes, Distinct, Except, Intersect))
 
 
 def _topological(operators: Mapping[str, Operator], at: Mapping[str, str]) -> list[str]:

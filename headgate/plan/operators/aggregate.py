@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from headgate.plan.errors import ApplicationError
 from headgate.plan.expressions import aggregate_type, group_type
@@ -13,12 +13,15 @@ from headgate.plan.operators.base import Operator
 from headgate.plan.schema import Column, Schema
 from headgate.plan.windows import RangeWindow
 
+Gives = Literal["relation", "changes", "istream", "dstream", "rstream"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Aggregate(Operator):
     """One row for each group that has rows; without `group` exactly one row, from the first tuple on.
 
     Gives out the group's columns, then the values. `window` makes a relation of a stream; it is None on a relation.
+    `gives` puts an operator `changes` or `rstream` behind it into it, which spares what that would remember.
     """
 
     kind: ClassVar[str] = "aggregate"
@@ -26,6 +29,12 @@ class Aggregate(Operator):
     group: Mapping[str, str]  # output name -> expression; may be window(..) or session_window(..)
     values: Mapping[str, str]  # output name -> aggregate expression
     window: RangeWindow | None = None
+    gives: Gives = "relation"
+
+    @property
+    def steady(self) -> bool:
+        """Do its values change at the boundaries of a sliding window only? Then it can give more than the relation."""
+        return self.window is not None and self.window.slide is not None
 
     @property
     def windows(self) -> tuple[RangeWindow | None]:
@@ -43,7 +52,9 @@ class Aggregate(Operator):
 
     def flow(self, inputs: Sequence[Flow], place: str) -> Flow:
         found = windowed(inputs[0], self.window, f"{place}.window")
-        return Flow(found.clock, relation=True, departs=True, retracts=True)
+        if self.gives == "relation":
+            return Flow(found.clock, relation=True, departs=True, retracts=True)
+        return Flow(found.clock, relation=self.gives == "changes", retracts=self.gives == "changes")
 
     @property
     def expressions(self) -> tuple[str, ...]:
@@ -53,4 +64,5 @@ class Aggregate(Operator):
         values = ", ".join(f"{e} AS {n}" for n, e in self.values.items()) or "no values"
         groups = ", ".join(n if n == e else f"{e} AS {n}" for n, e in self.group.items())
         window = f" over {self.window}" if self.window else ""
-        return f"{values}{window}" + (f" by {groups}" if groups else "")
+        given = "" if self.gives == "relation" else f", as {self.gives}"
+        return f"{values}{window}" + (f" by {groups}" if groups else "") + given

@@ -23,7 +23,8 @@ from headgate.runtime.spark.leaf import LeafError
 from headgate.runtime.spark.markers import Markers
 from headgate.runtime.spark.partitioned import partitions_for, run_partitioned
 from headgate.runtime.spark.prepared import NotPreparable, PreparedJob
-from headgate.runtime.spark.state import Chunk, Log, LogName, States, bounds_table
+from headgate.runtime.spark.state import Chunk, Log, LogName, States
+from headgate.runtime.spark.stateful.base import Instants
 
 log = logging.getLogger("headgate.spark")
 
@@ -90,6 +91,8 @@ class Caller:
         """
         shape = shape_of(plan or self._plan, operators, inputs, self.states)
         tables = {edge: inputs[edge] if edge in inputs else self._schema(edge).empty_table() for edge in shape.edges}
+        for name, edge in shape.copies:
+            tables[edge] = self.states.as_logged(name, tables[edge])
         within = {name: (bounds or {})[name] for name in shape.operators if name in self.states.names}
         call = _Call(shape, tables, self.states.logs(shape.logs), within, now_us)
         started = time.perf_counter()
@@ -104,7 +107,7 @@ class Caller:
         way = "prepared" if prepared is not None and steady else "partitioned"
         self.calls[way] += 1
         outputs, grown = separate(table, shape, self._names)
-        self.states.grow(within, grown)
+        self.states.grow(within, grown | {name: tables[edge] for name, edge in shape.copies})
         seconds = time.perf_counter() - started
         events = {name: self.states.next_event(name) for name in within}
         return _result(self._plan, call, outputs, given, events, seconds, way == "prepared", steady)
@@ -138,6 +141,7 @@ class Caller:
                 return self._prepared[shape]
         schemas = {edge: self._schema(edge) for edge in shape.edges}
         logs = {name: log.schema for name, log in self.states.logs(shape.logs).items()}
+        schemas.update((edge, logs[name]) for name, edge in shape.copies)
         composer = self._composer(True, self._single_tables)
         found: _Prepared | None = None
         try:
@@ -151,7 +155,7 @@ class Caller:
 
     def _run_prepared(self, prepared: _Prepared, call: _Call) -> tuple[pa.Table, dict[Port, int]]:
         try:
-            return prepared.job.run(call.inputs, call.chunks, call.tables)
+            return prepared.job.run(call.inputs, call.chunks, call.instants)
         except BaseException:
             # Cut off or failed: a job may still be reading the leaves, so nobody may swap their bytes again.
             with self._lock:
@@ -181,7 +185,7 @@ class Caller:
         composer = self._composer(partitions == 1, self._broadcast_tables)
         session, plan, markers = self._session, self._plan, self._markers
         return run_partitioned(
-            session, plan, call.shape, call.inputs, call.logs, call.tables, composer, markers, partitions
+            session, plan, call.shape, call.inputs, call.logs, call.instants, composer, markers, partitions
         )
 
     def _fall_back(self, shape: JobShape, reason: str) -> None:
@@ -212,9 +216,9 @@ class _Call:
         return {name: log.needed(self.bounds[name.operator]) for name, log in self.logs.items()}
 
     @cached_property
-    def tables(self) -> dict[str, pa.Table]:
-        """The bounds of each operator with state, as its plan reads them."""
-        return {name: bounds_table(within, self.now_us) for name, within in self.bounds.items()}
+    def instants(self) -> dict[str, Instants]:
+        """What each operator with state evaluates."""
+        return {name: Instants(*within, self.now_us) for name, within in self.bounds.items()}
 
 
 def _result(

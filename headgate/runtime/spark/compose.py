@@ -27,7 +27,7 @@ from headgate.plan.operators import (
 )
 from headgate.plan.schema import RELATION_STAMPS
 from headgate.runtime.spark.functions import arrow_function
-from headgate.runtime.spark.stateful.base import Stateful, Step
+from headgate.runtime.spark.stateful.base import Limits, Stateful, Step
 from headgate.runtime.spark.stateful.rows import as_relation, on_time
 
 Tables = Mapping[str, DataFrame]
@@ -56,7 +56,7 @@ class Composer:
         self._single = single
 
     def step(
-        self, operator: Operator, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame
+        self, operator: Operator, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits
     ) -> Step:
         """The output of an operator with state, and what it adds to its logs."""
         step = self._stateful[operator.id].step(inputs, logs, bounds)

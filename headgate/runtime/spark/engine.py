@@ -216,6 +216,7 @@ class SparkRuntime:
             board.now = self.now()
             board.arrived += table.num_rows
             came = self._time.admit(stream, table)
+            self._stats.arrived(stream, came.table.num_rows, came.table.nbytes)
             for edge in plan.consumers[Port(stream)]:
                 self._queues[edge].put(came.table)
                 board.fed(edge)
@@ -388,7 +389,7 @@ class SparkRuntime:
         self._board.call_fixed_s = self._stats.call_fixed_s
         if self._board.now >= self._stats_due:
             self._stats_due = self._board.now + STATS_PERIOD_S
-            self._board.stats_version += 1
+            self._board.learned()
 
     # When something fails ----------------------------------------------------------------------------------------
 

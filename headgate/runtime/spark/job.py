@@ -17,7 +17,7 @@ from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Operator, Port
 from headgate.runtime.spark.compose import Composer
 from headgate.runtime.spark.state import LogName, States
-from headgate.runtime.spark.stateful.base import JOINT
+from headgate.runtime.spark.stateful.base import JOINT, Limits
 
 _OUTPUT = "_output"  # which output a row belongs to, in a job with several
 
@@ -30,14 +30,17 @@ class JobShape:
     edges: tuple[Edge, ...]  # queues that are read
     outputs: tuple[Port, ...]  # outputs that leave the unit: to other units or to a sink
     logs: tuple[LogName, ...] = ()  # what its operators with state remember, read and added to
+    copies: tuple[tuple[LogName, Edge], ...] = ()  # logs that grow by what came at an edge: no result of the job
     joint: tuple[str, ...] = ()  # operators whose output and logs come in one frame
 
     @property
     def pieces(self) -> list[tuple[Port | LogName, ...]]:
         """What comes out of the job, a frame each; a joint frame holds an output and the logs of its operator."""
-        mine = {name: tuple(log for log in self.logs if log.operator == name) for name in self.joint}
+        copied = dict(self.copies)
+        made = [log for log in self.logs if log not in copied]
+        mine = {name: tuple(log for log in made if log.operator == name) for name in self.joint}
         outputs: list[tuple[Port | LogName, ...]] = [(port, *mine.get(port.node, ())) for port in self.outputs]
-        return outputs + [(log,) for log in self.logs if log.operator not in mine]
+        return outputs + [(log,) for log in made if log.operator not in mine]
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class Memory:
     """What an operator with state gets besides its inputs: its logs, and the instants to evaluate."""
 
     logs: Mapping[str, DataFrame]
-    bounds: DataFrame
+    bounds: Limits
 
 
 def shape_of(plan: Plan, operators: Iterable[str], waiting: Iterable[Edge], states: States | None = None) -> JobShape:
@@ -86,8 +89,19 @@ def shape_of(plan: Plan, operators: Iterable[str], waiting: Iterable[Edge], stat
         return JobShape(tuple(members), tuple(edges), tuple(outputs))
     logs = [LogName(name, log) for name in members for log in states.names.get(name, ())]
     last = [port.node for port in outputs if not any(edge.operator in members for edge in plan.consumers[port])]
-    joint = [name for name in last if name in states.joint]
-    return JobShape(tuple(members), tuple(edges), tuple(outputs), tuple(logs), tuple(joint))
+    copies = [
+        (LogName(name, log), edge)
+        for name in members
+        for log, edge in states.copies.get(name, {}).items()
+        if edge in edges and plan.operators[name].inputs[edge.input].node not in members
+    ]
+    copied = {log for log, _ in copies}
+    joint = [
+        name
+        for name in last
+        if name in states.joint and all(LogName(name, log) in copied for log in states.copies.get(name, ()))
+    ]
+    return JobShape(tuple(members), tuple(edges), tuple(outputs), tuple(logs), tuple(copies), tuple(joint))
 
 
 def compose(

@@ -40,6 +40,7 @@ class Cells:
         except Py4JError as error:
             raise LeafError("the data of a leaf is not where this Spark kept it") from error
         self._arrays = jvm.java.lang.reflect.Array
+        self._system = jvm.java.lang.System
 
     def put(self, cell: int, table: pa.Table | None) -> None:
         """Put new data into a cell; None empties it. Not while a job reads the leaf."""
@@ -49,18 +50,25 @@ class Cells:
         # One trip to the JVM; an index into the array through py4j would ask for its length first.
         self._arrays.set(array, at, self._empty if table is None else _serialised(table))
 
+    def take(self, cell: int, other: Cells) -> None:
+        """Put in what the first cell of another leaf of this schema holds; no bytes travel."""
+        (array, at), (theirs, from_) = self._cells[cell], other._cells[0]
+        self._system.arraycopy(theirs, from_, array, at, 1)
+
 
 class Leaf:
     """A leaf for one batch, new at every call."""
 
     def __init__(self, session: SparkSession, schema: pa.Schema) -> None:
-        self._cells = Cells(session, schema, 1)
+        self.cells = Cells(session, schema, 1)
         self.schema = schema
-        self.frame = self._cells.frame
+        self.frame = self.cells.frame
+        self.held: pa.Table | None = None
 
     def set(self, table: pa.Table) -> None:
         """Put new data in. Not while a job reads the leaf."""
-        self._cells.put(0, table)
+        self.cells.put(0, table)
+        self.held = table
 
 
 class LogLeaf:
@@ -72,8 +80,9 @@ class LogLeaf:
         self._free = list(range(count))
         self.frame = self._cells.frame
 
-    def set(self, chunks: Mapping[int, pa.Table]) -> None:
-        """Hold exactly these chunks, named by numbers that are never used twice."""
+    def set(self, chunks: Mapping[int, pa.Table], beside: Leaf | None = None) -> None:
+        """Hold exactly these chunks, named by numbers that are never used twice. One of them may be what the leaf
+        `beside` still holds from the last call."""
         for number in [number for number in self._held if number not in chunks]:
             cell = self._held.pop(number)
             self._cells.put(cell, None)
@@ -81,7 +90,10 @@ class LogLeaf:
         for number, table in chunks.items():
             if number not in self._held:
                 cell = self._free.pop()
-                self._cells.put(cell, table)
+                if beside is not None and table is beside.held:
+                    self._cells.take(cell, beside.cells)
+                else:
+                    self._cells.put(cell, table)
                 self._held[number] = cell
 
 

@@ -15,6 +15,7 @@ from headgate.runtime.spark.compose import Composer
 from headgate.runtime.spark.job import JobShape, Memory, compose
 from headgate.runtime.spark.markers import Markers
 from headgate.runtime.spark.state import Log, LogName
+from headgate.runtime.spark.stateful.base import Instants
 
 # Below this a further partition costs more (a task, its scheduling) than it saves.
 ROWS_PER_PARTITION = 25_000
@@ -31,7 +32,7 @@ def run_partitioned(
     shape: JobShape,
     inputs: Mapping[Edge, pa.Table],
     logs: Mapping[LogName, Log],
-    bounds: Mapping[str, pa.Table],
+    bounds: Mapping[str, Instants],
     composer: Composer,
     markers: Markers,
     partitions: int,
@@ -41,9 +42,9 @@ def run_partitioned(
     memories = {
         name: Memory(
             {key.log: log.frame(session).coalesce(partitions) for key, log in logs.items() if key.operator == name},
-            _frame(session, table, 1),
+            instants,
         )
-        for name, table in bounds.items()
+        for name, instants in bounds.items()
     }
     frame = compose(plan, shape, frames, memories, composer)
     table = collect(frame, to_arrow_schema(frame.schema, timezone="UTC"))

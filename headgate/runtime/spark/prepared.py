@@ -17,7 +17,8 @@ from headgate.runtime.spark.guards import why_not_prepared
 from headgate.runtime.spark.job import JobShape, Memory, compose
 from headgate.runtime.spark.leaf import Leaf, LogLeaf
 from headgate.runtime.spark.markers import Markers
-from headgate.runtime.spark.state import BOUNDS, CHUNKS, Chunk, LogName
+from headgate.runtime.spark.state import BOUNDS, CHUNKS, Chunk, LogName, bounds_table
+from headgate.runtime.spark.stateful.base import Instants
 
 
 class NotPreparable(Exception):
@@ -38,6 +39,7 @@ class PreparedJob:
         markers: Markers,
     ) -> None:
         self._leaves = {edge: Leaf(session, schemas[edge]) for edge in shape.edges}
+        self._beside = {name: self._leaves[edge] for name, edge in shape.copies}
         self._logs = {name: LogLeaf(session, logs[name], CHUNKS) for name in shape.logs}
         stateful = [name for name in shape.operators if plan.operators[name].stateful]
         self._bounds = {name: Leaf(session, BOUNDS) for name in stateful}
@@ -54,18 +56,18 @@ class PreparedJob:
         self._busy = threading.Lock()
 
     def run(
-        self, inputs: Mapping[Edge, pa.Table], logs: Mapping[LogName, Sequence[Chunk]], bounds: Mapping[str, pa.Table]
+        self, inputs: Mapping[Edge, pa.Table], logs: Mapping[LogName, Sequence[Chunk]], bounds: Mapping[str, Instants]
     ) -> tuple[pa.Table, dict[Port, int]]:
         """One job over new data: its rows, and the row counts of the marked ports."""
         if not self._busy.acquire(blocking=False):
             raise RuntimeError("a prepared plan has one call at a time")
         try:
+            for name, log_leaf in self._logs.items():  # first: a log may have grown by what a leaf still holds
+                log_leaf.set({chunk.number: chunk.table for chunk in logs[name]}, self._beside.get(name))
             for edge, leaf in self._leaves.items():
                 leaf.set(inputs[edge])
-            for name, log_leaf in self._logs.items():
-                log_leaf.set({chunk.number: chunk.table for chunk in logs[name]})
             for operator, leaf in self._bounds.items():
-                leaf.set(bounds[operator])
+                leaf.set(bounds_table(bounds[operator]))
             rows = collect(self._frame, self._schema)
             return rows, {port: counter.value() for port, counter in self._counters.items()}
         finally:

@@ -16,12 +16,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from headgate.flow.progress import BEGINNING, Bounds
+from headgate.plan.model import Edge
 from headgate.plan.schema import FOREVER
 from headgate.runtime.spark.collect import collect
-from headgate.runtime.spark.stateful.base import LogSpec, Stateful
+from headgate.runtime.spark.stateful.base import Instants, LogSpec, Stateful
 
 log_ = logging.getLogger("headgate.spark")
 
+LARGE = 8  # a chunk so many times its fair share of a log is rid of expired rows when they are half of it
 CHUNKS = 32  # of a log; more are merged. A prepared plan has so many cells for a log.
 KEPT_ROWS = 20_000  # a chunk this large stays on the executors between partitioned calls
 COMPACT_ROWS = 10_000  # a log that can shrink is compacted when it has twice its compacted size and so many more rows
@@ -47,9 +49,7 @@ class Chunk:
         self.table = table
         self.rows: int = table.num_rows
         self.bytes: int = table.nbytes
-        expiries = None if spec.expiry is None else np.sort(table.column(spec.expiry).to_numpy())
-        self.expiry = FOREVER if expiries is None else int(expiries[-1])  # when all rows have expired
-        self.half_expiry = FOREVER if expiries is None else int(expiries[len(expiries) // 2])
+        self.expiry, self.half_expiry = _expiries(table, spec)  # when all rows have expired, and when half of them
         self._events = _instants(table, spec.events)
         self._frame: DataFrame | None = None
 
@@ -92,13 +92,15 @@ class Log:
 
     def append(self, table: pa.Table) -> None:
         if table.num_rows:
-            self.chunks.append(Chunk(pa.Table.from_arrays(table.columns, schema=self.schema), self.spec))
+            if table.schema != self.schema:
+                table = pa.Table.from_arrays(table.columns, schema=self.schema)
+            self.chunks.append(Chunk(table, self.spec))
 
     def evaluated(self, end: int) -> None:
         """Everything up to an instant has been evaluated: forget what has expired, keep the chunks few."""
         self._keep([chunk for chunk in self.chunks if chunk.expiry > end])
         for at, chunk in enumerate(self.chunks):
-            if chunk.half_expiry <= end:
+            if chunk.half_expiry <= end and chunk.rows * CHUNKS > self.rows * LARGE:
                 self._merge(at, at + 1, end)
         while len(self.chunks) > CHUNKS:
             sizes = [chunk.rows for chunk in self.chunks]
@@ -141,7 +143,7 @@ class Log:
         """Make one chunk of neighbours, without the rows that have expired; some have not."""
         table = pa.concat_tables([chunk.table for chunk in self.chunks[first:last]])
         if self.spec.expiry is not None:
-            table = table.filter(pc.greater(table.column(self.spec.expiry), end))
+            table = table.filter(pc.greater(table.column(self.spec.expiry), end - self.spec.hold))
         self._keep([*self.chunks[:first], Chunk(table.combine_chunks(), self.spec), *self.chunks[last:]])
 
     def _keep(self, chunks: list[Chunk]) -> None:
@@ -198,6 +200,7 @@ class States:
         self._ways = {True: single, False: spread}
         self.names = {name: tuple(stateful.logs) for name, stateful in single.items()}  # operator -> its logs
         self.joint = {name for name, stateful in single.items() if stateful.joint}
+        self.copies = {name: _copies(name, stateful) for name, stateful in single.items()}  # operator -> log -> edge
         self._states = {name: OperatorState(stateful) for name, stateful in single.items()}
 
     def stateful(self, single: bool) -> Mapping[str, Stateful]:
@@ -206,6 +209,11 @@ class States:
 
     def logs(self, names: Iterable[LogName]) -> dict[LogName, Log]:
         return {name: self._states[name.operator].logs[name.log] for name in names}
+
+    def as_logged(self, name: LogName, table: pa.Table) -> pa.Table:
+        """The rows of an input with the columns that a copying log has of them."""
+        schema = self._states[name.operator].logs[name.log].schema
+        return table if table.schema == schema else table.select(schema.names).cast(schema)
 
     def next_event(self, operator: str) -> int:
         return self._states[operator].next_event
@@ -239,15 +247,29 @@ class States:
                 log_.debug("what %s remembers could not be taken out of Spark's cache: %s", name, error)
 
     def _compact(self, operator: str, name: str, log: Log, bounds: Bounds) -> None:
-        limits = self._session.createDataFrame(bounds_table(bounds))
-        frame = self._ways[False][operator].compacted(name, log.frame(self._session), limits)
+        frame = self._ways[False][operator].compacted(name, log.frame(self._session), Instants(*bounds, 0))
         log.replace(collect(frame, log.schema))
 
 
-def bounds_table(bounds: Bounds, now_us: int = 0) -> pa.Table:
-    """The bounds of a call as operators with state read them."""
-    values = [pa.array([value], pa.int64()) for value in (*bounds, now_us)]
+def bounds_table(instants: Instants) -> pa.Table:
+    """The bounds of a call as a prepared plan reads them."""
+    values = [pa.array([value], pa.int64()) for value in instants]
     return pa.Table.from_arrays(values, schema=BOUNDS)
+
+
+def _copies(operator: str, stateful: Stateful) -> dict[str, Edge]:
+    specs = stateful.logs.items()
+    return {log: Edge(operator, spec.copies) for log, spec in specs if spec.copies is not None}
+
+
+def _expiries(table: pa.Table, spec: LogSpec) -> tuple[int, int]:
+    if spec.expiry is None:
+        return FOREVER, FOREVER
+    found = np.sort(table.column(spec.expiry).drop_null().to_numpy())  # a tuple without a time is of no use at all
+    if not len(found):
+        return BEGINNING, BEGINNING
+    last, half = (min(int(at), FOREVER - spec.hold) + spec.hold for at in (found[-1], found[len(found) // 2]))
+    return last, half
 
 
 def _instants(table: pa.Table, columns: Iterable[str]) -> NDArray[np.int64]:

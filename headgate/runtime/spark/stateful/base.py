@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -21,6 +22,18 @@ from headgate.plan.operators.base import Operator
 JOINT = "\x1fjoint"
 
 
+class Instants(NamedTuple):
+    """What a call evaluates: the instants after `start`, up to `end`. `now` is the arrival of what no tuple causes."""
+
+    start: int
+    end: int
+    now: int
+
+
+# A prepared plan reads the bounds of its call from a DataFrame of one row: `_from`, `_to`, `_now`.
+Limits = Instants | DataFrame
+
+
 @dataclass(frozen=True)
 class LogSpec:
     """A log: rows that an operator remembers; calls only append to it. Chunks of which every row has expired are
@@ -28,10 +41,12 @@ class LogSpec:
 
     schema: StructType
     expiry: str | None  # BIGINT column: of no use any more once <= the instant evaluated up to; None: never by time
+    hold: int = 0  # ticks that a row is of use beyond its expiry
     events: tuple[str, ...] = ()  # BIGINT columns: instants at which the operator must be run even without input
     # (values <= evaluated, and FOREVER, don't count)
     shrinks: bool = False  # may `compacted` make it smaller?
     sparse: bool = False  # a call needs only chunks with an event among the instants that it evaluates
+    copies: int | None = None  # it is the rows of this input as they come: the runtime can append them without a job
 
 
 @dataclass
@@ -51,15 +66,15 @@ class Stateful(ABC):
     slide: int | None = None  # ticks: while any log has rows it must also be run at every multiple of this
 
     @abstractmethod
-    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
-        """Evaluate the instants in (`_from`, `_to`]; `bounds` has one row: `_from`, `_to`, `_now`.
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
+        """Evaluate the instants within `bounds`.
 
-        `inputs` hold rows in any order, late ones (`_time` null: dropped) and ones beyond `_to` (kept in a log).
+        `inputs` hold rows in any order, late ones (`_time` null: dropped) and ones beyond the end (kept in a log).
         However the rows were cut into calls, the results are the same.
         """
 
-    def compacted(self, name: str, log: DataFrame, bounds: DataFrame) -> DataFrame:
-        """The same log, smaller; `_to` of `bounds` is the instant that everything has been evaluated up to."""
+    def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
+        """The same log, smaller; everything up to the end of `bounds` has been evaluated."""
         return log
 
 

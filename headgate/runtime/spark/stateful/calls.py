@@ -6,6 +6,7 @@ remembered values are merged by one function a column. What cannot be taken apar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -34,6 +35,7 @@ from headgate.plan.schema import RELATION_STAMPS
 from headgate.runtime.spark.markers import nodes
 from headgate.runtime.spark.stateful.rows import col, cols, private, user_fields
 
+_PARTIAL = re.compile(r"`(_partial_\d+)`")
 _MERGE = {"sum": F.sum, "min": F.min, "max": F.max}
 _NAMED = {"every": "bool_and", "some": "bool_or", "any": "bool_or", "mean": "avg"}  # sqlglot has no class for these
 
@@ -59,8 +61,9 @@ class Partial:
     def row(self) -> Column:
         return F.expr(self.text).cast(self.type).alias(self.name)
 
-    def merged(self) -> Column:
-        return _MERGE[self.merge](col(self.name)).cast(self.type).alias(self.name)
+    def merged(self, where: Column | None = None, name: str | None = None) -> Column:
+        value = col(self.name) if where is None else F.when(where, col(self.name))
+        return _MERGE[self.merge](value).cast(self.type).alias(name or self.name)
 
     def running(self, frame: WindowSpec) -> Column:
         return _MERGE[self.merge](col(self.name)).over(frame).cast(self.type).alias(self.name)
@@ -81,6 +84,15 @@ class Calls:
     def ordered(self) -> list[str]:
         """The partial columns that must be merged in order."""
         return [p.name for p in self.partials if p.ordered]
+
+    def valued(self, frame: DataFrame, partials: Sequence[str], names: Sequence[str] = ()) -> DataFrame:
+        """The frame and beside its columns the values, from merged partial columns under these names."""
+        mine = {p.name: f"`{name}`" for p, name in zip(self.partials, partials, strict=True)}
+        texts = {name: _PARTIAL.sub(lambda found: mine[found[1]], text) for name, text in self.calls.items()}
+        calls = frame.select("*", *[F.expr(text).alias(name) for name, text in texts.items()])
+        named = zip(self.finals.values(), names or self.finals, strict=True)
+        values = [F.expr(text).cast(kind).alias(name) for (text, kind), name in named]
+        return calls.select(*cols(frame.columns), *values)
 
     def results(self, frame: DataFrame, group: Sequence[str], stamps: Sequence[Column]) -> DataFrame:
         """Output rows from merged partial columns: groups under their output names, values, stamps."""

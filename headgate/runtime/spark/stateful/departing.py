@@ -15,7 +15,7 @@ from pyspark.sql.types import StructField, StructType
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Aggregate
 from headgate.plan.schema import ARRIVAL, CHANGE, FOREVER, SEQUENCE, STAMPS, TIME, UNTIL
-from headgate.runtime.spark.stateful.base import LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
 from headgate.runtime.spark.stateful.calls import Calls, group_columns
 from headgate.runtime.spark.stateful.rows import (
     NOW,
@@ -62,7 +62,7 @@ class DepartingAggregate(Stateful):
             "totals": LogSpec(log_schema(fields, (*STAMPS, _COUNT)), expiry=None, shrinks=True),
         }
 
-    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
         new = self._taken(inputs[0])
         names = self.logs["rows"].schema.names
         beside = self._frames.bounded(self._frames.union(logs["rows"], new.select(*cols(names))), bounds)
@@ -74,7 +74,7 @@ class DepartingAggregate(Stateful):
             {"rows": later.select(*cols(names)), "totals": latest.select(*cols(self.logs["totals"].schema.names))},
         )
 
-    def compacted(self, name: str, log: DataFrame, bounds: DataFrame) -> DataFrame:
+    def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
         if name != "totals":
             return log
         kept = newest(log, self._keys).select(*cols(log.columns))

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from headgate.plan.flows import Flow, windowed
 from headgate.plan.operators import Aggregate
 from headgate.plan.schema import ARRIVAL, CHANGE, FOREVER, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
-from headgate.runtime.spark.stateful.base import LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
 from headgate.runtime.spark.stateful.calls import group_columns
 from headgate.runtime.spark.stateful.rows import (
     FROM,
@@ -69,7 +69,7 @@ class GeneralAggregate(Stateful):
         if self._global:
             self.logs["began"] = LogSpec(log_schema([], (SEQUENCE, TIME)), expiry=None, shrinks=True)
 
-    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
         new = as_relation(inputs[0], self._operator.window, self._flow)
         rows = self._grouped(self._frames.bounded(self._frames.union(logs["rows"], new), bounds))
         instants = self._instants(rows, logs, bounds)
@@ -81,7 +81,7 @@ class GeneralAggregate(Stateful):
         grown["began"] = first.where(col(TIME).isNotNull())
         return Step(self._results(self._with_empty(rows, instants)), grown)
 
-    def compacted(self, name: str, log: DataFrame, bounds: DataFrame) -> DataFrame:
+    def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
         if name == "began":
             first = log.groupBy().agg(F.max(SEQUENCE).alias(SEQUENCE), F.min(TIME).alias(TIME))
             return first.where(col(TIME).isNotNull())
@@ -93,7 +93,7 @@ class GeneralAggregate(Stateful):
         grouped = alive.select("*", *groups, col(SEQUENCE).bitwiseAND(0).alias(_ONE))
         return self._frames.expanded(grouped, self._plain.values())
 
-    def _instants(self, rows: DataFrame, logs: Mapping[str, DataFrame], bounds: DataFrame) -> DataFrame:
+    def _instants(self, rows: DataFrame, logs: Mapping[str, DataFrame], bounds: Limits) -> DataFrame:
         """The instants in range at which a group changes, and FROM, each with the one that follows it."""
         touched = rows.where(in_range(col(TIME)) | in_range(col(UNTIL)))
         nothing = F.lit(None).cast("bigint")

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 from headgate.plan.flows import Flow, windowed
 from headgate.plan.operators import StreamJoin
 from headgate.plan.schema import ARRIVAL, CHANGE, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
-from headgate.runtime.spark.stateful.base import LogSpec, Stateful, Step
-from headgate.runtime.spark.stateful.rows import Frames, as_relation, col, cols, log_schema, netted, private, renamed
+from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.rows import Frames, as_relation, col, cols, expires, netted, private, renamed
 
 _SIDES = ("left", "right")
 
@@ -28,36 +28,40 @@ class JoinStep(Stateful):
         self._frames = Frames(single)
         self._names = dict(zip(_SIDES, (operator.left, operator.right), strict=True))
         self._keys = dict(zip(_SIDES, (tuple(operator.on), tuple(operator.on.values())), strict=True))
-        self.logs = {}
-        for side, schema, flow, window in zip(_SIDES, schemas, flows, operator.windows, strict=True):
-            kinds = {f.name.lower(): f.dataType for f in schema}
-            fields = [StructField(n, kinds[source.lower()], True) for n, source in self._columns(side).items()]
-            self.logs[side] = LogSpec(
-                log_schema(fields, RELATION_STAMPS),
-                expiry=UNTIL,
-                shrinks=windowed(flow, window, operator.id).retracts,
-            )
+        self.logs = {
+            side: self._log(index, schema) for index, (side, schema) in enumerate(zip(_SIDES, schemas, strict=True))
+        }
+
+    def _log(self, index: int, schema: StructType) -> LogSpec:
+        """The rows of a side as they come, with the columns that are needed of them."""
+        side, flow, window = _SIDES[index], self._flows[index], self._operator.windows[index]
+        needed = {source.lower() for source in self._columns(side).values()}
+        fields = [f for f in schema if f.name.lower() in needed or f.name in flow.stamps]
+        expiry, hold = expires(flow, window)
+        retracts = windowed(flow, window, self._operator.id).retracts
+        return LogSpec(StructType(fields), expiry, hold, shrinks=retracts, copies=index)
 
     def _columns(self, side: str) -> dict[str, str]:
-        """What is remembered of a side: its output columns, and those it is joined on under names of their own."""
+        """What is needed of a side: its output columns, and those it is joined on under names of their own."""
         return {**self._names[side], **{private(f"{side}{i}"): name for i, name in enumerate(self._keys[side])}}
 
-    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
-        left, right = (self._taken(side, frame, i) for i, (side, frame) in enumerate(zip(_SIDES, inputs, strict=True)))
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
+        came = [frame.select(*cols(self.logs[side].schema.names)) for side, frame in zip(_SIDES, inputs, strict=True)]
+        left, right = (self._taken(index, frame) for index, frame in enumerate(came))
         # The new rows are the few: they become the hash table, and what is remembered streams past it.
         output = self._frames.union(
-            self._joined(self._frames.hashed(left), self._frames.union(logs["right"], right)),
-            self._joined(logs["left"], self._frames.hashed(right)),
+            self._joined(self._frames.hashed(left), self._taken(1, self._frames.union(logs["right"], came[1]))),
+            self._joined(self._taken(0, logs["left"]), self._frames.hashed(right)),
         )
-        # Rows that have expired already are kept too: their chunk goes soon, and a filter would cost a join.
-        return Step(output, {"left": left, "right": right})
+        return Step(output, dict(zip(_SIDES, came, strict=True)))
 
-    def compacted(self, name: str, log: DataFrame, bounds: DataFrame) -> DataFrame:
-        return netted(self._frames, log, bounds, tuple(self._columns(name))) if self.logs[name].shrinks else log
+    def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
+        users = [c for c in log.columns if c not in RELATION_STAMPS]
+        return netted(self._frames, log, bounds, users) if self.logs[name].shrinks else log
 
-    def _taken(self, side: str, frame: DataFrame, index: int) -> DataFrame:
+    def _taken(self, index: int, frame: DataFrame) -> DataFrame:
         rows = as_relation(frame, self._operator.windows[index], self._flows[index])
-        mine = [col(source).alias(name) for name, source in self._columns(side).items()]
+        mine = [col(source).alias(name) for name, source in self._columns(_SIDES[index]).items()]
         return rows.select(*mine, *cols(RELATION_STAMPS))
 
     def _joined(self, left: DataFrame, right: DataFrame) -> DataFrame:

@@ -1,7 +1,11 @@
 """aggregate over RANGE .. SLIDE ..: partial values of short panes, merged into windows at each boundary.
 
-A pane is folded once, when no row of it can come any more, in order of time; windows are merged from panes in order.
-So sums of DOUBLE have the same bits however the rows were cut into calls.
+Counts, exact sums and extremes are folded as they come: what a call adds to a pane is remembered in one row for each
+group. A sum of DOUBLE must have the same bits however the rows were cut into calls. So its rows wait until no row of
+their pane can come any more, and are folded then, in order of time; windows are merged from panes in order.
+
+One look at the rows gives the results and what is to be remembered: each pane is sent to the boundaries that see it
+and, when it is new, to the log.
 """
 
 from __future__ import annotations
@@ -9,15 +13,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import gcd
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Aggregate
-from headgate.plan.schema import ARRIVAL, FOREVER, SEQUENCE, STAMPS, TIME
+from headgate.plan.schema import ARRIVAL, CHANGE, FOREVER, SEQUENCE, STAMPS, TIME, UNTIL
 from headgate.plan.windows import Clock
-from headgate.runtime.spark.stateful.base import LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.base import JOINT, Limits, LogSpec, Stateful, Step
 from headgate.runtime.spark.stateful.calls import Calls, group_columns
 from headgate.runtime.spark.stateful.rows import (
     FROM,
@@ -34,17 +38,24 @@ from headgate.runtime.spark.stateful.rows import (
     stream_rows,
 )
 
-_END = private("end")  # the last instant of a pane
+END = private("end")  # the last instant of a pane
+AT = private("at")  # a boundary
+REAL = private("real")  # panes in the window at a boundary
 _LAST = private("last")  # the last instant at which a pane is looked at
-_AT = private("at")
 _PANE = private("pane")  # 1: a remembered pane, 0: a row
-_REAL = private("real")  # panes in the window at a boundary
+KEPT = private("kept")  # a pane to remember, not a window
+BEFORE = private("before")  # panes in the window at the boundary before
+SIGN = private("sign")  # 1 comes, -1 goes, 0 is remembered
 _SECOND = 1_000_000
 _MOST_PANES = 64  # between two boundaries: more would save nothing
 _MOST_LOGICAL = 16  # on a clock of whatever unit
 
 
 class PaneAggregate(Stateful):
+    """Gives what the operator says: the relation, its changes, or all of it at each boundary."""
+
+    joint = True
+
     def __init__(
         self, operator: Aggregate, schema: StructType, flow: Flow, types: StructType, calls: Calls, single: bool
     ) -> None:
@@ -56,41 +67,61 @@ class PaneAggregate(Stateful):
         assert length is not None
         assert slide is not None
         self._length, self._slide = length, slide
+        self._stamps = operator.flow((flow,), operator.id).stamps
+        # Is a pane looked at once more, at the boundary where it has just gone?
+        self._looks_back = operator.gives in ("changes", "istream", "dstream") or not operator.group
         self._block = gcd(length, slide)
-        wanted = _MOST_LOGICAL if flow.clock is Clock.LOGICAL else min(_MOST_PANES, -(-self._block // _SECOND))
-        self._pane = -(-self._block // wanted)
+        self._pane = self._block if not calls.ordered else -(-self._block // self._panes(flow.clock))
         self._groups = group_columns(len(operator.group))
-        self._output = types
+        self._partials = [p.name for p in calls.partials]
+        self._old = [private(f"old{i}") for i in range(len(self._partials))]
         kinds = [f.dataType for f in types][: len(self._groups)]
         fields = [StructField(n, t, True) for n, t in zip(self._groups, kinds, strict=True)]
         fields += [p.field() for p in calls.partials]
         self.slide = slide
         self.logs = {
-            "waiting": LogSpec(log_schema(fields, (*STAMPS, _END)), expiry=_END),
-            "panes": LogSpec(log_schema(fields, (ARRIVAL, SEQUENCE, _END, _LAST)), expiry=_LAST),
+            "panes": LogSpec(
+                log_schema(fields, (ARRIVAL, SEQUENCE, END, _LAST)), expiry=_LAST, shrinks=not calls.ordered
+            )
         }
-        if not self._groups:
-            self.logs["began"] = LogSpec(log_schema([], (SEQUENCE, TIME)), expiry=None, shrinks=True)
+        if calls.ordered:
+            self.logs["waiting"] = LogSpec(schema, expiry=TIME, hold=self._pane - 1, copies=0)
 
-    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
-        new = self._taken(inputs[0])
-        ready = self._ready(self._frames.union(logs["waiting"], new), bounds)
-        waiting = self._frames.bounded(new, bounds).where(col(_END) > col(TO))
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
+        windows = self._windows(inputs[0], logs, bounds)
+        joint = self._changed(windows, logs) if self._looks_back else self._shown(windows)
+        return self._apart(joint, inputs[0])
+
+    def _apart(self, joint: DataFrame, came: DataFrame) -> Step:
+        """The rows of each log, which in a joint frame have its place among the logs."""
+        parts = [joint.where(col(JOINT) == number) for number in range(len(self.logs) + 1)]
+        names = [*self._operator.group, *self._operator.values, *self._stamps]
         grown = {
-            "waiting": waiting.select(*cols(self.logs["waiting"].schema.names)),
-            "panes": self._folded(ready).select(*cols(self.logs["panes"].schema.names)),
+            name: came if spec.copies is not None else part.select(*cols(spec.schema.names))
+            for part, (name, spec) in zip(parts[1:], self.logs.items(), strict=True)
         }
-        windows = self._windows(logs, new, bounds)
-        if self._groups:
-            return Step(self._results(windows), grown)
-        grown["began"] = self._began(ready)
-        return Step(self._one_row(windows, logs, bounds), grown)
+        return Step(parts[0].select(*cols(names)), grown, joint)
 
-    def compacted(self, name: str, log: DataFrame, bounds: DataFrame) -> DataFrame:
-        if name != "began":
+    def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
+        if not self.logs[name].shrinks:
             return log
-        first = log.groupBy().agg(F.max(SEQUENCE).alias(SEQUENCE), F.min(TIME).alias(TIME))
-        return first.where(col(TIME).isNotNull())
+        keys = [*self._groups, END, _LAST]
+        merged = log.groupBy(*cols(keys)).agg(*[p.merged() for p in self._calls.partials], *_latest())
+        return merged.select(*cols(log.columns))
+
+    def _windows(self, frame: DataFrame, logs: Mapping[str, DataFrame], bounds: Limits) -> DataFrame:
+        """Merged partial values at each boundary in range, and (KEPT) the panes to remember, END in place of AT."""
+        new = self._taken(frame).withColumn(_PANE, long(0))
+        parts = [logs["panes"].withColumn(TIME, col(END)).withColumn(_PANE, long(1)), new]
+        if self._calls.ordered:
+            parts.append(self._taken(logs["waiting"]).withColumn(_PANE, long(0)))
+        rows = self._frames.union(*[part.select(*cols(new.columns)) for part in parts])
+        beside = self._frames.bounded(rows, bounds)
+        return self._merged(self._sent(self._folded(beside) if self._calls.ordered else beside))
+
+    def _panes(self, clock: Clock) -> int:
+        """Into how many panes the time between two boundaries is cut."""
+        return _MOST_LOGICAL if clock is Clock.LOGICAL else min(_MOST_PANES, -(-self._block // _SECOND))
 
     def _taken(self, frame: DataFrame) -> DataFrame:
         """Each row as partial values of its pane. A row that no window sees is left out."""
@@ -102,133 +133,116 @@ class PaneAggregate(Stateful):
             start = block - long(self._block)
             inner = start + ceiling(col(TIME) - start, self._pane)
             end = F.least(inner, block)
-        taken = rows.select(*groups, *[p.row() for p in self._calls.partials], *cols(STAMPS), end.alias(_END))
+        taken = rows.select(*groups, *[p.row() for p in self._calls.partials], *cols(STAMPS), end.alias(END))
         if self._length < self._slide:
-            taken = taken.where(self._first(col(_END)) <= self._last(col(_END)))
+            taken = taken.where(self._first() <= self._gone())
         return self._frames.expanded(taken, self._operator.group.values())
 
-    def _first(self, end: Column) -> Column:
+    def _first(self) -> Column:
         """The first boundary whose window holds the pane."""
-        return ceiling(end, self._slide)
+        return ceiling(col(END), self._slide)
 
-    def _last(self, end: Column) -> Column:
+    def _gone(self) -> Column:
         """The last one."""
-        return floor(end + long(self._length - 1), self._slide)
+        return floor(col(END) + long(self._length - 1), self._slide)
 
-    def _ready(self, rows: DataFrame, bounds: DataFrame) -> DataFrame:
-        """The rows of the panes that are complete now and were not before."""
-        beside = self._frames.bounded(rows, bounds)
-        return beside.where((col(_END) > col(FROM)) & (col(_END) <= col(TO)))
+    def _looked(self) -> Column:
+        """The last one that looks at it."""
+        return self._gone() + long(self._slide) if self._looks_back else self._gone()
 
-    def _folded(self, rows: DataFrame, *more: Column) -> DataFrame:
-        keys = [*self._groups, _END]
-        if self._calls.ordered:
-            rows = self._frames.ordered(rows, keys, [_END, TIME, SEQUENCE, *self._calls.ordered])
-        panes = rows.groupBy(*cols(keys)).agg(
-            *[p.merged() for p in self._calls.partials],
-            F.max(ARRIVAL).alias(ARRIVAL),
-            F.max(SEQUENCE).alias(SEQUENCE),
-            *more,
-        )
-        # Without groups there is one row at every boundary, also at the one where the last pane has gone.
-        last = self._last(col(_END)) if self._groups else self._last(col(_END)) + long(self._slide)
-        return panes.withColumn(_LAST, last)
+    def _folded(self, beside: DataFrame) -> DataFrame:
+        """Panes, remembered or complete now, folded in order. A remembered one is folded alone, which changes nothing.
 
-    def _windows(self, logs: Mapping[str, DataFrame], new: DataFrame, bounds: DataFrame) -> DataFrame:
-        """Merged partial values at each boundary in range.
-
-        Remembered panes are folded again with the rows of the new ones, each by itself, which changes nothing: so
-        the bounds are joined once. Most calls see no boundary; they stop at the first filter.
+        A row that waited for a pane of an earlier call may still be there: it is in that pane already.
         """
-        columns = [*new.columns, _PANE]
-        parts = [
-            logs["panes"].withColumn(TIME, col(_END)).withColumn(_PANE, long(1)),
-            logs["waiting"].withColumn(_PANE, long(0)),
-            new.withColumn(_PANE, long(0)),
-        ]
-        beside = self._frames.bounded(self._frames.union(*[part.select(*cols(columns)) for part in parts]), bounds)
-        first = F.greatest(self._first(col(_END)), floor(col(FROM), self._slide) + long(self._slide))
-        due = first <= floor(col(TO), self._slide)
-        # A row that waited for a pane of an earlier call may still be there: it is in that pane already.
-        there = (col(_END) <= col(TO)) & ((col(_PANE) == 1) | (col(_END) > col(FROM)))
-        folded = self._folded(beside.where(due & there), *[F.max(c).alias(c) for c in (FROM, TO, NOW)])
-        last = F.least(col(_LAST), floor(col(TO), self._slide))
-        seen = folded.where(first <= last)
-        if self._groups and self._length <= self._slide:
-            looked = seen.withColumn(_AT, first)  # one boundary a pane
-        else:
-            looked = seen.withColumn(_AT, F.explode(F.sequence(first, last, long(self._slide))))
-        return self._merged(looked)
+        there = (col(END) <= col(TO)) & ((col(_PANE) == 1) | (col(END) > col(FROM)))
+        keys = [*self._groups, END]
+        rows = self._frames.ordered(beside.where(there), keys, [END, TIME, SEQUENCE, *self._calls.ordered])
+        bounds = [F.max(c).alias(c) for c in (FROM, TO, NOW, _PANE)]
+        return rows.groupBy(*cols(keys)).agg(*[p.merged() for p in self._calls.partials], *_latest(), *bounds)
 
-    def _merged(self, looked: DataFrame) -> DataFrame:
-        keys = [*self._groups, _AT]
+    def _sent(self, panes: DataFrame) -> DataFrame:
+        """Each pane to each boundary in range that looks at it, and a new one to the log, under its END."""
+        first = F.greatest(self._first(), floor(col(FROM), self._slide) + long(self._slide))
+        last = F.least(self._looked(), floor(col(TO), self._slide))
+        nowhere = F.array().cast("array<bigint>")
+        boundaries = F.when(first <= last, F.sequence(first, last, long(self._slide))).otherwise(nowhere)
+        kept = F.when(col(_PANE) == 0, F.array(F.lit(None).cast("bigint"))).otherwise(nowhere)
+        wanted = panes.where((col(_PANE) == 0) | (first <= last))
+        sent = wanted.withColumn(AT, F.explode(F.concat(kept, boundaries)))
+        return sent.withColumn(KEPT, col(AT).isNull()).withColumn(AT, F.coalesce(col(AT), col(END)))
+
+    def _merged(self, sent: DataFrame) -> DataFrame:
+        keys = [*self._groups, AT, KEPT]
         if self._calls.ordered:
-            looked = self._frames.ordered(looked, keys, [_AT, _END])
-        inside = col(_END) > col(_AT) - long(self._length)
-        entered = F.when(col(_END) > col(_AT) - long(self._slide), col(ARRIVAL))
-        partials = self._calls.partials
-        if not self._groups:  # a pane that has just gone is there to say so, and no more
-            looked = looked.select(
-                *[F.when(inside, col(p.name)).alias(p.name) for p in partials],
-                *cols([ARRIVAL, SEQUENCE, FROM, NOW, _END, _AT]),
-            )
-        return looked.groupBy(*cols(keys)).agg(
-            *[p.merged() for p in partials],
-            F.coalesce(F.max(entered), F.max(NOW)).alias(ARRIVAL),
-            F.max(SEQUENCE).alias(SEQUENCE),
-            F.sum(F.when(inside, long(1)).otherwise(long(0))).alias(_REAL),
-            F.max(FROM).alias(FROM),
+            sent = self._frames.ordered(sent, keys, [AT, END])
+        start = col(AT) - long(self._length)
+        entered = F.when(col(KEPT) | (col(END) > col(AT) - long(self._slide)), col(ARRIVAL))
+        sums = [p.merged() for p in self._calls.partials]
+        there: list[Column] = []
+        if self._looks_back:
+            inside = col(KEPT) | (col(END) > start)
+            earlier = ~col(KEPT) & (col(END) <= col(AT) - long(self._slide))
+            sums = [p.merged(inside) for p in self._calls.partials]
+            sums += [p.merged(earlier, old) for p, old in zip(self._calls.partials, self._old, strict=True)]
+            there = [F.count(F.when(inside, 1)).alias(REAL), F.count(F.when(earlier, 1)).alias(BEFORE)]
+        merged = sent.groupBy(*cols(keys)).agg(
+            *sums, F.coalesce(F.max(entered), F.max(NOW)).alias(ARRIVAL), F.max(SEQUENCE).alias(SEQUENCE), *there
+        )
+        return merged.withColumn(END, col(AT))
+
+    def _shown(self, windows: DataFrame) -> DataFrame:
+        """The relation: each value holds until the next boundary. As a stream: all values, at each boundary."""
+        return self._calls.valued(windows, self._partials).select(
+            *self._named_groups(),
+            *cols(self._operator.values),
+            *cols([ARRIVAL, SEQUENCE]),
+            col(AT).alias(TIME),
+            (col(AT) + long(self._slide)).alias(UNTIL),
+            long(1).alias(CHANGE),
+            *self._remembered(),
+            col(KEPT).cast("int").alias(JOINT),
         )
 
-    def _results(self, windows: DataFrame) -> DataFrame:
-        stamps = [col(ARRIVAL), col(SEQUENCE), col(_AT), col(_AT) + long(self._slide), long(1)]
-        return self._calls.results(windows, list(self._operator.group), stamps)
+    def _changed(self, windows: DataFrame, logs: Mapping[str, DataFrame]) -> DataFrame:
+        """What differs at a boundary from the one before: the old values of a group go, the new ones come."""
+        return self._differing(windows, came=col(REAL) > 0, went=col(BEFORE) > 0)
 
-    def _began(self, ready: DataFrame) -> DataFrame:
-        first = ready.groupBy().agg(F.max(SEQUENCE).alias(SEQUENCE), F.min(self._first(col(_END))).alias(TIME))
-        return first.where(col(TIME).isNotNull())
-
-    def _one_row(self, windows: DataFrame, logs: Mapping[str, DataFrame], bounds: DataFrame) -> DataFrame:
-        """Without groups: a row for the empty window too. It stays open until the next tuple, which takes it away."""
-        order = Window.partitionBy(col(SEQUENCE).bitwiseAND(0)).orderBy(col(_AT))
-        was, since, following = private("was"), private("since"), private("following")
-        lined = self._frames.union(windows, self._before(logs, bounds).select(*cols(windows.columns)))
-        lined = lined.select(
-            "*",
-            F.lag(_REAL).over(order).alias(was),
-            F.lag(_AT).over(order).alias(since),
-            F.lead(_AT).over(order).alias(following),
-        )
-        rows = lined.where(col(_AT) > col(FROM))
-        until = F.when(col(_REAL) > 0, col(_AT) + long(self._slide)).otherwise(
-            F.coalesce(col(following), long(FOREVER))
-        )
-        values = self._calls.results(rows, [], [col(ARRIVAL), col(SEQUENCE), col(_AT), until, long(1)])
-        # An empty row of this call has its end already; one of an earlier call is open.
-        stale = rows.where((col(was) == 0) & (col(since) <= col(FROM))).select(
-            *[F.lit(None).cast(p.type).alias(p.name) for p in self._calls.partials], ARRIVAL, SEQUENCE, _AT
-        )
-        gone = [col(ARRIVAL), col(SEQUENCE), col(_AT), long(FOREVER), long(-1)]
-        return self._frames.union(values, self._calls.results(stale, [], gone))
-
-    def _before(self, logs: Mapping[str, DataFrame], bounds: DataFrame) -> DataFrame:
-        """The last boundary of earlier calls, if anything had begun by then: how many panes its window had."""
-        at = floor(col(FROM), self._slide)
-        panes = self._frames.bounded(logs["panes"], bounds)
-        held = panes.where((self._first(col(_END)) <= at) & (col(_END) > at - long(self._length)))
-        began = self._frames.bounded(logs["began"], bounds).where(col(TIME) <= col(FROM))
-        parts = [
-            frame.select(at.alias(_AT), col(SEQUENCE), long(there).alias(_REAL), col(FROM))
-            for frame, there in ((held, 1), (began, 0))
+    def _differing(self, windows: DataFrame, came: Column, went: Column, *more: Column) -> DataFrame:
+        """`came`: are there new values? `went`: were there old ones? `more` signs stand for rows of other logs."""
+        values = list(self._operator.values)
+        old = [private(f"was{i}") for i in range(len(values))]
+        both = self._calls.valued(self._calls.valued(windows, self._old, old), self._partials)
+        same = came & went
+        for now, was in zip(values, old, strict=True):
+            same = same & col(now).eqNullSafe(col(was))
+        gives = self._operator.gives
+        signs = [
+            F.when(col(KEPT), F.lit(0)),
+            F.when(~col(KEPT) & came & ~same, F.lit(1)) if gives != "dstream" else None,
+            F.when(~col(KEPT) & went & ~same, F.lit(-1)) if gives != "istream" else None,
+            *more,
         ]
-        return (
-            self._frames.union(*parts)
-            .groupBy(_AT)
-            .agg(
-                *[F.max(F.lit(None).cast(p.type)).alias(p.name) for p in self._calls.partials],
-                F.max(SEQUENCE).alias(ARRIVAL),
-                F.max(SEQUENCE).alias(SEQUENCE),
-                F.sum(_REAL).alias(_REAL),
-                F.max(FROM).alias(FROM),
-            )
+        rows = both.withColumn(SIGN, F.explode(F.array(*[sign for sign in signs if sign is not None])))
+        chosen = [F.when(col(SIGN) < 0, col(w)).otherwise(col(n)).alias(n) for n, w in zip(values, old, strict=True)]
+        return rows.where(col(SIGN).isNotNull()).select(
+            *self._named_groups(),
+            *chosen,
+            *cols([ARRIVAL, SEQUENCE]),
+            col(AT).alias(TIME),
+            long(FOREVER).alias(UNTIL),
+            col(SIGN).cast("bigint").alias(CHANGE),
+            *self._remembered(),
+            F.when(col(SIGN) == 0, F.lit(1)).when(col(SIGN) > 1, col(SIGN)).otherwise(F.lit(0)).alias(JOINT),
         )
+
+    def _remembered(self) -> list[Column]:
+        """The columns of the log that the results do not have."""
+        return [*cols(self._groups), *cols(self._partials), col(END), self._looked().alias(_LAST)]
+
+    def _named_groups(self) -> list[Column]:
+        return [col(mine).alias(name) for mine, name in zip(self._groups, self._operator.group, strict=True)]
+
+
+def _latest() -> list[Column]:
+    return [F.max(ARRIVAL).alias(ARRIVAL), F.max(SEQUENCE).alias(SEQUENCE)]

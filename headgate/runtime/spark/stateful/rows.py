@@ -12,6 +12,7 @@ from pyspark.sql.types import LongType, MapType, StructField, StructType
 from headgate.plan.flows import Flow
 from headgate.plan.schema import ARRIVAL, CHANGE, FOREVER, LATE, RELATION_STAMPS, SEQUENCE, STAMPS, TIME, UNTIL
 from headgate.plan.windows import UNBOUNDED, RangeWindow
+from headgate.runtime.spark.stateful.base import Instants, Limits
 
 FROM, TO, NOW = "\x1ffrom", "\x1fto", "\x1fnow"  # the bounds, once joined to rows: names that no user column has
 _ZERO = "\x1fzero"
@@ -78,6 +79,15 @@ def as_relation(frame: DataFrame, window: RangeWindow | None, flow: Flow) -> Dat
     return rows.where(col(TIME) < col(UNTIL)) if length is not None and slide is not None else rows
 
 
+def expires(flow: Flow, window: RangeWindow | None) -> tuple[str | None, int]:
+    """When a row that `as_relation` reads is of no use any more: the column that says so, and ticks beyond it."""
+    if flow.relation:
+        return UNTIL, 0
+    window = window or UNBOUNDED
+    length, slide = window.length_ticks(flow.clock), window.slide_ticks(flow.clock)
+    return (None, 0) if length is None else (TIME, length + (slide or 1) - 1)
+
+
 def stream_rows(frame: DataFrame) -> DataFrame:
     """The rows of a stream that have a place in time."""
     users = [c for c in frame.columns if c not in RELATION_STAMPS]
@@ -99,15 +109,17 @@ class Frames:
         united = reduce(DataFrame.union, frames)
         return united.coalesce(1) if self.single and len(frames) > 1 else united
 
-    def bounded(self, frame: DataFrame, bounds: DataFrame, by: str = SEQUENCE) -> DataFrame:
+    def bounded(self, frame: DataFrame, bounds: Limits, by: str = SEQUENCE) -> DataFrame:
         """Each row with the bounds of the call beside it (FROM, TO, NOW). `by` is any BIGINT column without nulls.
 
-        A hash join on a key that is always 0, but that the optimiser cannot see through: unlike a nested loop it is
-        part of the generated code of its neighbours.
+        From a leaf: a hash join on a key that is always 0, but that the optimiser cannot see through. Unlike a nested
+        loop it is part of the generated code of its neighbours.
         """
+        if isinstance(bounds, Instants):
+            return frame.select(
+                "*", *[long(value).alias(name) for value, name in zip(bounds, (FROM, TO, NOW), strict=True)]
+            )
         named = bounds.select(col("_from").alias(FROM), col("_to").alias(TO), col("_now").alias(NOW))
-        if not self.single:
-            return frame.crossJoin(F.broadcast(named))
         keyed = named.withColumn(_ZERO, col(TO).bitwiseAND(0)).hint("shuffle_hash")
         return frame.join(keyed, col(by).bitwiseAND(0) == col(_ZERO)).drop(_ZERO)
 
@@ -168,7 +180,7 @@ def repeated(frame: DataFrame, times: Column) -> DataFrame:
     return frame.withColumn(copy, F.explode(F.array_repeat(F.lit(0), times.cast("int")))).drop(copy)
 
 
-def netted(frames: Frames, log: DataFrame, bounds: DataFrame, keys: Sequence[str]) -> DataFrame:
+def netted(frames: Frames, log: DataFrame, bounds: Limits, keys: Sequence[str]) -> DataFrame:
     """A log of relation rows with equal rows made one, and those that cancel each other gone.
 
     Everything up to `_to` has been evaluated, so only what a row still does after `_to` matters: when it leaves.

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from headgate.plan.operators import RowWindow
 from headgate.plan.schema import ARRIVAL, CHANGE, FOREVER, SEQUENCE, STAMPS, TIME, UNTIL
-from headgate.runtime.spark.stateful.base import LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
 from headgate.runtime.spark.stateful.rows import (
     TO,
     Frames,
@@ -57,7 +57,7 @@ class RowWindowStep(Stateful):
             "placed": LogSpec(placed, expiry=None, shrinks=True),
         }
 
-    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
         new = stream_rows(inputs[0])
         beside = self._frames.bounded(self._frames.union(logs["waiting"], new), bounds)
         ready = beside.where(in_range(col(TIME))).select(*cols(self._names), *cols(STAMPS))
@@ -81,7 +81,7 @@ class RowWindowStep(Stateful):
             },
         )
 
-    def compacted(self, name: str, log: DataFrame, bounds: DataFrame) -> DataFrame:
+    def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
         if name != "placed":
             return log
         if self._boundaries:

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from headgate.plan.flows import Flow, windowed
 from headgate.plan.operators import RStream
 from headgate.plan.schema import ARRIVAL, CHANGE, RELATION_STAMPS, SEQUENCE, STAMPS, TIME, UNTIL
-from headgate.runtime.spark.stateful.base import LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
 from headgate.runtime.spark.stateful.rows import (
     FROM,
     NOW,
@@ -55,7 +55,7 @@ class RStreamStep(Stateful):
         if self._slides:
             self.slide = gcd(*self._slides)
 
-    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
         new = as_relation(inputs[0], self._operator.window, self._flow)
         rows = self._frames.union(logs["rows"], new)
         parts = []
@@ -72,7 +72,7 @@ class RStreamStep(Stateful):
             parts.append(self._at_multiples(self._frames.bounded(rows, bounds).where(col(SEQUENCE) < 0), (1,)))
         return Step(self._results(self._frames.union(*parts)), grown)
 
-    def compacted(self, name: str, log: DataFrame, bounds: DataFrame) -> DataFrame:
+    def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
         return netted(self._frames, log, bounds, self._names) if self.logs[name].shrinks else log
 
     def _at_multiples(self, beside: DataFrame, slides: Sequence[int] = ()) -> DataFrame:
@@ -86,7 +86,7 @@ class RStreamStep(Stateful):
         exploded = there.withColumn(_AT, F.explode(instants)).withColumn(_CAUSE, cause)
         return exploded.select(*cols([*self._names, CHANGE, SEQUENCE, _AT, _CAUSE]))
 
-    def _at_tuples(self, rows: DataFrame, tuples: DataFrame, bounds: DataFrame) -> DataFrame:
+    def _at_tuples(self, rows: DataFrame, tuples: DataFrame, bounds: Limits) -> DataFrame:
         """Each row with each instant in range at which it is there and a tuple came; not the multiples again."""
         asked = self._frames.bounded(tuples, bounds).where(in_range(col(TIME)))
         for slide in self._slides:

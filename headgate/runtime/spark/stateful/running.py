@@ -14,7 +14,7 @@ from pyspark.sql.types import StructField, StructType
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Aggregate
 from headgate.plan.schema import ARRIVAL, CHANGE, FOREVER, SEQUENCE, STAMPS, TIME
-from headgate.runtime.spark.stateful.base import LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
 from headgate.runtime.spark.stateful.calls import Calls, group_columns
 from headgate.runtime.spark.stateful.rows import (
     TO,
@@ -57,7 +57,7 @@ class RunningAggregate(Stateful):
             "latest": LogSpec(log_schema(fields, STAMPS), expiry=None, shrinks=True),
         }
 
-    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
         new = self._taken(inputs[0])
         beside = self._frames.bounded(self._frames.union(logs["waiting"], new), bounds)
         ready = beside.where(in_range(col(TIME))).select(*cols(new.columns))
@@ -69,7 +69,7 @@ class RunningAggregate(Stateful):
             self._results(folded), {"waiting": waiting.select(*cols(columns)), "latest": latest.select(*cols(columns))}
         )
 
-    def compacted(self, name: str, log: DataFrame, bounds: DataFrame) -> DataFrame:
+    def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
         return newest(log, [*self._groups, ONE]).select(*cols(log.columns)) if name == "latest" else log
 
     def _taken(self, frame: DataFrame) -> DataFrame:

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructField, StructType
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Changes, Distinct, Except, Intersect
 from headgate.plan.schema import ARRIVAL, CHANGE, FOREVER, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
-from headgate.runtime.spark.stateful.base import JOINT, LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.base import JOINT, Limits, LogSpec, Stateful, Step
 from headgate.runtime.spark.stateful.rows import (
     FROM,
     NOW,
@@ -70,7 +70,7 @@ class SetStep(Stateful):
         self._types = {f.name: f.dataType for f in fields}
         self.joint = self._linear
 
-    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: DataFrame) -> Step:
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
         new = self._frames.union(*[self._taken(frame, side) for side, frame in enumerate(inputs)])
         if self._linear:
             return self._linear_step(new, logs["rows"], bounds)
@@ -79,7 +79,7 @@ class SetStep(Stateful):
         results = self._results(self._since_before(beside))
         return Step(results, {"rows": waiting.select(*cols(self.logs["rows"].schema.names))})
 
-    def _linear_step(self, new: DataFrame, log: DataFrame, bounds: DataFrame) -> Step:
+    def _linear_step(self, new: DataFrame, log: DataFrame, bounds: Limits) -> Step:
         """Events of the range and rows to remember, from one look at the rows.
 
         Rows to remember pass through the same sum as events, with their end as part of the key; equal ones become one
@@ -117,7 +117,7 @@ class SetStep(Stateful):
             logged.cast("int").alias(JOINT),
         )
 
-    def compacted(self, name: str, log: DataFrame, bounds: DataFrame) -> DataFrame:
+    def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
         return netted(self._frames, log, bounds, (*self._names, _SIDE, _LAST)) if self.logs[name].shrinks else log
 
     def _taken(self, frame: DataFrame, side: int) -> DataFrame:

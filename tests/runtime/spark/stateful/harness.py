@@ -20,7 +20,7 @@ from headgate.plan.operators import Operator
 from headgate.plan.schema import CHANGE, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 from headgate.runtime.spark.guards import why_not_prepared
 from headgate.runtime.spark.leaf import Leaf
-from headgate.runtime.spark.stateful.base import Stateful, Step, make_stateful
+from headgate.runtime.spark.stateful.base import Instants, LogSpec, Stateful, Step, make_stateful
 
 BEGINNING = -(2**62)
 BOUNDS = pa.schema([pa.field(name, pa.int64(), nullable=False) for name in ("_from", "_to", "_now")])
@@ -143,10 +143,10 @@ class Runner:
 
     def call(self, call: Call) -> pa.Table:
         inputs = [table(rows, schema) for rows, schema in zip(call.inputs, self.schemas, strict=True)]
-        bounds = table([(self.since, call.to, 10**12)], BOUNDS)
+        bounds = Instants(self.since, call.to, 10**12)
         logs = {name: self.log(name) for name in self.stateful.logs}
         if self.prepared is not None:
-            found = self.prepared.run(inputs, logs, bounds)
+            found = self.prepared.run(inputs, logs, table([bounds], BOUNDS))
         else:
             found = self._ordinary(inputs, logs, bounds)
         self.since = call.to
@@ -154,31 +154,34 @@ class Runner:
             assert found[name].schema.names == spec.schema.names
             self.chunks[name].append(found[name])
             if self.expire:
-                self.chunks[name] = [c for c in self.chunks[name] if self._useful(c, spec.expiry)]
+                self.chunks[name] = [c for c in self.chunks[name] if self._useful(c, spec)]
             if self.compact and spec.shrinks and self.chunks[name]:
                 self.chunks[name] = [self._compacted(name)]
         return found[""]
 
-    def _useful(self, chunk: pa.Table, expiry: str | None) -> bool:
+    def _useful(self, chunk: pa.Table, spec: LogSpec) -> bool:
         if chunk.num_rows == 0:
             return False
-        return expiry is None or pc.max(chunk[expiry]).as_py() > self.since
+        if spec.expiry is None:
+            return True
+        last = pc.max(chunk[spec.expiry]).as_py()
+        return last is not None and last + spec.hold > self.since
 
     def _frame(self, rows: pa.Table, schema: pa.Schema) -> DataFrame:
         frame: DataFrame = self.session.createDataFrame(rows, schema=from_arrow_schema(schema))
         return frame.coalesce(1) if self.single else frame.repartition(2)
 
-    def _ordinary(self, inputs: list[pa.Table], logs: dict[str, pa.Table], bounds: pa.Table) -> dict[str, pa.Table]:
+    def _ordinary(self, inputs: list[pa.Table], logs: dict[str, pa.Table], bounds: Instants) -> dict[str, pa.Table]:
         step = self.stateful.step(
             [self._frame(t, s) for t, s in zip(inputs, self.schemas, strict=True)],
             {n: self._frame(t, self.log_schemas[n]) for n, t in logs.items()},
-            self._frame(bounds, BOUNDS),
+            bounds,
         )
         frame = side_by_side(step, self.single)
         return apart(collect(frame, to_arrow_schema(frame.schema, timezone="UTC")), ["", *step.grown])
 
     def _compacted(self, name: str) -> pa.Table:
-        bounds = self._frame(table([(BEGINNING, self.since, 0)], BOUNDS), BOUNDS)
+        bounds = Instants(BEGINNING, self.since, 0)
         schema = self.log_schemas[name]
         before = self.log(name)
         smaller = self.stateful.compacted(name, self._frame(before, schema), bounds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from headgate.runtime.spark.stateful.general import GeneralAggregate
 from headgate.runtime.spark.stateful.panes import PaneAggregate
 from headgate.runtime.spark.stateful.running import RunningAggregate
 from tests.runtime.spark.stateful import reference as ref
-from tests.runtime.spark.stateful.harness import Runner, contents, cut
+from tests.runtime.spark.stateful.harness import Runner, contents, cut, stream_content
 from tests.runtime.spark.stateful.test_sets import END, RELATION, STREAM, cuts, window
 
 pytestmark = pytest.mark.spark
@@ -141,6 +142,33 @@ def test_meaning(session: Any, case: Any) -> None:
     want = wanted(relation, values, grouped)
     for calls in cuts([given], [5]):
         assert contents(runner.run(calls), INSTANTS) == want
+
+
+@pytest.mark.parametrize("gives", ["changes", "istream", "dstream", "rstream"])
+@pytest.mark.parametrize("values", [EXACT, WHOLE], ids=["panes", "whole"])
+def test_gives(session: Any, gives: Any, values: Any) -> None:
+    """What `changes` or `rstream` would make of the relation, without one of them behind it."""
+    shape = (6, 4) if values is EXACT else (3, 5)
+    for grouped in (True, False) if gives == "changes" else (True,):
+        op = replace(operator(values, grouped, window(*shape)), gives=gives)
+        relation = wanted(ref.intervals(rows(1), 3, *shape), values, grouped)
+        _check_given(Runner(session, op, [COLUMNS], [STREAM], compact=True), relation, gives, shape[1])
+
+
+def _check_given(runner: Runner, relation: Any, gives: str, slide: int) -> None:
+    difference = ref.differences(lambda t: relation.get(t, Counter()), INSTANTS)
+    for calls in cuts([rows(1)], [5])[:2]:
+        results = runner.run(calls)
+        if gives == "changes":
+            assert contents(results, INSTANTS) == relation
+            assert results.num_rows == sum((plus + minus).total() for plus, minus in difference.values())
+            continue
+        if gives == "rstream":
+            want = {t: rows for t, rows in relation.items() if t % slide == 0}
+        else:
+            want = {t: pair[gives == "dstream"] for t, pair in difference.items()}
+        flat = Counter({f"({row}, {t})": n for t, rows in want.items() for row, n in rows.items()})
+        assert stream_content(results) == flat
 
 
 SUMS = {"s": ("sum(d)", len), "a": ("avg(d)", len), "r": ("sum(d * 3) / sum(d)", len)}
