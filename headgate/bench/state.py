@@ -24,8 +24,9 @@ from pyspark.sql import functions as F
 from headgate.flow.types import arrow_schema
 from headgate.plan.application import Application, PolicySettings, RunLimits
 from headgate.plan.graph import build_plan
+from headgate.plan.load import load_application
 from headgate.plan.model import Query, QueryClass, Stream
-from headgate.plan.operators import Aggregate, Operator, Port, Project, RStream, Select, StreamJoin
+from headgate.plan.operators import Aggregate, Operator, Port, Project, Select, StreamJoin
 from headgate.plan.schema import parse_schema
 from headgate.plan.windows import RangeWindow, parse_window
 from headgate.runtime.spark.engine import SparkRuntime
@@ -42,6 +43,18 @@ DOUBLES = {"n": "count(*)", "mean": "avg(v)"}  # dearer: sums of DOUBLE are fold
 KEYS = 30_000  # of the join: about one match a tuple among the 30,000 of the other window
 SCHEMA = parse_schema("ts TIMESTAMP, k INT, v DOUBLE, t INT", "bench")
 REPLAY_ROWS = 5_000_000
+_REPLAY = """
+policy: {{name: rr, unit: query, quantum: null}}
+streams:
+  s:
+    schema: "ts TIMESTAMP, k INT, v DOUBLE, t INT"
+    time: ts
+    source: {{kind: csv, path: in/data.csv, header: true}}
+queries:
+  q:
+    sink: {{kind: memory}}
+    cql: RSTREAM(SELECT k, {columns} FROM s [{window}] GROUP BY k)
+"""
 REPLAY_RATE = 1_000  # tuples a second of event time in the replayed file
 
 
@@ -197,19 +210,10 @@ def _compare_replays(spark: SparkSession, rows: int, rounds: int) -> dict[str, f
 
 
 def _headgate(spark: SparkSession, folder: Path, values: Mapping[str, str]) -> int:
-    window = _range(TUMBLING)
-    group = Aggregate(
-        id="q/group",
-        inputs=(Port("s"),),
-        group={"k": "k"},
-        values=values,
-        window=window,
-    )
-    assert window.slide is not None
-    results = RStream(id="q/rstream", inputs=(Port("q/group"),), slides=(window.slide,))
-    source = {"kind": "csv", "path": "in/data.csv", "header": True}
-    app = _application([group, results], "q/rstream", {"s": source}, {"kind": "memory"}, folder)
-    runtime = SparkRuntime(app, spark)
+    columns = ", ".join(f"{text} AS {name}" for name, text in values.items())
+    app = folder / "app.yaml"
+    app.write_text(_REPLAY.format(columns=columns, window=TUMBLING))
+    runtime = SparkRuntime(load_application(app), spark)
     runtime.start()
     runtime.wait(RunLimits(until_idle=True))
     report = runtime.stop()

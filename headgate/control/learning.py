@@ -108,6 +108,7 @@ class LearnedStats:
             for branch in plan.operators[name].branches
         }
         self._sizes = {name: Ratio(s.tuple_bytes) for name, s in self._declared.items()}
+        self._streams = {name: Ratio(None) for name in plan.streams}
         self._fits: dict[tuple[str, ...], TimeFit] = {}
         self._fixed = FixedCost()
         self._own: dict[tuple[str, ...], FixedCost] = {}  # of calls with operators with state
@@ -119,6 +120,13 @@ class LearnedStats:
         if self._fixed.seconds is None and self._own:
             return 0.0  # nothing without state has run: it is all the operators' own
         return self._fixed.seconds
+
+    def arrived(self, stream: str, rows: int, size: int) -> None:
+        """Take in the size of tuples as they enter the queues, stamps included, as those of operators are measured."""
+        self._streams[stream].learn(size, rows)
+
+    def stream_bytes(self, stream: str) -> float | None:
+        return self._streams[stream].value
 
     def learn(
         self,

@@ -49,6 +49,10 @@ class Stats(Protocol):
         """The current statistics of an operator of the plan."""
         ...
 
+    def stream_bytes(self, stream: str) -> float | None:
+        """The measured size of a stream's tuples, as they wait in queues; None: nothing measured, go by the schema."""
+        ...
+
 
 class DeclaredStats:
     """Statistics as the application file declares them, and what follows from them for joins. The start of learning."""
@@ -58,6 +62,9 @@ class DeclaredStats:
 
     def of(self, operator: str) -> OperatorStats:
         return self._stats[operator]
+
+    def stream_bytes(self, stream: str) -> float | None:
+        return None
 
 
 def declared_stats(

@@ -85,6 +85,9 @@ class Board:
     def stats(self, operator: str) -> OperatorStats:
         return self._stats.of(operator)
 
+    def stream_bytes(self, stream: str) -> float | None:
+        return self._stats.stream_bytes(stream)
+
     def latency(self, class_name: str) -> float | None:
         return self._latency(class_name)
 
@@ -121,6 +124,12 @@ class Board:
         policy.start(self)
         for unit in self.units:
             self._announce(unit)
+
+    def learned(self) -> None:
+        """Statistics have changed enough for policies to look at them; one of them may want other units now."""
+        self.stats_version += 1
+        if self.policy.regroups(self.plan, self._stats):
+            self.install(self.policy)
 
     def gate(self, edge: Edge) -> Gate:
         """The gate of a queue; it stays the same while the board lives."""

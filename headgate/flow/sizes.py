@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headgate.control.stats import Stats
 from headgate.plan.model import Plan, Stream
 from headgate.plan.operators import StreamJoin
 from headgate.plan.operators.base import Port
@@ -37,12 +38,16 @@ def stream_bytes(stream: Stream) -> float:
     return schema_bytes(stream.schema) if given is None else float(given)
 
 
-def port_bytes(plan: Plan) -> dict[Port, float]:
-    """The size of a tuple at every output: declared, else that of the operator's (first) input, of a join both."""
-    sizes = {Port(name): stream_bytes(stream) for name, stream in plan.streams.items()}
+def port_bytes(plan: Plan, stats: Stats | None = None) -> dict[Port, float]:
+    """The size of a tuple at every output: as measured if there are statistics, else as declared, else that of the
+    operator's (first) input, of a join both. Measured sizes are those of tuples in queues, with their stamps."""
+    sizes: dict[Port, float] = {}
+    for name, stream in plan.streams.items():
+        measured = None if stats is None else stats.stream_bytes(name)
+        sizes[Port(name)] = stream_bytes(stream) if measured is None else measured
     for operator in plan.operators.values():
-        declared = operator.declared.tuple_bytes
+        known = operator.declared.tuple_bytes if stats is None else stats.of(operator.id).tuple_bytes
         joined = operator.inputs if isinstance(operator, StreamJoin) else operator.inputs[:1]
-        size = sum(sizes[port] for port in joined) if declared is None else declared
+        size = sum(sizes[port] for port in joined) if known is None else known
         sizes.update(dict.fromkeys(operator.ports, size))
     return sizes

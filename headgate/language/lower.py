@@ -150,6 +150,7 @@ class _Lowering:
 
     def aggregate(self, node: AggregateNode, gives: Gives = "relation") -> Port:
         window, below = _window_below(node.input)
+        below = _unpruned(below)
         return self.add(
             "group",
             node,
@@ -240,6 +241,14 @@ def _window_below(node: Node) -> tuple[RangeWindow | None, Node]:
     if isinstance(node, WindowNode) and isinstance(node.window, RangeWindow):
         return node.window, node.input
     return None, node
+
+
+def _unpruned(node: Node) -> Node:
+    """The stream below a projection that only drops columns: an aggregate on a stream reads no more than it needs."""
+    if not isinstance(node, ProjectNode) or not isinstance(node.input, Scan):
+        return node
+    drops = all(isinstance(means, exp.Column) and means.name == name for name, means in node.outputs)
+    return node.input if drops else node
 
 
 def _side(node: Node) -> tuple[RangeWindow | None, dict[str, str], Node]:

@@ -44,7 +44,7 @@ class Step:
 
 def path_steps(plan: Plan, stats: Stats, path: Path) -> tuple[Step, ...]:
     """What a path's operators do to a tuple. The input size is that of the input by which the path enters."""
-    return _steps(plan, stats, path, _sizes(plan, stats))
+    return _steps(plan, stats, path, port_bytes(plan, stats))
 
 
 def path_cost(steps: Sequence[Step]) -> float | None:
@@ -84,10 +84,16 @@ def operator_release(step: Step) -> float | None:
 
 def segment_release(steps: Sequence[Step]) -> float | None:
     """C^M of a segment (3.2): C^P_S (InputTupleSize - S_o sigma_1 .. sigma_k). For a whole path this is (2.3)."""
-    cost, passed = path_cost(steps), path_selectivity(steps)
-    if cost is None or passed is None:
-        return None
-    return _per_second(steps[0].input_bytes - steps[-1].output_bytes * passed, cost)
+    cost, released = path_cost(steps), bytes_released(steps)
+    return None if cost is None or released is None else _per_second(released, cost)
+
+
+def bytes_released(steps: Sequence[Step]) -> float | None:
+    """What a tuple that goes through a segment gives back: InputTupleSize - S_o sigma_1 .. sigma_k."""
+    if steps[-1].output_bytes == 0.0:
+        return steps[0].input_bytes
+    passed = path_selectivity(steps)
+    return None if passed is None else steps[0].input_bytes - steps[-1].output_bytes * passed
 
 
 def partition(releases: Sequence[float | None]) -> list[tuple[int, int]]:
@@ -102,6 +108,19 @@ def partition(releases: Sequence[float | None]) -> list[tuple[int, int]]:
         if before is not None and after is not None and before > after:
             cuts.append(j)
     return list(zip(cuts, [*cuts[1:], len(releases)], strict=True)) if releases else []
+
+
+def halve(releases: Sequence[float | None], share: float = 0.75) -> list[tuple[int, int]]:
+    """The simplified cut (section 3.3): once, where the next operator releases less than `share` of the last's.
+
+    Compared as a product, because releases may be 0 or below; those are cut where the next is smaller. What is not
+    known does not cut.
+    """
+    for j in range(1, len(releases)):
+        before, after = releases[j - 1], releases[j]
+        if before is not None and after is not None and after < (share * before if before > 0.0 else before):
+            return [(0, j), (j, len(releases))]
+    return [(0, len(releases))] if releases else []
 
 
 def prune(segments: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -135,7 +154,7 @@ def cut_paths(
     paths: Sequence[Path] | None = None,
 ) -> tuple[Segment, ...]:
     """`find_segments` with another way to cut a path by its operators' releases (simplified segments, say)."""
-    sizes = _sizes(plan, stats)
+    sizes = port_bytes(plan, stats)
     found: dict[tuple[str, ...], tuple[str, Sequence[Step]]] = {}
     for path in sorted(find_paths(plan) if paths is None else paths, key=lambda path: path.id):
         steps = _steps(plan, stats, path, sizes)
@@ -168,16 +187,6 @@ def _steps(plan: Plan, stats: Stats, path: Path, sizes: dict[Port, float]) -> tu
         cost, passed = known.side(edge.input).cost_s, known.passing(edge.input, branch)
         steps.append(Step(operator.id, cost, passed, entered, output))
     return tuple(steps)
-
-
-def _sizes(plan: Plan, stats: Stats) -> dict[Port, float]:
-    """Bytes of a tuple at every port: as measured or declared, else as estimated."""
-    sizes = port_bytes(plan)
-    for operator in plan.operators.values():
-        known = stats.of(operator.id).tuple_bytes
-        if known is not None:
-            sizes.update(dict.fromkeys(operator.ports, known))
-    return sizes
 
 
 def _per_second(amount: float, seconds: float) -> float:

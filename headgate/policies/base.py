@@ -77,6 +77,10 @@ class View(Protocol):
         """Current statistics of an operator; unknown ones are None."""
         ...
 
+    def stream_bytes(self, stream: str) -> float | None:
+        """Size of a stream's tuples, measured as `tuple_bytes` of operators; None: go by the schema."""
+        ...
+
     def latency(self, class_name: str) -> float | None:
         """Mean latency of the results that a class gave in the last period; None without results."""
         ...
@@ -106,6 +110,10 @@ class Policy(ABC):
             )
         return _GROUPINGS[self.unit](plan)
 
+    def regroups(self, plan: Plan, stats: Stats) -> bool:
+        """Statistics have changed: should `units` be asked again, and the policy started anew with what it says?"""
+        return False
+
     @property
     def preemptive(self) -> bool:
         """May an arrival stop a call? Then `preempts` is asked."""
@@ -133,12 +141,13 @@ class Policy(ABC):
         """
         return False
 
-    def preempts(self, running: Unit, arrived: Unit) -> bool:
-        """Should `arrived`, which just got input, take the slot of `running`? Asked when `preemption` is `arrival`.
+    def preempts(self, running: Sequence[Unit], arrived: Unit) -> Unit | None:
+        """Which of `running` should give its slot to `arrived`, which just got input? None: none of them.
 
-        `running.spent` is the time given so far to the tuple in progress.
+        Asked when `preemption` is `arrival` and no slot is free. `running`, in slot order and never empty, are the
+        units in whose slots it could run; their `spent` is the time given so far to the tuple in progress.
         """
-        return False
+        return None
 
     def finished(self, call: Call) -> None:
         """A call has ended, completely or preempted."""

@@ -9,6 +9,8 @@ from headgate.plan.model import Edge
 from headgate.plan.operators.base import Port
 from headgate.policies.base import View
 
+TRAIN_GRAINS = 8  # fixed cost is then a ninth of a full call, and no call is longer than about nine fixed costs
+
 
 def fixed_cost(unit: Unit, view: View) -> float | None:
     """Seconds that a call of the unit takes before its first tuple."""
@@ -73,3 +75,13 @@ def grain(unit: Unit, view: View) -> int | None:
     if fixed == 0.0:
         return 1
     return max(1, math.ceil(fixed / cost)) if cost > 0.0 else None
+
+
+def train_length(unit: Unit, view: View) -> int | None:
+    """The most tuples that a ranked policy takes at once: 1 without fixed costs, None while costs are not known.
+
+    Taking no more than `grain` would make half of every full call fixed cost, and halve what the system can carry:
+    under load batches must be able to grow. Without any bound a long queue would keep better units waiting.
+    """
+    least = grain(unit, view)
+    return least if least is None or not fixed_cost(unit, view) else least * TRAIN_GRAINS

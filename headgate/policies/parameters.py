@@ -18,3 +18,15 @@ def positive(name: str, value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
         raise ValueError(f"{name} is {value!r}; it must be a number above 0")
     return float(value)
+
+
+def whole(name: str, value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name} is {value!r}; it must be a whole number above 0")
+    return value
+
+
+def between(name: str, value: float, low: float, high: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low < value <= high:
+        raise ValueError(f"{name} is {value!r}; it must be a number above {low:g} and at most {high:g}")
+    return float(value)

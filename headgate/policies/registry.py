@@ -8,10 +8,38 @@ from typing import Any
 
 from headgate.plan.errors import known_names
 from headgate.policies.base import Policy, PolicyError
+from headgate.policies.chain import Chain
 from headgate.policies.fifo import Fifo
+from headgate.policies.hnr import HighestNormalizedRate
+from headgate.policies.hr import HighestRate
+from headgate.policies.mtiq import MostTuples
+from headgate.policies.pcs import PathCapacity
+from headgate.policies.prb import PreemptiveRateBased
+from headgate.policies.rb import RateBased
 from headgate.policies.rr import RoundRobin
+from headgate.policies.segment import Segments
+from headgate.policies.simplified_segment import SimplifiedSegments
+from headgate.policies.threshold import Threshold
+from headgate.policies.train import Train
+from headgate.policies.wrr import WeightedRoundRobin
 
-POLICIES: dict[str, type[Policy]] = {policy.name: policy for policy in (Fifo, RoundRobin)}
+ALL: tuple[type[Policy], ...] = (
+    Fifo,
+    RoundRobin,
+    WeightedRoundRobin,
+    MostTuples,
+    RateBased,
+    PreemptiveRateBased,
+    Train,
+    HighestRate,
+    HighestNormalizedRate,
+    Chain,
+    PathCapacity,
+    Segments,
+    SimplifiedSegments,
+    Threshold,
+)
+POLICIES: dict[str, type[Policy]] = {policy.name: policy for policy in ALL}
 
 
 def make_policy(name: str, parameters: Mapping[str, Any] | None = None) -> Policy:

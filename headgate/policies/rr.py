@@ -48,5 +48,9 @@ class RoundRobin(Policy):
                 continue
             self._next = index + 1
             last = not ready or ready[-1] < index  # the last of those in the list is ready, see above
-            return Decision(units[index], seconds=self.quantum, ends_round=last)
+            return Decision(units[index], seconds=self.turn(units[index]), ends_round=last)
         return None
+
+    def turn(self, unit: Unit) -> float | None:
+        """Seconds that a unit gets in its turn; None: everything that waits."""
+        return self.quantum

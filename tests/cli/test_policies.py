@@ -18,7 +18,17 @@ def test_json() -> None:
         assert set(one) >= {"unit", "preemption", "needs", "paper", "parameters", "summary"}
         assert one["summary"]
         assert make_policy(name).preemption == one["preemption"]
+        assert one["paper"]
     assert (told["rr"]["preemption"], told["fifo"]["preemption"]) == ("quantum", "none")
+    assert {name: one["unit"] for name, one in told.items() if one["unit"] != "operator"} == {
+        "fifo": "path",
+        "pcs": "path",
+        "segment": "segment",
+        "simplified-segment": "segment",
+        "threshold": "path",
+    }
+    assert told["chain"]["needs"] == ["fixed_s", "cost_s", "selectivity", "tuple_bytes"]
+    assert told["pcs"]["parameters"] == {"starvation": None, "period": 20}
 
 
 def test_table() -> None:

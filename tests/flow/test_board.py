@@ -152,6 +152,28 @@ def test_a_bound_that_lets_nothing_through_is_an_error(plan, bounds):
     assert (board.ready_units, board.flying) == (1, 0)
 
 
+def test_policies_hear_of_new_statistics_and_may_ask_for_other_units(plan):
+    class Moody(Recording):
+        mood = False
+
+        def units(self, plan, stats):
+            return [Group("all", tuple(plan.operators))] if self.mood else super().units(plan, stats)
+
+        def regroups(self, plan, stats):
+            return self.mood
+
+    policy = Moody()
+    board, queues = make_board(plan, policy)
+    feed(board, queues, "q/a", 1.0)
+    units = board.units
+    board.learned()
+    assert (board.stats_version, board.units) == (1, units)
+    policy.mood = True
+    board.learned()
+    assert (board.stats_version, [unit.id for unit in board.units]) == (2, ["all"])
+    assert (board.policy, policy.ready) == (policy, ["all"])
+
+
 def test_broken_laws_are_errors(plan):
     class Wrong(Recording):
         def choose(self, slot):

@@ -5,7 +5,7 @@ import pytest
 from headgate.control.stats import DeclaredStats
 from headgate.flow.units import Group
 from headgate.policies.base import Policy, PolicyError
-from headgate.policies.registry import make_policy
+from headgate.policies.registry import POLICIES, make_policy
 from tests.conformance.plans import feeder, make_plan, project
 
 
@@ -47,4 +47,6 @@ def test_only_arrivals_make_a_policy_preemptive(preemption, asked):
 
 def test_what_stops_calls_of_the_policies_there_are():
     assert make_policy("rr").preemption == "quantum"
-    assert make_policy("fifo").preemption == "none"
+    assert make_policy("prb").preemption == "arrival"
+    stops = {name for name in POLICIES if make_policy(name).preemption != "none"}
+    assert stops == {"rr", "wrr", "prb"}

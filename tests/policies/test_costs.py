@@ -7,7 +7,7 @@ from headgate.flow.board import Board
 from headgate.plan.model import Edge
 from headgate.plan.operators import Declared, Port, Union
 from headgate.plan.operators.base import Side
-from headgate.policies.costs import cost_per_tuple, grain
+from headgate.policies.costs import cost_per_tuple, grain, train_length
 from headgate.policies.registry import make_policy
 from tests.conformance.plans import feeder, make_plan, project, select, split, union
 
@@ -94,6 +94,12 @@ def test_a_tuple_costs_what_its_side_costs():
         queues = {e: Waiting(int(e == edge)) for e in plan.edges}
         board = Board(plan, queues, make_policy("rr", {"unit": "query"}), DeclaredStats(plan), 1)
         assert cost_per_tuple(board.units[0], board) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("fixed", "length"), [(0.0, 1), (1.0, 8), (28.0, 8 * 4), (None, None)])
+def test_a_train_is_eight_grains_long_where_calls_have_a_fixed_cost(fixed, length):
+    board = board_of(two_streams(), call_fixed_s=fixed)
+    assert train_length(board.units[0], board) == length
 
 
 def test_what_leaves_a_unit_need_not_be_known():

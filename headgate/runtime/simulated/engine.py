@@ -72,6 +72,8 @@ class Engine:
         self._flights: list[_Flight] = []  # a heap
         self._idle = list(range(board.slots))
         self._debts = [0.0] * board.slots  # seconds that a slot still owes for stopping its last call
+        self._begun = [0.0] * board.slots  # when a slot's light call took up its tuple,
+        self._before = [0.0] * board.slots  # and what stopped calls gave to that tuple before
 
     def run(self, end: float, until_idle: bool = False) -> float:
         """Run until nothing is left to do, or until `end`; returns when the run was over: `end` if there is one, but
@@ -83,7 +85,7 @@ class Engine:
             serve_in_order(self._board, self._entrance, self._lights, self._accounts)
         board, entrance, flights, idle = self._board, self._entrance, self._flights, self._idle
         admit, claim_for, release, lights = entrance.admit, board.claim, board.release, self._lights
-        pop, push, plain = heappop, heappush, not self._overheads
+        pop, push, plain, begun, before = heappop, heappush, not self._overheads, self._begun, self._before
         preemptive = board.policy.preemptive
         while True:
             now = flights[0][0] if flights else math.inf
@@ -132,10 +134,10 @@ class Engine:
                         light is not None
                         and (tuples == 1 or (tuples is None and len(light.queue) == 1))
                         and seconds is None
-                        and not unit.spent
                     ):
-                        due = start + light.set_up + light.cost
-                        push(flights, (due, number, claim, None, light, light.queue.popleft()))
+                        begun[claim.slot] = begin = start + light.set_up
+                        needs, before[claim.slot] = light.resume(board) if unit.spent else (light.cost, 0.0)
+                        push(flights, (begin + needs, number, claim, None, light, light.queue.popleft()))
                     else:
                         self._begin_call(claim, start)
                 deciding = preemptive and self._preempt()
@@ -171,6 +173,10 @@ class Engine:
         tuples, results = self._closer.stop(call, now)
         if self._frontier is not None:
             self._frontier.tidy(call, ((flight[3], flight[4], flight[5]) for flight in self._flights))
+        self._free(claim, tuples, results)
+
+    def _free(self, claim: Claim, tuples: int, results: int) -> None:
+        """A stopped call leaves its slot."""
         self._debts[claim.slot] += self._settings.preempt_s
         self._board.release(claim, tuples, results, True)
         self._idle.append(claim.slot)
@@ -187,21 +193,38 @@ class Engine:
         return False
 
     def _preempt_for(self, unit: Unit) -> bool:
-        policy, now = self._board.policy, self._board.now
+        board, now = self._board, self._board.now
+        flights: dict[Unit, _Flight] = {}
         for flight in sorted(self._flights, key=lambda flight: flight[2].slot):
-            claim, call = flight[2], flight[3]
+            _, _, claim, call, _, _ = flight
             running = claim.decision.unit
             if running is unit:
                 return False
-            if call is None or unit.blocked > (running in unit.overlaps):
+            if unit.blocked > (running in unit.overlaps):
                 continue  # it could not run in that slot either
-            running.spent = call.spent(now)
-            if policy.preempts(running, unit):
-                self._flights.remove(flight)
-                heapify(self._flights)
-                self._stop(claim, call, now)
-                return True
-        return False
+            running.spent = self._given(claim.slot) if call is None else call.spent(now)
+            flights[running] = flight
+        weakest = board.policy.preempts(tuple(flights), unit) if flights else None
+        if weakest is None:
+            return False
+        self._interrupt(flights[weakest])
+        return True
+
+    def _interrupt(self, flight: _Flight) -> None:
+        due, _, claim, call, light, item = flight
+        self._flights.remove(flight)
+        heapify(self._flights)
+        if call is not None:
+            self._stop(claim, call, self._board.now)
+        elif light is not None and due <= self._board.now:  # its tuple takes no time, and is done
+            self._free(claim, 1, light.end(item, self._board, self._ledger))
+        elif light is not None:
+            light.stop(item, self._given(claim.slot), due - max(self._board.now, self._begun[claim.slot]), self._board)
+            self._free(claim, 0, 0)
+
+    def _given(self, slot: int) -> float:
+        """Time given so far to the tuple of a light call, stopped calls before it included."""
+        return max(0.0, self._board.now - self._begun[slot]) + self._before[slot]
 
     def _settle(self) -> None:
         self._check_at = self._number + _CHECK_CALLS

@@ -68,6 +68,29 @@ class LightUnit:
                     results += 1
         return results
 
+    def end(self, item: Item, board: Board, ledger: Ledger) -> int:
+        """A tuple is finished now; returns the number of results. The engine's loop does the same by hand."""
+        if not self.direct:
+            return self.finish(item, board.now, board, ledger)
+        self.ends.append(board.now)
+        self.latencies.append(board.now - item[0])
+        return self.results
+
+    def stop(self, item: Item, spent: float, left: float, board: Board) -> None:
+        """An arrival stops the call: its tuple goes back to the head of the queue and keeps what it was given."""
+        queue, node = self.queue, self.node
+        queue.appendleft(item)
+        if spent > 0.0:
+            node.partial, node.left, node.spent = queue, left, spent
+            board.spend(queue.edge, spent)
+
+    def resume(self, board: Board) -> tuple[float, float]:
+        """A stopped tuple goes on: the seconds that it still needs, and those that it was given."""
+        node, spent = self.node, self.node.spent
+        node.partial, node.spent = None, 0.0
+        board.spend(self.queue.edge, 0.0)
+        return node.left, spent
+
     def flush(self, monitor: Monitor, ledger: Ledger) -> None:
         """Tell the counters of the tuples that went through directly since the last time."""
         done = len(self.ends)

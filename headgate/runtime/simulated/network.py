@@ -174,3 +174,6 @@ class TrueStats:
 
     def of(self, operator: str) -> OperatorStats:
         return self._stats[operator]
+
+    def stream_bytes(self, stream: str) -> float | None:
+        return None

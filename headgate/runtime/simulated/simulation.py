@@ -85,7 +85,7 @@ def _wire(
     network = Network(app, monitor)
     ledger = Ledger(monitor, keep=kept is not None)
     policy = make_policy(app.policy.name, app.policy.parameters)
-    lights = LightUnits(network, settings, wanted=kept is None and not policy.preemptive)
+    lights = LightUnits(network, settings, wanted=kept is None)
 
     def latency(class_name: str) -> float | None:
         lights.flush(monitor, ledger)

@@ -30,7 +30,8 @@ log = logging.getLogger("headgate.spark")
 
 # From this many input rows on, moving bytes through the driver costs more than planning does. `headgate bench
 # overhead` measures the crossover; docs/spark.md has the figures.
-PARTITIONED_ROWS = 200_000
+PARTITIONED_ROWS = 2_000_000
+PARTITIONED_BYTES = 64 * 2**20  # the data of a leaf travels in its task
 
 # A prepared plan is compared with the ordinary way on so many different batches before it is trusted.
 CHECKS = 2
@@ -90,13 +91,12 @@ class Caller:
         when none of their own caused them.
         """
         shape = shape_of(plan or self._plan, operators, inputs, self.states)
-        tables = {edge: inputs[edge] if edge in inputs else self._schema(edge).empty_table() for edge in shape.edges}
-        for name, edge in shape.copies:
-            tables[edge] = self.states.as_logged(name, tables[edge])
+        tables = {edge: _as(self._schema(edge), inputs.get(edge)) for edge in shape.edges}
         within = {name: (bounds or {})[name] for name in shape.operators if name in self.states.names}
         call = _Call(shape, tables, self.states.logs(shape.logs), within, now_us)
         started = time.perf_counter()
-        prepared = self._prepare(shape) if call.rows < self.partitioned_rows else None
+        small = call.rows < self.partitioned_rows and call.bytes < PARTITIONED_BYTES
+        prepared = self._prepare(shape) if small else None
         steady = prepared is None or prepared.trusted
         if prepared is None:
             table, given = self._partitioned(call)
@@ -122,7 +122,9 @@ class Caller:
         self.states.release()
 
     def _schema(self, edge: Edge) -> pa.Schema:
-        return self._schemas[self._plan.operators[edge.operator].inputs[edge.input]]
+        """What a call reads at an edge."""
+        read = self.states.reads.get(edge)
+        return self._schemas[self._plan.operators[edge.operator].inputs[edge.input]] if read is None else read
 
     def _names(self, target: Port | LogName) -> list[str]:
         """The columns of an output or a log."""
@@ -141,7 +143,6 @@ class Caller:
                 return self._prepared[shape]
         schemas = {edge: self._schema(edge) for edge in shape.edges}
         logs = {name: log.schema for name, log in self.states.logs(shape.logs).items()}
-        schemas.update((edge, logs[name]) for name, edge in shape.copies)
         composer = self._composer(True, self._single_tables)
         found: _Prepared | None = None
         try:
@@ -210,6 +211,12 @@ class _Call:
         kept = sum(chunk.rows for chunks in self.chunks.values() for chunk in chunks)
         return sum(table.num_rows for table in self.inputs.values()) + kept
 
+    @property
+    def bytes(self) -> int:
+        kept: int = sum(chunk.bytes for chunks in self.chunks.values() for chunk in chunks)
+        given: int = sum(table.nbytes for table in self.inputs.values())
+        return given + kept
+
     @cached_property
     def chunks(self) -> dict[LogName, list[Chunk]]:
         """What it needs of each log."""
@@ -245,6 +252,12 @@ def _result(
             if port not in known and (operator.passes_all or not (taken[name] or operator.stateful)):
                 known[port] = taken[name]
     return JobResult(outputs, taken, taken_by, known, seconds, prepared, steady, events)
+
+
+def _as(schema: pa.Schema, table: pa.Table | None) -> pa.Table:
+    if table is None:
+        return schema.empty_table()
+    return table if table.schema == schema else table.select(schema.names).cast(schema)
 
 
 def same_rows(left: pa.Table, right: pa.Table) -> bool:

@@ -141,6 +141,8 @@ def _inputs(
         queued, made = inputs.get(Edge(operator.id, index)), frames.get(port)
         if made is not None and operator.stateful:
             made = composer.one_partition(made)  # the planner does not believe it of the result of a join
+        if made is not None and queued is not None:
+            made = made.select(*[F.col(f"`{name}`") for name in queued.columns])
         parts = [frame for frame in (queued, made) if frame is not None]
         yield composer.one_partition(reduce(DataFrame.union, parts)) if len(parts) > 1 else parts[0]
 

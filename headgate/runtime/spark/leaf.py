@@ -12,9 +12,12 @@ from typing import Any
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.serializers import ArrowStreamSerializer
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.runtime.spark.collect import collect
+
+_BY_FILE = 300_000  # bytes; what passes through py4j is text in base 64
 
 
 class LeafError(RuntimeError):
@@ -26,6 +29,7 @@ class Cells:
 
     def __init__(self, session: SparkSession, schema: pa.Schema, count: int) -> None:
         self.schema = schema
+        self._session = session
         jvm: Any = session._jvm
         self._empty = _serialised(schema.empty_table())
         batches = jvm.java.util.ArrayList()
@@ -46,14 +50,20 @@ class Cells:
         """Put new data into a cell; None empties it. Not while a job reads the leaf."""
         if table is not None and table.schema != self.schema:
             table = table.select(self.schema.names).cast(self.schema)
+        if table is not None and table.nbytes > _BY_FILE:
+            self._copy(_moved(self._session, table), 0, cell)
+            return
         array, at = self._cells[cell]
         # One trip to the JVM; an index into the array through py4j would ask for its length first.
         self._arrays.set(array, at, self._empty if table is None else _serialised(table))
 
     def take(self, cell: int, other: Cells) -> None:
         """Put in what the first cell of another leaf of this schema holds; no bytes travel."""
-        (array, at), (theirs, from_) = self._cells[cell], other._cells[0]
-        self._system.arraycopy(theirs, from_, array, at, 1)
+        self._copy(*other._cells[0], cell)
+
+    def _copy(self, source: Any, place: int, cell: int) -> None:
+        array, at = self._cells[cell]
+        self._system.arraycopy(source, place, array, at, 1)
 
 
 class Leaf:
@@ -110,12 +120,28 @@ def try_leaves(session: SparkSession) -> None:
 
 
 def _serialised(table: pa.Table) -> bytes:
+    return _one_batch(table).serialize().to_pybytes()
+
+
+def _moved(session: SparkSession, table: pa.Table) -> Any:
+    """A Java array with the serialised batch of a table, moved as PySpark moves large data: by a file, or by a socket
+    where Spark encrypts."""
+    jvm: Any = session._jvm
+    context: Any = session.sparkContext
+    utils = jvm.PythonSQLUtils
+    made = context._serialize_to_jvm(
+        [_one_batch(table)], ArrowStreamSerializer(), utils.readArrowStreamFromFile, jvm.ArrowIteratorServer
+    )
+    return jvm.scala.jdk.javaapi.CollectionConverters.asJava(made.toList()).toArray()
+
+
+def _one_batch(table: pa.Table) -> pa.RecordBatch:
     batches = table.combine_chunks().to_batches()
     if not batches:
         batches = [pa.RecordBatch.from_arrays([pa.array([], f.type) for f in table.schema], schema=table.schema)]
     if len(batches) != 1:
         raise LeafError(f"a leaf holds one Arrow batch, not {len(batches)}")
-    return batches[0].serialize().to_pybytes()
+    return batches[0]
 
 
 def _one_partition(session: SparkSession, jdf: Any) -> DataFrame:

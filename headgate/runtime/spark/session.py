@@ -53,6 +53,8 @@ _CORE = {
     # Every sort and hash table of a job takes at least one page. Pages of the usual 16 to 64 MB are fine for a few
     # large tasks, but many small jobs a second would keep the garbage collector busy with them.
     "spark.buffer.pageSize": "1m",
+    # PySpark notes for each column expression which line of Python made it: three trips to the JVM for one.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.ui.retainedJobs": "200",  # thousands of small jobs an hour: keep the newest only
     "spark.ui.retainedStages": "200",

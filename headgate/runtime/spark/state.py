@@ -200,6 +200,11 @@ class States:
         self._ways = {True: single, False: spread}
         self.names = {name: tuple(stateful.logs) for name, stateful in single.items()}  # operator -> its logs
         self.joint = {name for name, stateful in single.items() if stateful.joint}
+        self.reads = {  # what is needed of an edge, where that may be less than all
+            Edge(name, index): to_arrow_schema(schema, timezone="UTC")
+            for name, stateful in single.items()
+            for index, schema in stateful.reads.items()
+        }
         self.copies = {name: _copies(name, stateful) for name, stateful in single.items()}  # operator -> log -> edge
         self._states = {name: OperatorState(stateful) for name, stateful in single.items()}
 
@@ -209,11 +214,6 @@ class States:
 
     def logs(self, names: Iterable[LogName]) -> dict[LogName, Log]:
         return {name: self._states[name.operator].logs[name.log] for name in names}
-
-    def as_logged(self, name: LogName, table: pa.Table) -> pa.Table:
-        """The rows of an input with the columns that a copying log has of them."""
-        schema = self._states[name.operator].logs[name.log].schema
-        return table if table.schema == schema else table.select(schema.names).cast(schema)
 
     def next_event(self, operator: str) -> int:
         return self._states[operator].next_event

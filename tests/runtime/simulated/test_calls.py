@@ -196,8 +196,9 @@ class Preempting(Policy):
         return Decision(ready[0], tuples=1) if ready else None
 
     def preempts(self, running, arrived):
-        self.seen.append((self.view.now, running.id, running.spent))
-        return self._rank(arrived) < self._rank(running)
+        self.seen += [(self.view.now, unit.id, unit.spent) for unit in running]
+        weakest = max(running, key=self._rank)
+        return weakest if self._rank(arrived) < self._rank(weakest) else None
 
     def _rank(self, unit):
         return -self.view.priorities[unit.class_name], unit.index
@@ -226,6 +227,19 @@ def test_a_preemptive_policy_stops_exactly_at_the_arrival(tmp_path, preempting):
     assert preempting == [(15, "l/slow", 15), (30, "l/slow", 20)]
     charged = run(plan, tmp_path, "preempting", simulator={"preempt_s": 1.0})
     assert [e.time for e in charged.trace.results] == [26, 41, 62]
+
+
+@pytest.mark.parametrize("trace", [True, False])
+def test_the_weakest_of_several_calls_is_stopped(tmp_path, trace):
+    """prb, two slots: tuples of 10 s and 20 s run from 0 on. Those of 5 s that come at 1 and at 8 take the slot of the
+    longer one each time, which has 19 s and 17 s left; it goes on at 10 in the other slot, out at 27."""
+    streams = {name: recorded(tmp_path, name, *gaps) for name, gaps in (("a", (0,)), ("b", (0,)), ("c", (1, 7)))}
+    operators = [project(f"{name}/x", name, cost) for name, cost in (("a", 10.0), ("b", 20.0), ("c", 5.0))]
+    plan = make_plan(streams, operators, {name: f"{name}/x" for name in "abc"})
+    app = make_app(plan, "prb", folder=tmp_path, slots=2)
+    result = simulate(app, IDLE, trace=trace)
+    means = {name: query["latency"]["mean"] for name, query in result.report["queries"].items()}
+    assert means == {"a": 10.0, "b": 27.0, "c": 5.0}
 
 
 def test_a_policy_that_idles_for_ever_is_found_out(tmp_path, monkeypatch):

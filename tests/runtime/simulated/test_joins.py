@@ -11,7 +11,7 @@ from headgate.plan.application import RunLimits
 from headgate.plan.operators import Declared, Except, Port, RowWindow, Select, StreamJoin, TimeWindow, Union
 from headgate.plan.operators.base import Side
 from headgate.plan.windows import RowsWindow, parse_window
-from headgate.policies.registry import POLICIES
+from headgate.policies.registry import POLICIES, policy_parameters
 from headgate.runtime.simulated import joins, simulate
 from headgate.runtime.simulated.held import ArrivalLog, RowsExtent, TimeExtent
 from headgate.runtime.simulated.joins import PairJoin
@@ -73,6 +73,11 @@ def two(windows, rates=(20.0, 50.0), rows=(60, 150), arrivals="poisson", slots=1
     return make_plan(streams, operators, {"q": "q/j"})
 
 
+def by(name, unit):
+    """A policy's parameters: the granularity, where it can be told."""
+    return {"unit": unit} if "unit" in policy_parameters(POLICIES[name]) else {}
+
+
 WINDOWS = st.sampled_from(
     [
         ("RANGE 500 MS", "RANGE 300 MS"),
@@ -92,14 +97,14 @@ WINDOWS = st.sampled_from(
     overheads=st.sampled_from(OVERHEADS),
     unit=st.sampled_from(["operator", "path", "query"]),
     seed=st.integers(0, 3),
+    names=st.lists(st.sampled_from(NAMES), min_size=3, max_size=3, unique=True),
 )
-def test_no_schedule_changes_the_pairs(windows, slots, overheads, unit, seed):
+def test_no_schedule_changes_the_pairs(windows, slots, overheads, unit, seed, names):
     plan = two(windows)
     assert pair_joins(make_app(plan))
     want = survivors(simulate(make_app(plan, "fifo", seed=seed), IDLE, trace=True))
-    for name in NAMES:
-        parameters = {"unit": unit} if name in ("rr", "fifo", "restless") else {}
-        app = make_app(plan, name, parameters, slots=slots, seed=seed, simulator=overheads)
+    for name in names:
+        app = make_app(plan, name, by(name, unit), slots=slots, seed=seed, simulator=overheads)
         result = simulate(app, IDLE, trace=True)
         assert survivors(result) == want, name
         for counts in result.operators.values():
@@ -239,8 +244,9 @@ def test_windows_stay_small(monkeypatch, windows, unit):
     windows=st.sampled_from([("RANGE 500 MS", "RANGE 300 MS"), ("RANGE 400 MS SLIDE 200 MS", "RANGE 100 MS")]),
     shape=st.sampled_from(["chain", "union", "join"]),
     unit=st.sampled_from(["operator", "path", "query"]),
+    names=st.lists(st.sampled_from(NAMES), min_size=3, max_size=3, unique=True),
 )
-def test_dropping_rows_never_changes_the_answer(slots, windows, shape, unit):
+def test_dropping_rows_never_changes_the_answer(slots, windows, shape, unit, names):
     """Windows are tidied up all the time here, behind operators that put tuples out of order, under overload."""
     streams = {name: feeder(rate, 60, arrivals="poisson") for name, rate in (("s", 40.0), ("t", 30.0), ("u", 20.0))}
     operators = [rename(f"q/{name}", name, column) for name, column in zip("stu", "abc", strict=True)]
@@ -261,10 +267,10 @@ def test_dropping_rows_never_changes_the_answer(slots, windows, shape, unit):
         patch.setattr(joins, "_FEWEST", 1 << 40)
         want = survivors(simulate(make_app(plan), IDLE, trace=True))
         patch.setattr(joins, "_FEWEST", 1)
-        for name in NAMES:
-            result = simulate(make_app(plan, name, {"unit": unit}, slots=slots), IDLE, trace=True)
+        for name in names:
+            result = simulate(make_app(plan, name, by(name, unit), slots=slots), IDLE, trace=True)
             assert survivors(result) == want, name
-            light = simulate(make_app(plan, name, {"unit": unit}, slots=slots), IDLE)
+            light = simulate(make_app(plan, name, by(name, unit), slots=slots), IDLE)
             assert light.operators == result.operators
 
 

@@ -12,7 +12,7 @@ from headgate.plan.operators import Aggregate, Changes, RStream
 from headgate.plan.schema import RELATION_STAMPS
 from headgate.runtime.spark.stateful.base import Stateful
 from headgate.runtime.spark.stateful.behind import Behind
-from headgate.runtime.spark.stateful.calls import take_apart, value_types
+from headgate.runtime.spark.stateful.calls import columns_read, take_apart, value_types
 from headgate.runtime.spark.stateful.departing import DepartingAggregate
 from headgate.runtime.spark.stateful.general import GeneralAggregate
 from headgate.runtime.spark.stateful.one_row import OneRowAggregate
@@ -28,7 +28,10 @@ def make_aggregate(
 ) -> Stateful:
     """Panes where a window slides, running totals where rows stay or sums are exact, else all rows at each instant."""
     types = value_types(session, schema, operator.group, operator.values)
-    found = _relation(operator, schema, flow, types, session, single)
+    names = {*columns_read(schema, operator.expressions), *flow.stamps}
+    needed = StructType([f for f in schema if f.name in names])
+    found = _relation(operator, needed, flow, types, session, single)
+    found.reads = {0: needed}
     if operator.gives == "relation" or isinstance(found, PaneAggregate):
         return found
     # What it gives is made of the relation, by the operator that would else stand behind it.

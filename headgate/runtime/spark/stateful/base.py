@@ -46,7 +46,7 @@ class LogSpec:
     # (values <= evaluated, and FOREVER, don't count)
     shrinks: bool = False  # may `compacted` make it smaller?
     sparse: bool = False  # a call needs only chunks with an event among the instants that it evaluates
-    copies: int | None = None  # it is the rows of this input as they come: the runtime can append them without a job
+    copies: int | None = None  # may be the rows of this input as it `reads` them: then appended without a job
 
 
 @dataclass
@@ -63,6 +63,7 @@ class Stateful(ABC):
 
     logs: Mapping[str, LogSpec]
     joint: bool = False  # does `step` give a joint frame?
+    reads: Mapping[int, StructType] = {}  # what it needs of an input, where that may be less than all
     slide: int | None = None  # ticks: while any log has rows it must also be run at every multiple of this
 
     @abstractmethod

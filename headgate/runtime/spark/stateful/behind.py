@@ -16,6 +16,7 @@ class Behind(Stateful):
     def __init__(self, first: Stateful, second: Stateful, frames: Frames) -> None:
         self._first, self._second, self._frames = first, second, frames
         self._names = {f"behind {name}": name for name in second.logs}
+        self.reads = first.reads
         self.slide = first.slide if second.slide is None else second.slide
         self.logs: Mapping[str, LogSpec] = {
             **first.logs,

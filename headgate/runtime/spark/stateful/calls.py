@@ -114,6 +114,15 @@ def group_columns(count: int) -> list[str]:
     return [private(f"group{i}") for i in range(count)]
 
 
+def columns_read(schema: StructType, texts: Sequence[str]) -> set[str]:
+    """The columns that expressions may speak of: those whose name stands anywhere in one."""
+    try:
+        named = {name.name.lower() for text in texts for name in _parse(text).find_all(exp.Identifier)}
+    except sqlglot.errors.SqlglotError:
+        return set(schema.names)
+    return {f.name for f in schema if f.name.lower() in named}
+
+
 def value_types(
     session: SparkSession, schema: StructType, group: Mapping[str, str], values: Mapping[str, str]
 ) -> StructType:

@@ -70,11 +70,12 @@ class GeneralAggregate(Stateful):
             self.logs["began"] = LogSpec(log_schema([], (SEQUENCE, TIME)), expiry=None, shrinks=True)
 
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
-        new = as_relation(inputs[0], self._operator.window, self._flow)
+        names = self.logs["rows"].schema.names
+        new = as_relation(inputs[0], self._operator.window, self._flow).select(*cols(names))
         rows = self._grouped(self._frames.bounded(self._frames.union(logs["rows"], new), bounds))
         instants = self._instants(rows, logs, bounds)
         kept = self._frames.bounded(new, bounds).where(col(UNTIL) > col(TO))
-        grown = {"rows": kept.select(*cols(self.logs["rows"].schema.names))}
+        grown = {"rows": kept.select(*cols(names))}
         if not self._global:
             return Step(self._results(self._valued(rows, instants)), grown)
         first = new.groupBy().agg(F.max(SEQUENCE).alias(SEQUENCE), F.min(TIME).alias(TIME))

@@ -28,18 +28,18 @@ class JoinStep(Stateful):
         self._frames = Frames(single)
         self._names = dict(zip(_SIDES, (operator.left, operator.right), strict=True))
         self._keys = dict(zip(_SIDES, (tuple(operator.on), tuple(operator.on.values())), strict=True))
-        self.logs = {
-            side: self._log(index, schema) for index, (side, schema) in enumerate(zip(_SIDES, schemas, strict=True))
-        }
+        self.reads = {index: self._needed(index, schema) for index, schema in enumerate(schemas)}
+        self.logs = {side: self._log(index) for index, side in enumerate(_SIDES)}
 
-    def _log(self, index: int, schema: StructType) -> LogSpec:
-        """The rows of a side as they come, with the columns that are needed of them."""
-        side, flow, window = _SIDES[index], self._flows[index], self._operator.windows[index]
-        needed = {source.lower() for source in self._columns(side).values()}
-        fields = [f for f in schema if f.name.lower() in needed or f.name in flow.stamps]
+    def _needed(self, index: int, schema: StructType) -> StructType:
+        needed = {source.lower() for source in self._columns(_SIDES[index]).values()}
+        return StructType([f for f in schema if f.name.lower() in needed or f.name in self._flows[index].stamps])
+
+    def _log(self, index: int) -> LogSpec:
+        flow, window = self._flows[index], self._operator.windows[index]
         expiry, hold = expires(flow, window)
         retracts = windowed(flow, window, self._operator.id).retracts
-        return LogSpec(StructType(fields), expiry, hold, shrinks=retracts, copies=index)
+        return LogSpec(self.reads[index], expiry, hold, shrinks=retracts, copies=index)
 
     def _columns(self, side: str) -> dict[str, str]:
         """What is needed of a side: its output columns, and those it is joined on under names of their own."""

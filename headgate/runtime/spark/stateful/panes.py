@@ -34,6 +34,7 @@ from headgate.runtime.spark.stateful.rows import (
     floor,
     log_schema,
     long,
+    on_time,
     private,
     stream_rows,
 )
@@ -55,6 +56,7 @@ class PaneAggregate(Stateful):
     """Gives what the operator says: the relation, its changes, or all of it at each boundary."""
 
     joint = True
+    logs: dict[str, LogSpec]
 
     def __init__(
         self, operator: Aggregate, schema: StructType, flow: Flow, types: StructType, calls: Calls, single: bool
@@ -90,17 +92,19 @@ class PaneAggregate(Stateful):
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
         windows = self._windows(inputs[0], logs, bounds)
         joint = self._changed(windows, logs) if self._looks_back else self._shown(windows)
-        return self._apart(joint, inputs[0])
-
-    def _apart(self, joint: DataFrame, came: DataFrame) -> Step:
-        """The rows of each log, which in a joint frame have its place among the logs."""
+        # In a joint frame the rows of a log have its place among the logs.
         parts = [joint.where(col(JOINT) == number) for number in range(len(self.logs) + 1)]
         names = [*self._operator.group, *self._operator.values, *self._stamps]
         grown = {
-            name: came if spec.copies is not None else part.select(*cols(spec.schema.names))
+            name: self._waiting(inputs[0], bounds) if name == "waiting" else part.select(*cols(spec.schema.names))
             for part, (name, spec) in zip(parts[1:], self.logs.items(), strict=True)
         }
         return Step(parts[0].select(*cols(names)), grown, joint)
+
+    def _waiting(self, came: DataFrame, bounds: Limits) -> DataFrame:
+        """The rows of panes that are not complete."""
+        beside = self._frames.bounded(came.where(on_time()).withColumn(END, self._end()), bounds)
+        return beside.where(col(END) > col(TO)).select(*cols(self.logs["waiting"].schema.names))
 
     def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
         if not self.logs[name].shrinks:
@@ -127,16 +131,23 @@ class PaneAggregate(Stateful):
         """Each row as partial values of its pane. A row that no window sees is left out."""
         rows = stream_rows(frame)
         groups = [F.expr(text).alias(n) for n, text in zip(self._groups, self._operator.group.values(), strict=True)]
-        block = ceiling(col(TIME), self._block)
-        end = block
-        if self._pane < self._block:
-            start = block - long(self._block)
-            inner = start + ceiling(col(TIME) - start, self._pane)
-            end = F.least(inner, block)
-        taken = rows.select(*groups, *[p.row() for p in self._calls.partials], *cols(STAMPS), end.alias(END))
+        partials = [p.row() for p in self._calls.partials]
+        taken = rows.select(*groups, *partials, *cols(STAMPS), self._end().alias(END))
         if self._length < self._slide:
             taken = taken.where(self._first() <= self._gone())
-        return self._frames.expanded(taken, self._operator.group.values())
+        taken = self._frames.expanded(taken, self._operator.group.values())
+        if self._calls.ordered:
+            return taken
+        sums = [p.merged() for p in self._calls.partials]
+        return taken.groupBy(*cols([*self._groups, END])).agg(*sums, *_latest(), F.max(TIME).alias(TIME))
+
+    def _end(self) -> Column:
+        """The last instant of a row's pane."""
+        block = ceiling(col(TIME), self._block)
+        if self._pane == self._block:
+            return block
+        start = block - long(self._block)
+        return F.least(start + ceiling(col(TIME) - start, self._pane), block)
 
     def _first(self) -> Column:
         """The first boundary whose window holds the pane."""

@@ -1,0 +1,44 @@
+"""Capacities of paths and segments as worths (Jiang and Chakravarthy, sections 2 and 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from headgate.control.stats import OperatorStats
+from headgate.flow.units import Unit
+from headgate.plan.paths import Path
+from headgate.plan.segments import Step, bytes_released, path_cost, path_steps
+from headgate.policies.base import View
+from headgate.policies.costs import fixed_cost
+from headgate.policies.worth import Worth
+
+
+class ViewedStats:
+    """The statistics that a view shows."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def of(self, operator: str) -> OperatorStats:
+        return self._view.stats(operator)
+
+    def stream_bytes(self, stream: str) -> float | None:
+        return self._view.stream_bytes(stream)
+
+
+def steps_by_path(view: View, paths: Iterable[Path]) -> dict[str, tuple[Step, ...]]:
+    """What the operators of each path do to a tuple, with the statistics of now."""
+    stats = ViewedStats(view)
+    return {path.id: path_steps(view.plan, stats, path) for path in paths}
+
+
+def capacity_worth(unit: Unit, view: View, steps: Sequence[Step]) -> Worth | None:
+    """C^P (2.2): tuples a second through to the end."""
+    cost, fixed = path_cost(steps), fixed_cost(unit, view)
+    return None if cost is None or fixed is None else Worth(1.0, cost, fixed)
+
+
+def release_worth(unit: Unit, view: View, steps: Sequence[Step]) -> Worth | None:
+    """C^M of a segment (3.2): bytes released a second."""
+    gain, cost, fixed = bytes_released(steps), path_cost(steps), fixed_cost(unit, view)
+    return None if gain is None or cost is None or fixed is None else Worth(gain, cost, fixed)

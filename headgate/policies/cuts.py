@@ -1,0 +1,48 @@
+"""Segments as units: how paths are cut, and when to cut them anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from headgate.control.stats import Stats
+from headgate.flow.units import Group, Unit
+from headgate.plan.model import Plan
+from headgate.plan.paths import find_paths
+from headgate.plan.segments import Segment, cut_paths
+from headgate.policies.base import View
+from headgate.policies.capacities import release_worth, steps_by_path
+from headgate.policies.worth import Worth
+
+Cut = Callable[[Sequence[float | None]], list[tuple[int, int]]]
+
+PATIENCE = 3  # refreshes of the statistics that must agree on other segments: to change units is not free
+
+
+class Cuts:
+    """The segments that a policy schedules."""
+
+    def __init__(self, cut: Cut) -> None:
+        self._cut = cut
+        self._segments: tuple[Segment, ...] = ()
+        self._doubts = 0  # refreshes in a row that would have cut otherwise
+
+    def groups(self, plan: Plan, stats: Stats) -> list[Group]:
+        """Cut the paths of a plan."""
+        self._doubts = 0
+        self._segments = cut_paths(plan, stats, self._cut)
+        return [Group(segment.id, segment.operators) for segment in self._segments]
+
+    def outgrown(self, plan: Plan, stats: Stats) -> bool:
+        """Have the statistics cut the paths otherwise for some time?"""
+        now = {segment.operators for segment in cut_paths(plan, stats, self._cut)}
+        same = now == {segment.operators for segment in self._segments}
+        self._doubts = 0 if same else self._doubts + 1
+        return self._doubts >= PATIENCE
+
+    def worths(self, units: Sequence[Unit], view: View) -> list[Worth | None]:
+        """The release of each segment, with the numbers of the first path that it was cut from."""
+        steps = steps_by_path(view, find_paths(view.plan))
+        pieces = [
+            [step for step in steps[segment.path] if step.operator in segment.operators] for segment in self._segments
+        ]
+        return [release_worth(unit, view, piece) for unit, piece in zip(units, pieces, strict=True)]

@@ -1,0 +1,39 @@
+"""prb: rb that an arrival may interrupt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from headgate.flow.units import Unit
+from headgate.policies.rb import RateBased
+from headgate.policies.worth import ratio
+
+
+class PreemptiveRateBased(RateBased):
+    """As rb, but an arrival with a larger rate stops the operator in progress (Sharaf et al. section 3.3).
+
+    An operator's rate rises with the time given to its tuple: N / (D - delta), delta over all its calls. The tuple is
+    finished later from where it was stopped. Equal rates do not interrupt.
+    """
+
+    name = "prb"
+    preemption = "arrival"
+    paper = "Sharaf, Chrysanthis, Labrinidis: Preemptive Rate-based Operator Scheduling in a DSMS, section 3.3"
+
+    def __init__(self) -> None:
+        super().__init__()  # no starvation option: an arrival would stop the call that relieves the oldest
+
+    def urgency(self, unit: Unit) -> float:
+        worth = self._worths[unit.index] if unit.spent else None
+        return super().urgency(unit) if worth is None else -worth.per_second(unit.waiting, unit.spent)
+
+    def preempts(self, running: Sequence[Unit], arrived: Unit) -> Unit | None:
+        urgencies = [self._urgency_in_progress(unit) for unit in running]
+        weakest = max(urgencies)
+        return running[urgencies.index(weakest)] if self.urgency(arrived) < weakest else None
+
+    def _urgency_in_progress(self, unit: Unit) -> float:
+        """The fixed cost of a call in progress is paid."""
+        worth = self._worths[unit.index]
+        return -math.inf if worth is None else -ratio(worth.gain, worth.cost_s - unit.spent)

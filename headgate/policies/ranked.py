@@ -1,0 +1,136 @@
+"""Policies that rank units by a worth and always run the best one that is ready."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+
+from headgate.flow.units import Unit
+from headgate.policies.base import Decision, Policy, View
+from headgate.policies.costs import train_length
+from headgate.policies.starvation import Relief, Starvation, aged, ageing_factors, oldest_unit
+from headgate.policies.worth import Worth
+
+Entry = tuple[float, ...]  # a unit's place in the ranking: the smallest runs first; ends with its index
+
+
+class RankedPolicy(Policy):
+    """The greatest worth first; ties go to the oldest tuple, then by `places`.
+
+    Worths are static until statistics change, so a heap keeps the ranking and a decision costs O(log n). Where calls
+    have a fixed cost a worth depends on the batch that waits, which grows without notice: then a decision looks at all
+    ready units, which is nothing beside such a call. A unit whose statistics are not known goes before all others: to
+    run it is how they become known.
+    """
+
+    def __init__(self, starvation: Starvation = None, period: int = 20) -> None:
+        self._relief = Relief(starvation, period)
+
+    @abstractmethod
+    def worths(self) -> Sequence[Worth | None]:
+        """The worth of every unit, in unit order; None: not known. Called when statistics have changed."""
+
+    def places(self) -> Sequence[int]:
+        """The last tie-break: a different number for each unit, the smallest first. Called when installed."""
+        return range(len(self.view.units))
+
+    def bound(self, unit: Unit) -> int | None:
+        """The most tuples that a decision takes. Called when statistics have changed."""
+        return train_length(unit, self.view)
+
+    def start(self, view: View) -> None:
+        super().start(view)
+        self._places = self.places()
+        self._factors: list[float] | None = None
+        self._refresh()
+
+    def became_ready(self, unit: Unit) -> None:
+        oldest = unit.oldest
+        if oldest is None or self._scans:
+            return
+        entry = self._entry(unit, oldest)
+        if entry != self._entries[unit.index]:
+            self._entries[unit.index] = entry
+            heappush(self._heap, entry)
+
+    def choose(self, slot: int) -> Decision | None:
+        if self._version != self.view.stats_version:
+            self._refresh()
+        unit = None
+        if self._relief.kind is not None and self._relief.due():
+            unit = self._relieve()
+        if unit is None:
+            unit = self._best_of_all() if self._scans else self._best()
+        if unit is None:
+            return None
+        self._entries[unit.index] = None
+        return self._decisions[unit.index]
+
+    def urgency(self, unit: Unit) -> float:
+        """Minus the unit's priority: the smallest runs first."""
+        return self._urgency_now(unit) if self._scans else self._urgencies[unit.index]
+
+    def _urgency_now(self, unit: Unit) -> float:
+        worth = self._worths[unit.index]
+        if worth is None:
+            return -math.inf
+        priority = worth.per_second(unit.waiting)
+        return -priority if self._factors is None else -aged(priority, self._factors[unit.index])
+
+    def _entry(self, unit: Unit, oldest: float) -> Entry:
+        return (self.urgency(unit), oldest, self._places[unit.index], unit.index)
+
+    def _best(self) -> Unit | None:
+        """The first of the heap. Entries that are no longer true stay in it until they come up."""
+        heap, entries, units = self._heap, self._entries, self.view.units
+        while heap:
+            entry = heappop(heap)
+            index = int(entry[-1])
+            if entries[index] is not entry:
+                continue
+            entries[index] = None
+            unit = units[index]
+            if not unit.ready:
+                continue  # it will be announced again
+            if not unit.private and (oldest := unit.oldest) is not None and (now := self._entry(unit, oldest)) != entry:
+                entries[index] = now  # another took its first tuple
+                heappush(heap, now)
+                continue
+            return unit
+        return None
+
+    def _best_of_all(self) -> Unit | None:
+        ready = self.view.ready()
+        entries = [self._entry(unit, oldest) for unit in ready if (oldest := unit.oldest) is not None]
+        return self.view.units[int(min(entries)[-1])] if entries else None
+
+    def _relieve(self) -> Unit | None:
+        ready = self.view.ready()
+        if self._relief.kind == "oldest":
+            return oldest_unit(ready)
+        self._factors = ageing_factors(ready, self.view.now, len(self.view.units))
+        self._rank()
+        return None
+
+    def _refresh(self) -> None:
+        """Take in changed statistics."""
+        self._version = self.view.stats_version
+        self._worths = self.worths()
+        self._decisions = [Decision(unit, self.bound(unit)) for unit in self.view.units]
+        self._scans = any(worth is not None and worth.fixed_s > 0.0 for worth in self._worths)
+        self._rank()
+
+    def _rank(self) -> None:
+        """Rank all ready units anew."""
+        self._urgencies = [self._urgency_now(unit) for unit in self.view.units]
+        self._entries: list[Entry | None] = [None] * len(self.view.units)
+        self._heap: list[Entry] = []
+        if self._scans:
+            return
+        for unit in self.view.ready():
+            if (oldest := unit.oldest) is not None:
+                self._entries[unit.index] = entry = self._entry(unit, oldest)
+                self._heap.append(entry)
+        heapify(self._heap)

@@ -1,0 +1,98 @@
+"""Output rates: the results to expect of a second spent on an operator and on what follows it to the root.
+
+Sharaf, Chrysanthis, Labrinidis, eq. (1), root first: D(O) = C + S D(parent), N(O) = S N(parent), GOR = N / D.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from headgate.control.stats import OperatorStats
+from headgate.plan.model import Edge
+from headgate.plan.operators.base import Operator, Port
+from headgate.policies.base import View
+from headgate.policies.worth import Worth, operator_fixed_s, ratio
+
+Part = tuple[float, Worth]  # how often a tuple gets to an operator that follows, and what it is worth there
+
+
+def output_rates(view: View, best_branches: bool = False) -> dict[str, Worth | None]:
+    """The worth of every operator in results; None while a statistic from there to the root is not known.
+
+    Where outputs are read by several, all of them count. With `best_branches` they are added best first, only as long
+    as the rate does not fall: the operator is then run for the sake of those, and the others share its priority.
+    """
+    return _Rates(view, best_branches).operators
+
+
+def distances(view: View) -> dict[str, int]:
+    """Operators from each operator to the nearest sink; 0 for one whose outputs are results."""
+    plan, found = view.plan, dict[str, int]()
+    for operator in reversed(list(plan.operators.values())):
+        onward = [found[edge.operator] + 1 for port in operator.ports for edge in plan.consumers[port]]
+        at_sink = [0 for port in operator.ports if port in plan.sinks]
+        found[operator.id] = min(onward + at_sink, default=0)
+    return found
+
+
+class _Rates:
+    def __init__(self, view: View, best_branches: bool) -> None:
+        self._view = view
+        self._best = best_branches
+        self._edges: dict[Edge, Worth | None] = {}
+        self.operators: dict[str, Worth | None] = {}
+        for operator in reversed(list(view.plan.operators.values())):
+            self._visit(operator)
+
+    def _visit(self, operator: Operator) -> None:
+        stats = self._view.stats(operator.id)
+        whole = self._worth(operator, stats.cost_s, _shares(operator, stats))
+        self.operators[operator.id] = whole
+        for index in range(len(operator.inputs)):
+            if stats.sides:  # a tuple counts with the numbers of the side by which it comes in
+                passed = {branch: stats.passing(index, branch) for branch in operator.branches}
+                self._edges[Edge(operator.id, index)] = self._worth(operator, stats.side(index).cost_s, passed)
+            else:
+                self._edges[Edge(operator.id, index)] = whole
+
+    def _worth(self, operator: Operator, cost: float | None, shares: Mapping[str, float | None]) -> Worth | None:
+        plan, fixed = self._view.plan, operator_fixed_s(self._view, operator.id)
+        if cost is None or fixed is None:
+            return None
+        gain, parts = 0.0, list[Part]()
+        for branch, share in shares.items():
+            port = Port(operator.id, branch)
+            if share is None:
+                return None
+            gain += share * len(plan.sinks.get(port, ()))
+            for edge in plan.consumers[port]:
+                onward = self._edges[edge]
+                if onward is None:
+                    return None
+                parts.append((share, onward))
+        return _sum_best(Worth(gain, cost, fixed), parts) if self._best else _sum(Worth(gain, cost, fixed), parts)
+
+
+def _shares(operator: Operator, stats: OperatorStats) -> dict[str, float | None]:
+    """Tuples that leave by each branch, per tuple that comes in by any input."""
+    return {b: stats.branches.get(b, stats.selectivity) if b else stats.selectivity for b in operator.branches}
+
+
+def _sum(own: Worth, parts: Iterable[Part]) -> Worth:
+    """A batch goes on together, so the calls that follow share their fixed cost among the same tuples."""
+    gain, cost, fixed = own
+    for share, onward in parts:
+        gain += share * onward.gain
+        cost += share * onward.cost_s
+        fixed += onward.fixed_s
+    return Worth(gain, cost, fixed)
+
+
+def _sum_best(own: Worth, parts: Iterable[Part]) -> Worth:
+    total = own
+    for part in sorted(parts, key=lambda part: -part[1].per_second()):
+        more = _sum(total, [part])
+        if ratio(more.gain, more.cost_s) < ratio(total.gain, total.cost_s):
+            break
+        total = more
+    return total

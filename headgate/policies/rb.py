@@ -1,0 +1,29 @@
+"""rb: the operator with the largest output rate first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headgate.policies.ranked import RankedPolicy
+from headgate.policies.rates import distances, output_rates
+from headgate.policies.worth import Worth
+
+
+class RateBased(RankedPolicy):
+    """Most results a second first: the global output rate of each operator (Sharaf et al. section 3.2, eq. 1).
+
+    One tuple a decision. Ties: the oldest tuple, then the operator nearer to the root.
+    """
+
+    name = "rb"
+    needs = ("fixed_s", "cost_s", "selectivity")
+    paper = "Sharaf, Chrysanthis, Labrinidis: Preemptive Rate-based Operator Scheduling in a DSMS, section 3.2"
+
+    def worths(self) -> Sequence[Worth | None]:
+        rates = output_rates(self.view)
+        return [rates[unit.operators[0]] for unit in self.view.units]
+
+    def places(self) -> Sequence[int]:
+        away, units = distances(self.view), self.view.units
+        ranked = sorted(units, key=lambda unit: (away[unit.operators[0]], unit.index))
+        return [place for _, place in sorted((unit.index, place) for place, unit in enumerate(ranked))]

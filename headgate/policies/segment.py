@@ -1,0 +1,46 @@
+"""segment: the segment that releases the most memory a second first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headgate.control.stats import Stats
+from headgate.flow.units import Group
+from headgate.plan.model import Plan
+from headgate.plan.segments import partition
+from headgate.policies.cuts import Cut, Cuts
+from headgate.policies.ranked import RankedPolicy
+from headgate.policies.starvation import Starvation
+from headgate.policies.worth import Worth
+
+
+class Segments(RankedPolicy):
+    """Runs of operators that release memory ever faster, as units; the largest release of memory goes first.
+
+    No tuple rests inside a segment (Jiang and Chakravarthy section 3.3, eq. 3.2).
+    """
+
+    name = "segment"
+    unit = "segment"
+    needs = ("fixed_s", "cost_s", "selectivity", "tuple_bytes")
+    paper = (
+        "Jiang, Chakravarthy: Scheduling Strategies for Processing Continuous Queries Over Streams, "
+        "UTA TR CSE-2003-30, section 3.3"
+    )
+
+    def __init__(self, starvation: Starvation = None, period: int = 20) -> None:
+        super().__init__(starvation, period)
+        self._cuts = Cuts(self.cut())
+
+    def cut(self) -> Cut:
+        """How a path is cut by the releases of its operators."""
+        return partition
+
+    def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
+        return self._cuts.groups(plan, stats)
+
+    def regroups(self, plan: Plan, stats: Stats) -> bool:
+        return self._cuts.outgrown(plan, stats)
+
+    def worths(self) -> Sequence[Worth | None]:
+        return self._cuts.worths(self.view.units, self.view)

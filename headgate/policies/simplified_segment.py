@@ -1,0 +1,27 @@
+"""simplified-segment: at most two segments a path."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from headgate.plan.segments import halve
+from headgate.policies.cuts import Cut
+from headgate.policies.parameters import between
+from headgate.policies.segment import Segments
+from headgate.policies.starvation import Starvation
+
+
+class SimplifiedSegments(Segments):
+    """As segment, but a path is cut once at most, where an operator releases memory much more slowly than the last.
+
+    Much more slowly: below `share` of it (Jiang and Chakravarthy section 3.3). Fewer and longer calls than segment.
+    """
+
+    name = "simplified-segment"
+
+    def __init__(self, share: float = 0.75, starvation: Starvation = None, period: int = 20) -> None:
+        self.share = between("share", share, 0.0, 1.0)
+        super().__init__(starvation, period)
+
+    def cut(self) -> Cut:
+        return partial(halve, share=self.share)

@@ -1,0 +1,57 @@
+"""Against starvation (Jiang and Chakravarthy, section 4.2): the oldest tuple now and then, or priorities that age."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from headgate.flow.units import Unit
+from headgate.policies.parameters import one_of, whole
+
+Starvation = Literal["oldest", "dynamic"] | None
+
+_LEAST = 1e-6  # a tuple that has just come has waited 0 s; its unit must not be worth nothing for that
+
+
+class Relief:
+    """Counts rounds (decisions), and says when the waiting must be looked after.
+
+    `oldest`: every `period`-th round goes to the unit with the oldest tuple. `dynamic`: every `period` rounds all
+    priorities are multiplied by f = tau Q, the age of the oldest tuple and the length of the queue, each relative to
+    the largest among ready units.
+    """
+
+    def __init__(self, starvation: Starvation, period: int) -> None:
+        self.kind = one_of("starvation", starvation, (None, "oldest", "dynamic"))
+        self._period = whole("period", period)
+        self._rounds = 0
+
+    def due(self) -> bool:
+        """Called at each decision: is it a `period`-th one?"""
+        self._rounds += 1
+        if self._rounds < self._period:
+            return False
+        self._rounds = 0
+        return True
+
+
+def oldest_unit(units: Sequence[Unit]) -> Unit | None:
+    """The unit that holds the oldest tuple; the first of equals."""
+    waiting = [(oldest, unit.index, unit) for unit in units if (oldest := unit.oldest) is not None]
+    return min(waiting)[2] if waiting else None
+
+
+def ageing_factors(units: Sequence[Unit], now: float, number: int) -> list[float]:
+    """f for each of `number` units, given the ready ones; the least for those that are not ready."""
+    waits = {unit.index: now - oldest for unit in units if (oldest := unit.oldest) is not None}
+    longest = max(waits.values(), default=0.0) or 1.0
+    most = max((unit.waiting for unit in units), default=0) or 1
+    factors = [_LEAST] * number
+    for unit in units:
+        factors[unit.index] += waits.get(unit.index, 0.0) / longest * (unit.waiting / most)
+    return factors
+
+
+def aged(priority: float, factor: float) -> float:
+    """A priority under a factor. One below 0 is divided: the factor must lift it, not sink it."""
+    return priority * factor if priority > 0.0 else priority / factor

@@ -1,0 +1,108 @@
+"""threshold: pcs while memory suffices, simplified-segment while it is short."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+from headgate.control.stats import Stats
+from headgate.flow.units import Group, Unit, by_path
+from headgate.plan.model import Plan
+from headgate.plan.paths import find_paths
+from headgate.plan.segments import halve
+from headgate.policies.base import Decision, View
+from headgate.policies.capacities import capacity_worth, steps_by_path
+from headgate.policies.cuts import Cuts
+from headgate.policies.parameters import between, positive
+from headgate.policies.ranked import Entry, RankedPolicy
+from headgate.policies.starvation import Starvation
+from headgate.policies.worth import Worth
+
+LONGEST_S, SHORTEST_S = 1.0, 0.01  # between two looks at the memory: short when it is nearly used up
+MEMORY_S = 60.0  # time constant of the mean
+FIRST_MEAN = 0.25  # of the memory there is: the mean before there is one
+
+
+class Limits(NamedTuple):
+    """Bytes: saving begins at `high` and ends at `low`."""
+
+    high: float
+    low: float
+
+
+def limits(memory: float, mean: float, beta: float) -> Limits:
+    """T_max = min((1 + alpha) / 2 M, beta M) with alpha = mean / M, T_min = min(mean, beta T_max) (3.3)."""
+    high = min((memory + mean) / 2, beta * memory)
+    return Limits(high, min(mean, beta * high))
+
+
+class Threshold(RankedPolicy):
+    """Paths by capacity, until queues fill the memory; then segments by release, until it is free again.
+
+    Both are units. Those of the other mode run only when a slot would idle otherwise (Jiang and Chakravarthy section
+    3.4). A path is ready when a tuple waits anywhere on it, so nothing that segments left behind is stranded.
+    """
+
+    name = "threshold"
+    unit = "path"
+    needs = ("fixed_s", "cost_s", "selectivity", "tuple_bytes")
+    paper = (
+        "Jiang, Chakravarthy: Scheduling Strategies for Processing Continuous Queries Over Streams, "
+        "UTA TR CSE-2003-30, section 3.4"
+    )
+
+    def __init__(
+        self,
+        memory: float = 256 * 2**20,
+        beta: float = 0.9,
+        share: float = 0.75,
+        starvation: Starvation = None,
+        period: int = 20,
+    ) -> None:
+        super().__init__(starvation, period)
+        self.memory = positive("memory", memory)
+        self.beta = between("beta", beta, 0.5, 1.0)
+        self._cuts = Cuts(partial(halve, share=between("share", share, 0.0, 1.0)))
+        self.saving = False
+        self._mean = FIRST_MEAN * self.memory
+
+    def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
+        paths = by_path(plan)
+        self._paths = len(paths)  # the first units; the others are segments
+        return [*paths, *self._cuts.groups(plan, stats)]
+
+    def regroups(self, plan: Plan, stats: Stats) -> bool:
+        return self._cuts.outgrown(plan, stats)
+
+    def worths(self) -> Sequence[Worth | None]:
+        paths, segments = self.view.units[: self._paths], self.view.units[self._paths :]
+        steps = steps_by_path(self.view, find_paths(self.view.plan))
+        capacities = [capacity_worth(unit, self.view, steps[unit.id]) for unit in paths]
+        return [*capacities, *self._cuts.worths(segments, self.view)]
+
+    def start(self, view: View) -> None:
+        self._looked = self._look_at = view.now
+        super().start(view)
+
+    def choose(self, slot: int) -> Decision | None:
+        if self.view.now >= self._look_at:
+            self._look()
+        return super().choose(slot)
+
+    def _entry(self, unit: Unit, oldest: float) -> Entry:
+        other_mode = (unit.index >= self._paths) is not self.saving
+        return (float(other_mode), *super()._entry(unit, oldest))
+
+    def _look(self) -> None:
+        """Compare the queued bytes with the limits."""
+        now, used = self.view.now, self.view.memory
+        self._mean += (used - self._mean) * -math.expm1((self._looked - now) / MEMORY_S)
+        self._looked = now
+        self._look_at = now + min(LONGEST_S, max(SHORTEST_S, LONGEST_S * (1.0 - used / self.memory)))
+        high, low = limits(self.memory, self._mean, self.beta)
+        saving = used > low if self.saving else used >= high
+        if saving is not self.saving:
+            self.saving = saving
+            self._rank()

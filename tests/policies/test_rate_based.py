@@ -1,0 +1,140 @@
+"""rb, prb, train, hr and hnr, decision by decision."""
+
+import pytest
+
+from tests.conformance.plans import feeder, make_plan, project, select, union
+from tests.policies.boards import Bench
+
+
+def two_costs(cheap=1.0, dear=4.0):
+    operators = [project("a/x", "s", dear), project("b/x", "t", cheap)]
+    return make_plan({"s": feeder(), "t": feeder()}, operators, {"a": "a/x", "b": "b/x"})
+
+
+def merged():
+    operators = [project("q/a", "s", 1.0), project("q/b", "t", 1.0), union("q/u", "q/a", "q/b", cost=0.0)]
+    return make_plan({"s": feeder(), "t": feeder()}, operators, {"q": "q/u"})
+
+
+@pytest.mark.parametrize("name", ["rb", "prb", "train", "hr", "hnr"])
+def test_the_largest_rate_first(name):
+    bench = Bench(two_costs(), name)
+    bench.feed("a/x", 1.0, 2.0)
+    bench.feed("b/x", 3.0, 4.0)
+    assert bench.order() == ["b/x", "b/x", "a/x", "a/x"]
+
+
+@pytest.mark.parametrize("name", ["rb", "prb", "train"])
+def test_ties_go_to_the_oldest_tuple_then_nearer_to_the_root_then_first_in_the_plan(name):
+    bench = Bench(merged(), name)  # both leaves have the same rate
+    bench.feed("q/a", 2.0, 3.0)
+    bench.feed("q/b", 1.0, 3.0)
+    assert bench.order() == ["q/b", "q/a", "q/a", "q/b"]
+    operators = [project("q/leaf", "s", 0.0), project("q/root", "q/leaf", 1.0), project("r/x", "s", 1.0)]
+    bench = Bench(make_plan({"s": feeder()}, operators, {"q": "q/root", "r": "r/x"}), name)
+    for operator in ("q/leaf", "q/root", "r/x"):
+        bench.feed(operator, 1.0)
+    assert list(bench.board.plan.operators) == ["q/leaf", "r/x", "q/root"]
+    assert bench.order() == ["r/x", "q/root", "q/leaf"]
+
+
+@pytest.mark.parametrize("name", ["hr", "hnr"])
+def test_ties_of_hr_go_to_the_first_in_the_plan(name):
+    bench = Bench(merged(), name)
+    bench.feed("q/b", 1.0)
+    bench.feed("q/a", 2.0)
+    assert bench.order() == ["q/a", "q/b"]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "tuples"),
+    [("rb", {}, 1), ("prb", {}, 1), ("train", {}, None), ("train", {"length": 7}, 7), ("hr", {}, None)],
+)
+def test_how_much_a_decision_takes(name, parameters, tuples):
+    bench = Bench(two_costs(), name, **parameters)
+    bench.feed("a/x", *[1.0] * 9)
+    assert bench.run().tuples == tuples
+
+
+def test_normalized_rates():
+    """Rates 1/1 and 1/2 over ideal times 10 and 2: hr prefers the first, hnr the second."""
+    operators = [project("a/p", "s", 9.0), project("a/q", "a/p", 1.0), project("b/q", "t", 2.0)]
+    plan = make_plan({"s": feeder(), "t": feeder()}, operators, {"a": "a/q", "b": "b/q"})
+    for name, want in (("hr", ["a/q", "b/q"]), ("hnr", ["b/q", "a/q"])):
+        bench = Bench(plan, name)
+        bench.feed("a/q", 1.0)
+        bench.feed("b/q", 1.0)
+        assert bench.order() == want
+
+
+def test_a_unit_that_nothing_is_known_of_goes_first():
+    operators = [select("a/x", "s", 1.0), select("b/x", "t", None)]
+    bench = Bench(make_plan({"s": feeder(), "t": feeder()}, operators, {"a": "a/x", "b": "b/x"}), "rb")
+    bench.feed("a/x", 1.0)
+    bench.feed("b/x", 2.0)
+    decision = bench.run()
+    assert (decision.unit.id, decision.tuples) == ("b/x", None)
+
+
+def test_fixed_costs_are_shared_by_the_batch_that_waits():
+    """Cheap 1 s, dear 4 s a tuple, 30 s a call: one cheap tuple costs 31 s, each of ten dear ones 7 s."""
+    bench = Bench(two_costs(), "rb", call_fixed_s=30.0)
+    bench.feed("b/x", 1.0)
+    bench.feed("a/x", *[2.0] * 10)
+    first = bench.board.claim(0)
+    assert first.decision.unit.id == "a/x"
+    assert first.decision.tuples == 8 * 8  # grain is 30 / 4
+    bench.board.release(first, 0, 0)
+    bench.feed("b/x", *[3.0] * 9)  # now both have ten
+    assert bench.run().unit.id == "b/x"
+
+
+def test_changed_statistics_change_the_ranking():
+    bench = Bench(two_costs(), "rb")
+    bench.feed("a/x", 1.0, 2.0)
+    bench.feed("b/x", 3.0, 4.0)
+    assert bench.run().unit.id == "b/x"
+    bench.board._stats = Bench(two_costs(cheap=9.0), "rb").board._stats
+    assert bench.run().unit.id == "b/x"  # not told yet
+    bench.feed("b/x", 5.0)
+    bench.board.learned()
+    assert bench.order() == ["a/x", "a/x", "b/x"]
+
+
+class TestPreemption:
+    """prb compares an arrival with the calls in progress."""
+
+    def bench(self):
+        operators = [project(f"{name}/x", name, cost) for name, cost in (("a", 10.0), ("b", 20.0), ("c", 5.0))]
+        return Bench(make_plan({n: feeder() for n in "abc"}, operators, {n: f"{n}/x" for n in "abc"}), "prb", slots=2)
+
+    def test_the_weakest_of_several_slots_gives_way(self):
+        bench = self.bench()
+        a, b, c = bench.board.units
+        assert bench.policy.preempts((a, b), c) is b
+        assert bench.policy.preempts((b, a), c) is b
+        b.spent = 12.0  # 8 s left of 20, so that a is the weakest now
+        assert bench.policy.preempts((a, b), c) is a
+        a.spent = 6.0
+        assert bench.policy.preempts((a, b), c) is b
+        b.spent = 15.0
+        assert bench.policy.preempts((a, b), c) is None  # equal to the arrival's
+        assert bench.policy.preempts((a,), b) is None
+
+    def test_a_stopped_tuple_is_ranked_by_what_it_still_needs(self):
+        bench = self.bench()
+        bench.board.spend(bench.board.units[1].edges[0], 16.0)
+        for operator in ("a/x", "b/x", "c/x"):
+            bench.feed(operator, 1.0)
+        assert [bench.board.claim(slot).decision.unit.id for slot in (0, 1)] == ["b/x", "c/x"]
+
+
+@pytest.mark.parametrize("name", ["rb", "prb", "train", "hr", "hnr", "chain", "pcs", "segment", "threshold", "mtiq"])
+def test_a_strange_view_gives_nothing(name):
+    bench = Bench(two_costs(), name)
+    assert bench.policy.choose(0) is None
+    bench.policy.became_ready(bench.board.units[0])  # announced, but nothing waits there
+    assert bench.policy.choose(99) is None
+    bench.queues[bench.board.units[0].edges[0]].arrivals.append(1.0)
+    bench.policy.became_ready(bench.board.units[0])  # and one that is not ready
+    assert bench.policy.choose(0) is None

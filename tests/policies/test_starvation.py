@@ -1,0 +1,90 @@
+"""The two ways out of starvation, shared by all ranked policies."""
+
+import pytest
+
+from headgate.policies.registry import POLICIES, make_policy, policy_parameters
+from headgate.policies.starvation import aged, ageing_factors
+from tests.conformance.plans import feeder, make_plan, project
+from tests.policies.boards import Bench
+
+WITH_RELIEF = [name for name, kind in POLICIES.items() if "starvation" in policy_parameters(kind)]
+
+
+def plan():
+    operators = [project("a/fast", "s", 1.0), project("b/slow", "t", 5.0)]
+    return make_plan({"s": feeder(), "t": feeder()}, operators, {"a": "a/fast", "b": "b/slow"})
+
+
+def of_slow(name):
+    """Does a unit of this name run the slow operator?"""
+    return name in ("b/slow", "b#1", "S2")
+
+
+def fed(name, **parameters):
+    """The slow operator has the oldest tuples, the fast one new ones all the time."""
+    bench = Bench(plan(), name, **parameters)
+    bench.feed("b/slow", *[0.0] * 10)
+    bench.feed("a/fast", *[float(t) for t in range(1, 101)])
+    return bench
+
+
+def test_who_offers_it():
+    assert WITH_RELIEF == ["rb", "train", "hr", "hnr", "chain", "pcs", "segment", "simplified-segment", "threshold"]
+
+
+@pytest.mark.parametrize("name", WITH_RELIEF)
+def test_without_it_the_slow_one_waits(name):
+    assert [of_slow(unit) for unit in fed(name).order()] == [False] * 100 + [True] * 10
+
+
+@pytest.mark.parametrize("name", WITH_RELIEF)
+def test_every_nth_round_goes_to_the_oldest(name):
+    order = [of_slow(unit) for unit in fed(name, starvation="oldest", period=4).order()]
+    assert order[:12] == [False, False, False, True] * 3
+    assert sum(order) == 10
+
+
+@pytest.mark.parametrize("name", WITH_RELIEF)
+def test_priorities_age(name):
+    """The slow queue's age and length outweigh its cost once it has waited ten times as long."""
+    bench = Bench(plan(), name, starvation="dynamic", period=3)
+    bench.feed("b/slow", *[0.0] * 50)
+    bench.feed("a/fast", *[9.0] * 5)
+    bench.board.now = 10.0
+    order = [of_slow(bench.run().unit.id) for _ in range(4)]
+    assert order == [False, False, True, True]
+
+
+def test_t8_dynamic_priorities():
+    """C = (1.0, 0.2), waits (1, 10), queues (5, 50): f = (0.01, 1), so path 2 goes first."""
+    bench = Bench(plan(), "pcs")
+    bench.feed("a/fast", *[9.0] * 5)
+    bench.feed("b/slow", *[0.0] * 50)
+    factors = ageing_factors(bench.board.ready(), 10.0, 2)
+    assert factors == pytest.approx([0.01, 1.0], abs=2e-6)
+    assert [aged(c, f) for c, f in zip((1.0, 0.2), factors, strict=True)] == pytest.approx([0.01, 0.2], abs=2e-6)
+
+
+def test_units_that_wait_for_nothing_have_the_least_factor():
+    bench = Bench(plan(), "pcs")
+    assert ageing_factors([], 1.0, 2) == [1e-6, 1e-6]
+    bench.feed("a/fast", 1.0)
+    assert ageing_factors(bench.board.ready(), 1.0, 2) == [1e-6, 1e-6]
+
+
+def test_a_factor_lifts_what_releases_no_memory():
+    assert aged(-1.0, 0.5) < aged(-1.0, 1.0) < aged(0.0, 0.1) == 0.0 < aged(1.0, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "problem"),
+    [
+        ({"starvation": "never"}, "starvation is 'never'; it must be one of None, oldest, dynamic"),
+        ({"period": 0}, "period is 0; it must be a whole number above 0"),
+        ({"period": 2.5}, "period is 2.5"),
+        ({"period": True}, "period is True"),
+    ],
+)
+def test_wrong_settings(parameters, problem):
+    with pytest.raises(ValueError, match=problem):
+        make_policy("pcs", parameters)
