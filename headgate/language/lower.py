@@ -7,6 +7,7 @@ that the query needs twice (a view read twice) becomes one operator with two rea
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -107,7 +108,8 @@ class _Lowering:
         return self.add("window", node, TimeWindow, inputs=(below,), window=node.window)
 
     def filter(self, node: Filter) -> Port:
-        name = "having" if isinstance(node.input, AggregateNode) else "where"
+        below = node.input.input if isinstance(node.input, ToStream) else node.input
+        name = "having" if isinstance(below, AggregateNode) else "where"
         return self.add(name, node, Select, inputs=(self.port(node.input),), where=sql_of(node.condition))
 
     def project(self, node: ProjectNode) -> Port:
@@ -190,9 +192,10 @@ class _Lowering:
         return self.add("union", node, Union, inputs=tuple(self.port(side) for side in sides))
 
     def to_stream(self, node: ToStream) -> Port:
-        if _at_boundaries(node):
-            assert isinstance(node.input, AggregateNode)
+        if isinstance(node.input, AggregateNode) and _at_boundaries(node, node.input):
             return self.aggregate(node.input, node.mode)
+        if (above := _above_aggregate(node)) is not None:
+            return self.port(above)
         window, below = _window_below(node.input)
         inputs = [self.port(below)]
         if node.mode != "rstream":
@@ -224,16 +227,26 @@ _MAKERS: dict[type[Node], Callable[[_Lowering, Any], Port]] = {
 }
 
 
-def _at_boundaries(node: ToStream) -> bool:
+def _at_boundaries(node: ToStream, below: AggregateNode) -> bool:
     """Is it a stream of what groups over a sliding window are at its boundaries? The aggregate gives that itself."""
-    below = node.input
-    if not isinstance(below, AggregateNode):
-        return False
     window, _ = _window_below(below.input)
     if window is None or window.slide is None:
         return False
     # Without groups there is a row for the empty window too, again and again.
     return node.mode != "rstream" or (bool(below.group) and node.slides == (window.slide,) and not node.ticks)
+
+
+def _above_aggregate(node: ToStream) -> Node | None:
+    """The same with selections, and for RSTREAM projections, above the step to a stream instead of below it, where
+    that lets the aggregate give the stream."""
+    kinds = (Filter, ProjectNode) if node.mode == "rstream" else (Filter,)
+    below = node.input
+    while isinstance(below, kinds):
+        below = below.input
+    if below is node.input or not isinstance(below, AggregateNode) or not _at_boundaries(node, below):
+        return None
+    assert isinstance(node.input, (Filter, ProjectNode))
+    return replace(node.input, input=replace(node, input=node.input.input))
 
 
 def _window_below(node: Node) -> tuple[RangeWindow | None, Node]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
@@ -9,7 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 from headgate.plan.errors import ApplicationError
 from headgate.plan.flows import Flow
 from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
-from headgate.plan.operators import Aggregate, Changes, Distinct, Except, Intersect, RStream
+from headgate.plan.operators import Aggregate, Changes, Distinct, Except, Intersect, RStream, Select
 from headgate.plan.operators.base import Operator, Port
 from headgate.plan.schema import Schema
 from headgate.plan.ticks import with_ticks
@@ -58,7 +59,7 @@ def build_plan(
     complete = {}
     for query in queries:
         root = query.root
-        if flows[root].relation and not (flows[root].monotone or _gives_changes(ordered.get(root.node))):
+        if flows[root].relation and not (flows[root].monotone or _gives_changes(root.node, ordered)):
             changes = Changes(id=_free(f"{query.name}/changes", ordered), inputs=(root,))
             describe(changes)
             root = Port(changes.id)
@@ -77,18 +78,24 @@ def _free(name: str, taken: Mapping[str, Operator]) -> str:
 
 def _giving_changes(operators: dict[str, Operator], queries: Sequence[Query]) -> dict[str, Operator]:
     """Aggregates that only a sink reads give what it is to write, where they can do so at little cost."""
-    read = {port.node for operator in operators.values() for port in operator.inputs}
-    roots = {query.root.node for query in queries} - read
-    return {
-        name: replace(operator, gives="changes")
-        if name in roots and isinstance(operator, Aggregate) and operator.gives == "relation" and operator.steady
-        else operator
-        for name, operator in operators.items()
-    }
+    readers = Counter(port.node for operator in operators.values() for port in operator.inputs)
+    readers.update(query.root.node for query in queries)
+    found = dict(operators)
+    for query in queries:
+        name = query.root.node
+        while readers[name] == 1 and isinstance(selection := operators.get(name), Select):
+            name = selection.inputs[0].node
+        aggregate = operators.get(name)
+        if readers[name] == 1 and isinstance(aggregate, Aggregate) and aggregate.gives == "relation":
+            found[name] = replace(aggregate, gives="changes") if aggregate.steady else aggregate
+    return found
 
 
-def _gives_changes(operator: Operator | None) -> bool:
+def _gives_changes(name: str, operators: Mapping[str, Operator]) -> bool:
     """Are its rows net changes already, each instant complete?"""
+    operator = operators.get(name)
+    while isinstance(operator, Select):
+        operator = operators.get(operator.inputs[0].node)
     net = isinstance(operator, Aggregate) and operator.gives == "changes"
     return net or isinstance(operator, (Changes, Distinct, Except, Intersect))
 

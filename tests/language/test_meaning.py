@@ -231,7 +231,7 @@ def test_expressions_over_aggregates() -> None:
     group = plan.operators["q/group"]
     assert isinstance(group, Aggregate)
     assert set(group.values.values()) == {"sum(humidity)", "count(*)", "max(humidity)"}
-    assert "select2 = project(having): `sum(humidity)` / `count(*)` AS mean, `count(*)` + 1 AS m" in told(plan)
+    assert "select = project(having): `sum(humidity)` / `count(*)` AS mean, `count(*)` + 1 AS m" in told(plan)
 
 
 def test_aggregates_with_all_their_words() -> None:

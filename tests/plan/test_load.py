@@ -7,7 +7,7 @@ import pytest
 from headgate.plan import operators
 from headgate.plan.application import PolicySettings, SimulatorSettings
 from headgate.plan.load import load_application
-from headgate.plan.operators import Changes, Function, Project, Split, TableJoin
+from headgate.plan.operators import Aggregate, Changes, Function, Project, RStream, Split, TableJoin
 from headgate.plan.operators.base import Port
 from headgate.plan.overrides import Override
 from tests.plan.apps import GOOD, write_app
@@ -177,7 +177,9 @@ def test_overrides_apply_in_order(tmp_path: Path) -> None:
 def test_the_example_loads() -> None:
     plan = load_application(ROOT / "examples" / "sensors.yaml").plan
     every = [kind for kind in vars(operators).values() if isinstance(kind, type) and hasattr(kind, "kind")]
-    assert {type(operator) for operator in plan.operators.values()} == set(every)
+    found = {type(operator) for operator in plan.operators.values()}
+    found |= {RStream for o in plan.operators.values() if isinstance(o, Aggregate) and o.gives == "rstream"}
+    assert found == set(every)
     modes = {operator.mode for operator in plan.operators.values() if isinstance(operator, Changes)}
     assert modes == {"changes", "istream", "dstream"}
     assert plan.warnings == ()

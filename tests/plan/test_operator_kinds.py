@@ -58,7 +58,8 @@ def test_aggregate(tmp_path: Path) -> None:
     assert operator.values == {"avg_t": "avg(temperature)"}
     assert str(operator.window) == "RANGE 20 SECONDS SLIDE 20 SECONDS"
     assert str(plan.schemas[Port("q/avg")]) == "location STRING, avg_t DOUBLE"
-    assert plan.queries["q"].root == Port("q/changes")
+    assert operator.gives == "changes"
+    assert plan.queries["q"].root == Port("q/avg")
 
 
 @pytest.mark.parametrize("group", ['{room: "upper(location)"}', '["upper(location) AS room"]'])
