@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from headgate.control.sides import SideFit
 from headgate.control.stats import OperatorStats, SideStats, declared_stats
@@ -209,6 +210,17 @@ class LearnedStats:
             branches=named,
             sides=self._sides_of(operator, factor),
         )
+
+    def told(self) -> dict[str, Any]:
+        """What has been learned, for the report: seconds, outputs an input, bytes."""
+        found = {name: self.of(name) for name in self._operators}
+        return {
+            "call": self.call_fixed_s,
+            "operators": {
+                name: {"fixed": s.fixed_s, "cost": s.cost_s, "selectivity": s.selectivity, "bytes": s.tuple_bytes}
+                for name, s in found.items()
+            },
+        }
 
     def _sides_of(self, operator: str, factor: float | None) -> tuple[SideStats, ...]:
         if operator not in self._sides:

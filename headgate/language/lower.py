@@ -6,7 +6,8 @@ that the query needs twice (a view read twice) becomes one operator with two rea
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +30,7 @@ from headgate.language.logical import (
     ViewNode,
     WindowNode,
     all_of,
+    children,
     conjuncts,
     equal_columns,
 )
@@ -56,7 +58,7 @@ from headgate.plan.windows import UNBOUNDED, RangeWindow, RowsWindow
 
 def lower(name: str, tree: Node) -> tuple[list[Operator], Port]:
     """The operators of query `name`, inputs first, and the port of its result."""
-    lowering = _Lowering(name)
+    lowering = _Lowering(name, _readers(tree))
     root = lowering.port(tree)
     if root.node not in {operator.id for operator in lowering.operators}:
         # The query passes on what it reads; it needs an operator all the same, which is what a sink is behind.
@@ -68,7 +70,8 @@ def lower(name: str, tree: Node) -> tuple[list[Operator], Port]:
 class _Lowering:
     """The operators of one query so far."""
 
-    def __init__(self, query: str) -> None:
+    def __init__(self, query: str, readers: Mapping[Node, int]) -> None:
+        self._readers = readers
         self.operators: list[Operator] = []
         self._query = query
         self._known: dict[Node, Port] = {}
@@ -192,9 +195,9 @@ class _Lowering:
         return self.add("union", node, Union, inputs=tuple(self.port(side) for side in sides))
 
     def to_stream(self, node: ToStream) -> Port:
-        if isinstance(node.input, AggregateNode) and _at_boundaries(node, node.input):
+        if isinstance(node.input, AggregateNode) and self._only_here(node.input) and _at_boundaries(node, node.input):
             return self.aggregate(node.input, node.mode)
-        if (above := _above_aggregate(node)) is not None:
+        if (above := self._above_aggregate(node)) is not None:
             return self.port(above)
         window, below = _window_below(node.input)
         inputs = [self.port(below)]
@@ -202,6 +205,23 @@ class _Lowering:
             return self.add(node.mode, node, Changes, inputs=tuple(inputs), mode=node.mode, window=window)
         inputs += [self._tick(tick) for tick in node.ticks]
         return self.add("rstream", node, RStream, inputs=tuple(inputs), window=window, slides=node.slides)
+
+    def _only_here(self, node: Node) -> bool:
+        """Does one step alone read it? Else it is to be one operator that gives its relation to all."""
+        return self._readers.get(node, 1) == 1
+
+    def _above_aggregate(self, node: ToStream) -> Node | None:
+        """The same with selections, and for RSTREAM projections, above the step to a stream instead of below it, where
+        that lets the aggregate give the stream."""
+        kinds = (Filter, ProjectNode) if node.mode == "rstream" else (Filter,)
+        below = node.input
+        while isinstance(below, kinds) and self._only_here(below):
+            below = below.input
+        if not isinstance(node.input, (Filter, ProjectNode)) or not isinstance(below, AggregateNode):
+            return None
+        if not (self._only_here(below) and _at_boundaries(node, below)):
+            return None
+        return replace(node.input, input=replace(node, input=node.input.input))
 
     def _tick(self, tick: Tick) -> Port:
         if isinstance(tick, Port):
@@ -236,17 +256,16 @@ def _at_boundaries(node: ToStream, below: AggregateNode) -> bool:
     return node.mode != "rstream" or (bool(below.group) and node.slides == (window.slide,) and not node.ticks)
 
 
-def _above_aggregate(node: ToStream) -> Node | None:
-    """The same with selections, and for RSTREAM projections, above the step to a stream instead of below it, where
-    that lets the aggregate give the stream."""
-    kinds = (Filter, ProjectNode) if node.mode == "rstream" else (Filter,)
-    below = node.input
-    while isinstance(below, kinds):
-        below = below.input
-    if below is node.input or not isinstance(below, AggregateNode) or not _at_boundaries(node, below):
-        return None
-    assert isinstance(node.input, (Filter, ProjectNode))
-    return replace(node.input, input=replace(node, input=node.input.input))
+def _readers(tree: Node) -> Counter[Node]:
+    """How many steps read each step."""
+    found: Counter[Node] = Counter()
+    todo = [tree]
+    while todo:
+        for child in children(todo.pop()):
+            if child not in found:
+                todo.append(child)
+            found[child] += 1
+    return found
 
 
 def _window_below(node: Node) -> tuple[RangeWindow | None, Node]:

@@ -61,6 +61,8 @@ def aggregate_type(text: str, schema: Schema, place: str) -> str | None:
         raise ApplicationError(place, f"'{text}' holds a subquery", "join with a table instead")
     if tree.find(exp.Window):
         raise ApplicationError(place, f"'{text}' is a window function", "put a window on the stream instead")
+    if any(not (isinstance(star.parent, exp.Count) and star.parent.this is star) for star in tree.find_all(exp.Star)):
+        raise ApplicationError(place, f"'{text}': * stands for all columns in count(*) only", "name the columns")
     return _name_of(_annotate(tree, schema))
 
 

@@ -152,11 +152,14 @@ def test_more_queries(spark: Any, folder: Path, trusted: None) -> None:
     check(spark, folder, QUERIES, [ONE_BY_ONE])
 
 
-def test_every_policy_and_unit_gives_the_reference_answer(spark: Any, folder: Path, trusted: None) -> None:
+def test_every_policy_gives_the_reference_answer(spark: Any, folder: Path, trusted: None) -> None:
     sizes = (1, 5, 1000)
+    # Each way to cut operators into units is planned anew, which takes seconds; the random queries draw from all.
+    offered = [list(at_every_unit(name)) for name in POLICIES]
+    policies = [choices[number % len(choices)] for number, choices in enumerate(offered)]
     cuts = [
         Cut(size=sizes[number % 3], slots=1 + number % 4, calls=None if number % 2 else 6, policy=policy)
-        for number, policy in enumerate(POLICIES_AND_UNITS)
+        for number, policy in enumerate(policies)
     ]
     check(spark, folder, SMALL, cuts)
 

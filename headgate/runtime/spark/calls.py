@@ -7,7 +7,8 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -155,12 +156,17 @@ class Caller:
         return found
 
     def _run_prepared(self, prepared: _Prepared, call: _Call) -> tuple[pa.Table, dict[Port, int]]:
-        try:
+        with self._forgotten_on_failure(call.shape):
             return prepared.job.run(call.inputs, call.chunks, call.instants)
+
+    @contextmanager
+    def _forgotten_on_failure(self, shape: JobShape) -> Iterator[None]:
+        """Cut off or failed, a job may still be reading the leaves: nobody may swap their bytes again."""
+        try:
+            yield
         except BaseException:
-            # Cut off or failed: a job may still be reading the leaves, so nobody may swap their bytes again.
             with self._lock:
-                self._prepared.pop(call.shape, None)
+                self._prepared.pop(shape, None)
             raise
 
     def _probation(self, prepared: _Prepared, call: _Call) -> tuple[pa.Table, dict[Port, int]]:
@@ -169,7 +175,8 @@ class Caller:
         Both read the same leaves; that a leaf holds what was put in was tried when Spark was set up.
         """
         table, given = self._run_prepared(prepared, call)
-        expected, counts = prepared.job.run_afresh()
+        with self._forgotten_on_failure(call.shape):
+            expected, counts = prepared.job.run_afresh()
         # Planned on an empty input, a query may lose branches, and their counts with them.
         wrong = sorted(str(port) for port in counts if port in given and given[port] != counts[port])
         if wrong or not same_rows(table, expected):

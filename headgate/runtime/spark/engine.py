@@ -471,8 +471,8 @@ class SparkRuntime:
 
     def _report(self, seconds: float) -> dict[str, Any]:
         report = self._monitor.report("spark", self._policy.name, self._app.slots, seconds)
-        calls = self._caller.calls
-        report["calls"] = {"prepared": calls["prepared"], "partitioned": calls["partitioned"]}
+        report["calls"] = {way: self._caller.calls[way] for way in ("prepared", "partitioned")}
+        report["stats"] = self._stats.told()
         report["fallbacks"] = dict(self._caller.fallbacks)
         report["late"] = self._time.late
         report["state"] = self._caller.states.sizes()

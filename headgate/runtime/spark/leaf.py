@@ -24,99 +24,102 @@ class LeafError(RuntimeError):
     """This Spark does not keep a leaf's data where we expect it; nothing can be prepared."""
 
 
-class Cells:
-    """A one-partition DataFrame over so many Arrow batches, each of which can be swapped."""
-
-    def __init__(self, session: SparkSession, schema: pa.Schema, count: int) -> None:
-        self.schema = schema
-        self._session = session
-        jvm: Any = session._jvm
-        self._empty = _serialised(schema.empty_table())
-        batches = jvm.java.util.ArrayList()
-        for _ in range(count):
-            batches.add(self._empty)
-        rows = jvm.scala.jdk.javaapi.CollectionConverters.asScala(batches.iterator())
-        struct = from_arrow_schema(schema)
-        jdf = jvm.PythonSQLUtils.toDataFrame(rows, struct.json(), session._jsparkSession)
-        try:
-            self._cells = _find_cells(jdf, count)
-            self.frame = _one_partition(session, jdf)
-        except Py4JError as error:
-            raise LeafError("the data of a leaf is not where this Spark kept it") from error
-        self._arrays = jvm.java.lang.reflect.Array
-        self._system = jvm.java.lang.System
-
-    def put(self, cell: int, table: pa.Table | None) -> None:
-        """Put new data into a cell; None empties it. Not while a job reads the leaf."""
-        if table is not None and table.schema != self.schema:
-            table = table.select(self.schema.names).cast(self.schema)
-        if table is not None and table.nbytes > _BY_FILE:
-            self._copy(_moved(self._session, table), 0, cell)
-            return
-        array, at = self._cells[cell]
-        # One trip to the JVM; an index into the array through py4j would ask for its length first.
-        self._arrays.set(array, at, self._empty if table is None else _serialised(table))
-
-    def take(self, cell: int, other: Cells) -> None:
-        """Put in what the first cell of another leaf of this schema holds; no bytes travel."""
-        self._copy(*other._cells[0], cell)
-
-    def _copy(self, source: Any, place: int, cell: int) -> None:
-        array, at = self._cells[cell]
-        self._system.arraycopy(source, place, array, at, 1)
-
-
 class Leaf:
     """A leaf for one batch, new at every call."""
 
     def __init__(self, session: SparkSession, schema: pa.Schema) -> None:
-        self.cells = Cells(session, schema, 1)
         self.schema = schema
-        self.frame = self.cells.frame
         self.held: pa.Table | None = None
+        self._session = session
+        jvm: Any = session._jvm
+        self._system, self._arrays = jvm.java.lang.System, jvm.java.lang.reflect.Array
+        self.frame, partition = _made(session, schema)
+        self._array = partition.values().unsafeArray()
+        self.batches = jvm.scala.jdk.javaapi.CollectionConverters.asJava(partition.values())  # a list of Java's
 
     def set(self, table: pa.Table) -> None:
         """Put new data in. Not while a job reads the leaf."""
-        self.cells.put(0, table)
+        given = _as(self.schema, table)
+        if given.nbytes > _BY_FILE:
+            self._system.arraycopy(_moved(self._session, given).toArray(), 0, self._array, 0, 1)
+        else:
+            # One trip to the JVM; an index into the array through py4j would ask for its length first.
+            self._arrays.set(self._array, 0, _serialised(given))
         self.held = table
 
 
 class LogLeaf:
     """A leaf for the chunks of a log: only chunks that it does not have yet travel to the JVM."""
 
-    def __init__(self, session: SparkSession, schema: pa.Schema, count: int) -> None:
-        self._cells = Cells(session, schema, count)
-        self._held: dict[int, int] = {}  # number of a chunk -> its cell
-        self._free = list(range(count))
-        self.frame = self._cells.frame
+    def __init__(self, session: SparkSession, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._session = session
+        jvm: Any = session._jvm
+        self._converters = jvm.scala.jdk.javaapi.CollectionConverters
+        self.frame, self._partition = _made(session, schema)
+        self._numbers: list[int] = []  # of the chunks that it holds, in order
+        # Their serialised batches. A Vector, for what it removes it does not give back to Python.
+        self._batches = jvm.java.util.Vector()
+        self._show()
 
     def set(self, chunks: Mapping[int, pa.Table], beside: Leaf | None = None) -> None:
         """Hold exactly these chunks, named by numbers that are never used twice. One of them may be what the leaf
         `beside` still holds from the last call."""
-        for number in [number for number in self._held if number not in chunks]:
-            cell = self._held.pop(number)
-            self._cells.put(cell, None)
-            self._free.append(cell)
+        if list(chunks) == self._numbers:
+            return
+        for at in reversed(range(len(self._numbers))):
+            if self._numbers[at] not in chunks:
+                del self._numbers[at]
+                self._batches.removeElementAt(at)
         for number, table in chunks.items():
-            if number not in self._held:
-                cell = self._free.pop()
-                if beside is not None and table is beside.held:
-                    self._cells.take(cell, beside.cells)
-                else:
-                    self._cells.put(cell, table)
-                self._held[number] = cell
+            if number not in self._numbers:
+                self._add(table, beside)
+                self._numbers.append(number)
+        self._show()
+
+    def _add(self, table: pa.Table, beside: Leaf | None) -> None:
+        if beside is not None and table is beside.held:
+            self._batches.addAll(beside.batches)
+        elif table.nbytes > _BY_FILE:
+            self._batches.addAll(_moved(self._session, _as(self._schema, table)))
+        else:
+            self._batches.addElement(_serialised(_as(self._schema, table)))
+
+    def _show(self) -> None:
+        """Let the partition have the chunks of now; their bytes are not copied."""
+        getattr(self._partition, "values_$eq")(self._converters.asScala(self._batches).toSeq())
 
 
 def try_leaves(session: SparkSession) -> None:
     """See whether what is put into a leaf comes out of a query that was planned before; LeafError when it does not."""
     schema = pa.schema([pa.field("a", pa.int64())])
-    leaf = Leaf(session, schema)
-    query = leaf.frame.selectExpr("a + 1 AS b")
+    leaf, log = Leaf(session, schema), LogLeaf(session, schema)
+    queries = [frame.selectExpr("a + 1 AS b") for frame in (leaf.frame, log.frame)]
     for value in (1, 2):
-        leaf.set(pa.table({"a": [value]}, schema=schema))
-        found = collect(query, pa.schema([pa.field("b", pa.int64())])).column(0).to_pylist()
-        if found != [value + 1]:
-            raise LeafError(f"a leaf gave {found} after {value} was put in")
+        table = pa.table({"a": [value]}, schema=schema)
+        leaf.set(table)
+        log.set({value: table}, leaf)
+        for query in queries:
+            found = collect(query, pa.schema([pa.field("b", pa.int64())])).column(0).to_pylist()
+            if found != [value + 1]:
+                raise LeafError(f"a leaf gave {found} after {value} was put in")
+
+
+def _made(session: SparkSession, schema: pa.Schema) -> tuple[DataFrame, Any]:
+    """A DataFrame over one empty batch, and the partition that keeps it."""
+    jvm: Any = session._jvm
+    batches = jvm.java.util.ArrayList()
+    batches.add(_serialised(schema.empty_table()))
+    rows = jvm.scala.jdk.javaapi.CollectionConverters.asScala(batches.iterator())
+    jdf = jvm.PythonSQLUtils.toDataFrame(rows, from_arrow_schema(schema).json(), session._jsparkSession)
+    try:
+        return _one_partition(session, jdf), _partition(jdf)
+    except Py4JError as error:
+        raise LeafError("the data of a leaf is not where this Spark kept it") from error
+
+
+def _as(schema: pa.Schema, table: pa.Table) -> pa.Table:
+    return table if table.schema == schema else table.select(schema.names).cast(schema)
 
 
 def _serialised(table: pa.Table) -> bytes:
@@ -124,15 +127,15 @@ def _serialised(table: pa.Table) -> bytes:
 
 
 def _moved(session: SparkSession, table: pa.Table) -> Any:
-    """A Java array with the serialised batch of a table, moved as PySpark moves large data: by a file, or by a socket
-    where Spark encrypts."""
+    """A list of Java's with the serialised batch of a table. It is moved as PySpark moves large data: by a file, or by
+    a socket where Spark encrypts."""
     jvm: Any = session._jvm
     context: Any = session.sparkContext
     utils = jvm.PythonSQLUtils
     made = context._serialize_to_jvm(
         [_one_batch(table)], ArrowStreamSerializer(), utils.readArrowStreamFromFile, jvm.ArrowIteratorServer
     )
-    return jvm.scala.jdk.javaapi.CollectionConverters.asJava(made.toList()).toArray()
+    return jvm.scala.jdk.javaapi.CollectionConverters.asJava(made.toList())
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:
@@ -160,17 +163,14 @@ def _one_partition(session: SparkSession, jdf: Any) -> DataFrame:
     return DataFrame(rows, session)
 
 
-def _find_cells(jdf: Any, count: int) -> list[tuple[Any, int]]:
-    """Where each batch is kept: an array and an index, in order."""
+def _partition(jdf: Any) -> Any:
+    """The partition of Spark's that keeps the batch of a DataFrame made of one."""
     rdd = jdf.queryExecution().analyzed().rdd()
     while not rdd.getClass().getName().endswith("ParallelCollectionRDD"):
         if rdd.dependencies().isEmpty():
             raise LeafError("the data of a leaf is not a parallelised collection")
         rdd = rdd.dependencies().head().rdd()
-    cells = []
-    for partition in rdd.partitions():
-        array = partition.values().unsafeArray()
-        cells += [(array, at) for at in range(len(array))]
-    if len(cells) != count:
-        raise LeafError(f"a leaf holds {len(cells)} batches instead of {count}")
-    return cells
+    partitions = rdd.partitions()
+    if len(partitions) != 1:
+        raise LeafError(f"a leaf has {len(partitions)} partitions instead of one")
+    return partitions[0]

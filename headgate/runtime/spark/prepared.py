@@ -17,7 +17,7 @@ from headgate.runtime.spark.guards import why_not_prepared
 from headgate.runtime.spark.job import JobShape, Memory, compose
 from headgate.runtime.spark.leaf import Leaf, LogLeaf
 from headgate.runtime.spark.markers import Markers
-from headgate.runtime.spark.state import BOUNDS, CHUNKS, Chunk, LogName, bounds_table
+from headgate.runtime.spark.state import BOUNDS, Chunk, LogName, bounds_table
 from headgate.runtime.spark.stateful.base import Instants
 
 
@@ -40,7 +40,7 @@ class PreparedJob:
     ) -> None:
         self._leaves = {edge: Leaf(session, schemas[edge]) for edge in shape.edges}
         self._beside = {name: self._leaves[edge] for name, edge in shape.copies}
-        self._logs = {name: LogLeaf(session, logs[name], CHUNKS) for name in shape.logs}
+        self._logs = {name: LogLeaf(session, logs[name]) for name in shape.logs}
         stateful = [name for name in shape.operators if plan.operators[name].stateful]
         self._bounds = {name: Leaf(session, BOUNDS) for name in stateful}
         frames = {edge: leaf.frame for edge, leaf in self._leaves.items()}

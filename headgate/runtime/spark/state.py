@@ -24,7 +24,7 @@ from headgate.runtime.spark.stateful.base import Instants, LogSpec, Stateful
 log_ = logging.getLogger("headgate.spark")
 
 LARGE = 8  # a chunk so many times its fair share of a log is rid of expired rows when they are half of it
-CHUNKS = 32  # of a log; more are merged. A prepared plan has so many cells for a log.
+CHUNKS = 32  # of a log; more are merged
 KEPT_ROWS = 20_000  # a chunk this large stays on the executors between partitioned calls
 COMPACT_ROWS = 10_000  # a log that can shrink is compacted when it has twice its compacted size and so many more rows
 
@@ -113,6 +113,10 @@ class Log:
     @property
     def wants_compaction(self) -> bool:
         return self.spec.shrinks and self.rows > self._compact_at
+
+    def put_off(self) -> None:
+        """Want compaction again only when it has grown much more."""
+        self._compact_at = 2 * self.rows + COMPACT_ROWS
 
     def replace(self, table: pa.Table) -> None:
         """Take a smaller log that says the same."""
@@ -247,8 +251,15 @@ class States:
                 log_.debug("what %s remembers could not be taken out of Spark's cache: %s", name, error)
 
     def _compact(self, operator: str, name: str, log: Log, bounds: Bounds) -> None:
-        frame = self._ways[False][operator].compacted(name, log.frame(self._session), Instants(*bounds, 0))
-        log.replace(collect(frame, log.schema))
+        """Failing, it leaves the log as it is: the call whose rows are in it has succeeded and must not be repeated."""
+        try:
+            frame = self._ways[False][operator].compacted(name, log.frame(self._session), Instants(*bounds, 0))
+            smaller = collect(frame, log.schema)
+        except Exception as error:
+            log_.warning("what %s remembers could not be made smaller, it will be tried again: %s", operator, error)
+            log.put_off()
+            return
+        log.replace(smaller)
 
 
 def bounds_table(instants: Instants) -> pa.Table:

@@ -69,7 +69,7 @@ def warm_up(
     }
     left = list(units)
     while left:
-        ready = [unit for unit in left if not _waits(plan, unit, left)] or left[:1]
+        ready = _apart([unit for unit in left if not _waits(plan, unit, left)] or left[:1])
         with ThreadPoolExecutor(threads, thread_name_prefix="headgate-rehearsal") as pool:
             results = list(pool.map(lambda unit: _rehearse(caller, plan, unit, dict(waiting)), ready))
         for unit, outputs in zip(ready, results, strict=True):
@@ -78,6 +78,15 @@ def warm_up(
         left = [unit for unit in left if unit not in ready]
     caller.calls.clear()
     caller.states.forget()
+
+
+def _apart(units: Sequence[Unit]) -> list[Unit]:
+    """Those of the units, first come first served, that share no operator, and so no state."""
+    found: list[Unit] = []
+    for unit in units:
+        if all(set(unit.operators).isdisjoint(other.operators) for other in found):
+            found.append(unit)
+    return found
 
 
 def _waits(plan: Plan, unit: Unit, left: Sequence[Unit]) -> bool:

@@ -30,12 +30,13 @@ def make_aggregate(
     types = value_types(session, schema, operator.group, operator.values)
     names = {*columns_read(schema, operator.expressions), *flow.stamps}
     needed = StructType([f for f in schema if f.name in names])
-    found = _relation(operator, needed, flow, types, session, single)
+    relation = replace(operator, gives="relation")
+    itself = _comparable(types) or operator.gives == "rstream"
+    found = _relation(operator if itself else relation, needed, flow, types, session, single)
     found.reads = {0: needed}
-    if operator.gives == "relation" or isinstance(found, PaneAggregate):
+    if operator.gives == "relation" or (itself and isinstance(found, PaneAggregate)):
         return found
     # What it gives is made of the relation, by the operator that would else stand behind it.
-    relation = replace(operator, gives="relation")
     schemas = [StructType([*types, *[StructField(name, LongType(), False) for name in RELATION_STAMPS]])]
     flows = [relation.flow((flow,), operator.id)]
     if operator.gives != "rstream":
@@ -46,6 +47,11 @@ def make_aggregate(
         stream = RStream(id=operator.id, inputs=(), slides=(operator.window.slide,))
         behind = RStreamStep(stream, schemas, flows, single)
     return Behind(found, behind, Frames(single))
+
+
+def _comparable(types: StructType) -> bool:
+    """Can Spark say whether two values are the same? Not of maps."""
+    return not any("map<" in f.dataType.simpleString() for f in types)
 
 
 def _relation(

@@ -31,13 +31,20 @@ from pyspark.sql.types import (
 from pyspark.sql.window import WindowSpec
 from sqlglot import exp
 
+from headgate.language.dialect import Cql, sql_of
 from headgate.plan.schema import RELATION_STAMPS
 from headgate.runtime.spark.markers import nodes
 from headgate.runtime.spark.stateful.rows import col, cols, private, user_fields
 
-_PARTIAL = re.compile(r"`(_partial_\d+)`")
+_PARTIAL = re.compile(f"`({private('partial')}[0-9]+)`")
 _MERGE = {"sum": F.sum, "min": F.min, "max": F.max}
-_NAMED = {"every": "bool_and", "some": "bool_or", "any": "bool_or", "mean": "avg"}  # sqlglot has no class for these
+# Function -> the call that it is.
+_CALLS = {name: name for name in ("count", "sum", "avg", "min", "max", "count_if", "bool_and", "bool_or")} | {
+    "every": "bool_and",
+    "some": "bool_or",
+    "any": "bool_or",
+    "mean": "avg",
+}
 
 
 @dataclass(frozen=True)
@@ -85,13 +92,16 @@ class Calls:
         """The partial columns that must be merged in order."""
         return [p.name for p in self.partials if p.ordered]
 
-    def valued(self, frame: DataFrame, partials: Sequence[str], names: Sequence[str] = ()) -> DataFrame:
-        """The frame and beside its columns the values, from merged partial columns under these names."""
+    def valued(self, frame: DataFrame, where: Column, partials: Sequence[str], names: Sequence[str] = ()) -> DataFrame:
+        """The frame and beside its columns the values, from merged partial columns under these names.
+
+        Only where there are values: an expression may fail on those that never were, as `1 / count(*)` does.
+        """
         mine = {p.name: f"`{name}`" for p, name in zip(self.partials, partials, strict=True)}
         texts = {name: _PARTIAL.sub(lambda found: mine[found[1]], text) for name, text in self.calls.items()}
         calls = frame.select("*", *[F.expr(text).alias(name) for name, text in texts.items()])
         named = zip(self.finals.values(), names or self.finals, strict=True)
-        values = [F.expr(text).cast(kind).alias(name) for (text, kind), name in named]
+        values = [F.when(where, F.expr(text)).cast(kind).alias(name) for (text, kind), name in named]
         return calls.select(*cols(frame.columns), *values)
 
     def results(self, frame: DataFrame, group: Sequence[str], stamps: Sequence[Column]) -> DataFrame:
@@ -116,11 +126,11 @@ def group_columns(count: int) -> list[str]:
 
 def columns_read(schema: StructType, texts: Sequence[str]) -> set[str]:
     """The columns that expressions may speak of: those whose name stands anywhere in one."""
-    try:
-        named = {name.name.lower() for text in texts for name in _parse(text).find_all(exp.Identifier)}
-    except sqlglot.errors.SqlglotError:
-        return set(schema.names)
-    return {f.name for f in schema if f.name.lower() in named}
+    words = {word.lower() for text in texts for word in re.findall(r"\w+", text)}
+    whole = " ".join(texts).lower()
+    return {
+        f.name for f in schema if f.name.lower() in words or (not f.name.isidentifier() and f.name.lower() in whole)
+    }
 
 
 def value_types(
@@ -165,7 +175,7 @@ class _Whole(Exception):
 
 
 def _parse(text: str) -> exp.Expr:
-    return sqlglot.parse_one(text, read="spark", into=exp.Condition)
+    return sqlglot.parse_one(text, read=Cql, into=exp.Condition)
 
 
 class _Reader:
@@ -181,7 +191,7 @@ class _Reader:
         placed = {*self.found.calls, *self._groups.values()}
         if any(column.name not in placed for column in tree.find_all(exp.Column)):
             raise _Whole
-        self.found.finals[name] = (tree.sql("spark"), kind)
+        self.found.finals[name] = (sql_of(tree), kind)
 
     def check(self, types: StructType) -> None:
         """Spark must see in the final expressions what it saw in the original ones, and no aggregate any more."""
@@ -205,14 +215,14 @@ class _Reader:
         condition = None
         call = node
         if isinstance(node, exp.Filter):
-            call, condition = node.this, node.expression.this.sql("spark")
+            call, condition = node.this, sql_of(node.expression.this)
         kind, arguments = _called(call)
         if kind is None:
             if isinstance(call, exp.AggFunc) or condition is not None:
                 raise _Whole
             return node
         text = self._call(kind, arguments, condition)
-        name = f"_call_{len(self.found.calls)}"
+        name = private(f"call{len(self.found.calls)}")
         self.found.calls[name] = text
         return exp.column(exp.to_identifier(name, quoted=True))
 
@@ -261,7 +271,7 @@ class _Reader:
         for partial in self.found.partials:
             if (partial.text, partial.merge, partial.type) == (text, merge, kind):
                 return partial.name
-        partial = Partial(f"_partial_{len(self.found.partials)}", text, merge, kind)
+        partial = Partial(private(f"partial{len(self.found.partials)}"), text, merge, kind)
         self.found.partials.append(partial)
         return partial.name
 
@@ -280,27 +290,14 @@ def _sum_type(given: DataType) -> DataType:
     return DoubleType() if isinstance(given, (FloatType, DoubleType)) else LongType()
 
 
-_CLASSES: dict[type[exp.Expression], str] = {
-    exp.Count: "count",
-    exp.Sum: "sum",
-    exp.Avg: "avg",
-    exp.Min: "min",
-    exp.Max: "max",
-    exp.CountIf: "count_if",
-    exp.LogicalAnd: "bool_and",
-    exp.LogicalOr: "bool_or",
-    exp.Any: "bool_or",
-}
-
-
 def _called(node: exp.Expression) -> tuple[str | None, list[str]]:
     """Which call it is, and its arguments; (None, []) for anything else."""
-    if isinstance(node, exp.Anonymous) and node.name.lower() in _NAMED:
-        kind, parts = _NAMED[node.name.lower()], node.expressions
-    elif type(node) in _CLASSES:
-        kind, parts = _CLASSES[type(node)], [node.this, *node.args.get("expressions", [])]
+    if isinstance(node, exp.Any):  # a word of SQL's own, which Spark also has as a function
+        kind, parts = "bool_or", [node.this.unnest()]
+    elif isinstance(node, exp.Anonymous) and node.name.lower() in _CALLS:
+        kind, parts = _CALLS[node.name.lower()], node.expressions
     else:
         return None, []
     if any(isinstance(part, (exp.Distinct, exp.Order, exp.Limit)) for part in parts):
         raise _Whole
-    return kind, [part.sql("spark") for part in parts]
+    return kind, [sql_of(part) for part in parts]

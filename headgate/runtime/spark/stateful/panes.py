@@ -204,7 +204,7 @@ class PaneAggregate(Stateful):
 
     def _shown(self, windows: DataFrame) -> DataFrame:
         """The relation: each value holds until the next boundary. As a stream: all values, at each boundary."""
-        return self._calls.valued(windows, self._partials).select(
+        return self._calls.valued(windows, ~col(KEPT), self._partials).select(
             *self._named_groups(),
             *cols(self._operator.values),
             *cols([ARRIVAL, SEQUENCE]),
@@ -223,7 +223,8 @@ class PaneAggregate(Stateful):
         """`came`: are there new values? `went`: were there old ones? `more` signs stand for rows of other logs."""
         values = list(self._operator.values)
         old = [private(f"was{i}") for i in range(len(values))]
-        both = self._calls.valued(self._calls.valued(windows, self._old, old), self._partials)
+        with_old = self._calls.valued(windows, ~col(KEPT) & went, self._old, old)
+        both = self._calls.valued(with_old, ~col(KEPT) & came, self._partials)
         same = came & went
         for now, was in zip(values, old, strict=True):
             same = same & col(now).eqNullSafe(col(was))

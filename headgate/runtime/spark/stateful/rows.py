@@ -16,7 +16,6 @@ from headgate.runtime.spark.stateful.base import Instants, Limits
 
 FROM, TO, NOW = "\x1ffrom", "\x1fto", "\x1fnow"  # the bounds, once joined to rows: names that no user column has
 _ZERO = "\x1fzero"
-_BEFORE_ALL = -(2**63) + 1
 
 
 def private(name: str) -> str:

@@ -13,6 +13,7 @@ import pytest
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Aggregate, Port
 from headgate.plan.windows import Clock, RangeWindow
+from headgate.runtime.spark.stateful.behind import Behind
 from headgate.runtime.spark.stateful.departing import DepartingAggregate
 from headgate.runtime.spark.stateful.general import GeneralAggregate
 from headgate.runtime.spark.stateful.panes import PaneAggregate
@@ -169,6 +170,27 @@ def _check_given(runner: Runner, relation: Any, gives: str, slide: int) -> None:
             want = {t: pair[gives == "dstream"] for t, pair in difference.items()}
         flat = Counter({f"({row}, {t})": n for t, rows in want.items() for row, n in rows.items()})
         assert stream_content(results) == flat
+
+
+def test_values_that_may_fail_or_have_odd_names(session: Any) -> None:
+    """Computed only where there is a group; as Spark means its functions; under any name."""
+    values = {
+        "share": "100 / count(*)",
+        "text": "to_char(sum(v), '99999.0')",
+        "quoted": "count(*) FILTER (WHERE concat(v, '''') = '3''')",
+        "_partial_0": "count(*)",
+    }
+    for more, way in (({}, PaneAggregate), ({"pairs": "map('n', count(*))"}, Behind)):
+        op = Aggregate(
+            id="q/a", inputs=(Port("a"),), group={"g": "k"}, values=values | more, window=window(4, 4), gives="changes"
+        )
+        runner = Runner(session, op, [COLUMNS], [STREAM])
+        assert isinstance(runner.stateful, way)
+        given = [(1, 3, 0.5, 0, 0, 1), (1, 4, 0.5, 1, 1, 2), (2, 3, 0.5, 2, 2, 6)]
+        found = runner.run(cut([given], [3, 5, END], [5], lambda n: 0)).to_pylist()
+        told = sorted((r["_time"], r["_change"], r["g"], r["share"], r["text"].strip(), r["quoted"]) for r in found)
+        first, second = (1, 50.0, "7.0", 1), (2, 100.0, "3.0", 1)
+        assert told == [(4, 1, *first), (8, -1, *first), (8, 1, *second), (12, -1, *second)]
 
 
 SUMS = {"s": ("sum(d)", len), "a": ("avg(d)", len), "r": ("sum(d * 3) / sum(d)", len)}
