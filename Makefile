@@ -64,7 +64,7 @@ picture: setup ## draw docs/images/demo.svg anew
 
 lock: ## write requirements.lock anew from pyproject.toml, with the newest versions it allows
 	@python="$$(scripts/python.sh)" && rm -rf build/lock && "$$python" -m venv build/lock
-	@build/lock/bin/python -m pip --disable-pip-version-check install -q '.[bench,dev]'
+	@build/lock/bin/python -m pip --disable-pip-version-check install -q '.[bench,study,dev]'
 	@{ sed -n '/^#/!q;p' requirements.lock; \
 	   build/lock/bin/python -m pip --disable-pip-version-check freeze --all --exclude headgate --exclude pip; \
 	 } > build/requirements.lock

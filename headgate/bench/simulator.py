@@ -20,6 +20,7 @@ from headgate.runtime.simulated import simulate
 STREAMS = 50
 UTILISATION = 0.9
 FAR = 1e12  # a limit in seconds that no run reaches; with one, the event loop does all the work
+POLICIES: dict[str, dict[str, Any]] = {"rr": {"quantum": 1.0}, "rb": {}, "prb": {}, "chain": {}}  # beside fifo
 ANALYTIC_RESPONSE = 354.0  # M/G/1, first come first served: E[S] + lambda E[S^2] / (2 (1 - rho))
 
 
@@ -29,17 +30,21 @@ def run(quick: bool = False) -> dict[str, Any]:
     The model: 50 Poisson streams, costs 2, 4, ..., 100, one server, first in first out, load 0.9. SimPy's version
     is the leanest that we know: a source process a stream, one Store, one server process. Headgate has the monitor and
     the invariants on. It serves such a model without decisions (see `runtime/simulated/in_order.py`); what its event
-    loop needs, with the board and the policy asked for every tuple, is measured beside it. Needs `headgate[bench]`.
+    loop needs, with the board and the policy asked for every tuple, is measured beside it, and so are other policies:
+    `rr` with a quantum of 1 (see `runtime/simulated/in_turns.py`), `rb`, `prb` and `chain`. Needs `headgate[bench]`.
     """
     simpy = _simpy()
     tuples, rounds = (400, 2) if quick else (4000, 5)
     ours: list[tuple[float, float]] = []
     loop: list[tuple[float, float]] = []
     theirs: list[tuple[float, float]] = []
+    others: dict[str, list[tuple[float, float]]] = {name: [] for name in POLICIES}
     for seed in range(rounds):
         ours.append(run_headgate(tuples, seed))
         loop.append(run_headgate(tuples, seed, RunLimits(seconds=FAR, until_idle=True)))
         theirs.append(run_simpy(simpy, tuples, seed))
+        for name, runs in others.items():
+            runs.append(run_headgate(tuples, seed, policy=name))
     fast, stepwise, slow = _median(ours), _median(loop), _median(theirs)
     return {
         "bench": "simulator",
@@ -48,6 +53,7 @@ def run(quick: bool = False) -> dict[str, Any]:
         "headgate": fast,
         "headgate_event_loop": stepwise,
         "simpy": slow,
+        "policies": {name: _median(runs) for name, runs in others.items()},
         "analytic_mean_response": ANALYTIC_RESPONSE,
         "streams": STREAMS,
         "tuples_per_stream": tuples,
@@ -61,7 +67,7 @@ def run(quick: bool = False) -> dict[str, Any]:
     }
 
 
-def workload(tuples: int, seed: int) -> Application:
+def workload(tuples: int, seed: int, policy: str = "fifo") -> Application:
     """The model as an application: a query with one operator on each stream."""
     costs = [2.0 + 2.0 * at for at in range(STREAMS)]
     rate = UTILISATION / sum(costs)
@@ -79,12 +85,12 @@ def workload(tuples: int, seed: int) -> Application:
     ]
     queries = [Query(f"q{at}", "normal", Port(f"q{at}/work"), ()) for at in range(STREAMS)]
     plan = build_plan(streams, {}, {"normal": QueryClass("normal", 1)}, operators, queries)
-    return Application(plan, PolicySettings("fifo"), slots=1, seed=seed)
+    return Application(plan, PolicySettings(policy, POLICIES.get(policy, {})), slots=1, seed=seed)
 
 
-def run_headgate(tuples: int, seed: int, limits: RunLimits | None = None) -> tuple[float, float]:
+def run_headgate(tuples: int, seed: int, limits: RunLimits | None = None, policy: str = "fifo") -> tuple[float, float]:
     """Tuples a second and mean response."""
-    app = workload(tuples, seed)
+    app = workload(tuples, seed, policy)
     start = time.perf_counter()
     result = simulate(app, limits or RunLimits(until_idle=True))
     seconds = time.perf_counter() - start

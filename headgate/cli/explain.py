@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headgate.cli.explain_policy import print_policy
 from headgate.cli.options import App, JsonOption, PolicyOption, SeedOption, SetOption, SlotsOption, load
 from headgate.cli.output import console, print_json, speaks_plainly
+from headgate.cli.progress_plot import check_plot, draw_charts
+from headgate.cli.tables import add_row, number, short, time
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,7 +24,21 @@ EXAMPLES = """
 headgate explain examples/sensors.yaml
 
 headgate explain examples/sensors.yaml --json
+
+headgate explain examples/sensors.yaml --policy chain --plot charts.svg
+
+headgate explain examples/sensors.yaml --policy threshold:memory=1000000
 """
+
+PlotOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot",
+        metavar="FILE",
+        help="Draw the progress chart of every path, with its lower envelope, into a .png or .svg file.",
+        show_default=False,
+    ),
+]
 
 
 @speaks_plainly
@@ -30,18 +48,32 @@ def explain(
     slots: SlotsOption = None,
     seed: SeedOption = None,
     changes: SetOption = None,
+    plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show an application's streams, queries, operators, paths, segments and classes."""
+    """Show an application's streams, queries, operators, paths, segments and classes.
+
+    With --policy also what that policy makes of it: units, priorities, progress charts, releases, thresholds.
+    """
+    if plot is not None:
+        check_plot(plot)
     app = load(path, changes, policy, slots, seed)
 
     from headgate.plan.explain import explain as tell
+    from headgate.plan.explain_policy import charts, explain_policy
 
     told = tell(app)
+    if policy is not None:
+        told["schedule"] = explain_policy(app)
+    left_out = [] if plot is None else draw_charts(charts(app.plan), plot)
     if as_json:
         print_json(told)
         return
     _print(told, console())
+    if "schedule" in told:
+        print_policy(told["schedule"], console())
+    if left_out:
+        typer.echo(f"not drawn, because a cost is not declared: {', '.join(left_out)}", err=True)
 
 
 def register(app: typer.Typer) -> None:
@@ -69,10 +101,10 @@ def _print_inputs(told: Mapping[str, Any], out: Console) -> None:
 
     table = Table("stream or table", "columns", "from")
     for name, stream in told["streams"].items():
-        time = f"\nevent time {stream['time']}, slack {_time(stream['slack'])}" if stream["time"] else ""
-        _add(table, name, _columns(stream["schema"]) + time, _settings(stream["source"]))
+        when = f"\nevent time {stream['time']}, slack {time(stream['slack'])}" if stream["time"] else ""
+        add_row(table, name, _columns(stream["schema"]) + when, _settings(stream["source"]))
     for name, one in told["tables"].items():
-        _add(table, f"{name} (table)", _columns(one["schema"]), _settings(one["source"]))
+        add_row(table, f"{name} (table)", _columns(one["schema"]), _settings(one["source"]))
     out.print(table)
 
 
@@ -81,7 +113,7 @@ def _print_classes(told: Mapping[str, Any], out: Console) -> None:
 
     table = Table("class", "priority", "queries")
     for name, one in sorted(told["classes"].items(), key=lambda item: -item[1]["priority"]):
-        _add(table, name, str(one["priority"]), ", ".join(one["queries"]))
+        add_row(table, name, str(one["priority"]), ", ".join(one["queries"]))
     out.print(table)
 
 
@@ -119,9 +151,9 @@ def _operator_text(operator: Mapping[str, Any], branch: str, query: str) -> str:
         lines[0] += f": {escape(operator['parameters'])}"
     share = operator["branches"].get(branch, operator["selectivity"])
     assumed = " (assumed)" if operator["assumed"] and share is not None else ""
-    numbers = [f"cost {_time(operator['cost'])} a tuple", f"selectivity {_number(share)}{assumed}"]
+    numbers = [f"cost {time(operator['cost'])} a tuple", f"selectivity {number(share)}{assumed}"]
     if operator["fixed_cost"] is not None:
-        numbers.insert(1, f"{_time(operator['fixed_cost'])} a call")
+        numbers.insert(1, f"{time(operator['fixed_cost'])} a call")
     lines.append(f"[dim]{', '.join(numbers)}, {operator['bytes']:.4g} bytes[/dim]")
     lines += [f"[dim]{escape(line)}[/dim]" for line in _side_lines(operator)]
     lines.append(f"[dim]-> {escape(_columns(operator['schema']))}[/dim]")
@@ -134,7 +166,7 @@ def _side_lines(operator: Mapping[str, Any]) -> list[str]:
     if len({(side["cost"], side["selectivity"]) for side in sides}) < 2:
         return []
     return [
-        f"from {side['input']}: cost {_time(side['cost'])} a tuple, selectivity {_number(side['selectivity'])}"
+        f"from {side['input']}: cost {time(side['cost'])} a tuple, selectivity {number(side['selectivity'])}"
         + (" (assumed)" if side["assumed"] and side["selectivity"] is not None else "")
         for side in sides
     ]
@@ -145,14 +177,14 @@ def _print_paths(told: Mapping[str, Any], out: Console) -> None:
 
     table = Table("path", "from", "operators", "cost a tuple", "selectivity", "capacity, tuples/s")
     for path in told["paths"]:
-        _add(
+        add_row(
             table,
             path["id"],
             path["stream"],
-            " > ".join(_short(path["operators"], path["query"])),
-            _time(path["cost"]),
-            _number(path["selectivity"]),
-            _number(path["capacity"]),
+            " > ".join(short(path["operators"], path["query"])),
+            time(path["cost"]),
+            number(path["selectivity"]),
+            number(path["capacity"]),
         )
     out.print(table)
 
@@ -163,24 +195,14 @@ def _print_segments(told: Mapping[str, Any], out: Console) -> None:
     table = Table("segment", "operators", "cost a tuple", "capacity, tuples/s", "releases, bytes/s")
     for one in told["segments"]:
         operators = " > ".join(one["operators"])
-        _add(table, one["id"], operators, _time(one["cost"]), _number(one["capacity"]), _number(one["release"]))
+        add_row(table, one["id"], operators, time(one["cost"]), number(one["capacity"]), number(one["release"]))
     out.print(table)
-
-
-def _add(table: Any, *cells: str) -> None:
-    from rich.markup import escape
-
-    table.add_row(*(escape(cell) for cell in cells))
 
 
 def _safe(title: str, text: str) -> str:
     from rich.markup import escape
 
     return f"[bold]{title}[/bold] {escape(text)}"
-
-
-def _short(operators: list[str], query: str) -> list[str]:
-    return [name.removeprefix(f"{query}/") for name in operators]
 
 
 def _columns(schema: list[dict[str, Any]]) -> str:
@@ -202,13 +224,3 @@ def _value(value: Any) -> str:
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key}: {_value(item)}" for key, item in value.items()) + "}"
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _time(seconds: float | None) -> str:
-    from headgate.plan.durations import format_duration
-
-    return "not declared" if seconds is None else format_duration(seconds)
-
-
-def _number(value: float | None) -> str:
-    return "?" if value is None else f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"

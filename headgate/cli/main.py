@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli import bench, demo, explain, policies, run, simulate
+from headgate.cli import bench, demo, explain, policies, reproduce, run, simulate
 
 app = typer.Typer(
     name="headgate",
@@ -37,7 +37,7 @@ def _main(
     """Options before the command."""
 
 
-for _command in (demo, run, simulate, explain, policies, bench):
+for _command in (demo, run, simulate, explain, policies, reproduce, bench):
     _command.register(app)
 
 if __name__ == "__main__":

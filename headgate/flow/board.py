@@ -55,6 +55,7 @@ class Board:
         slots: int,
         call_fixed_s: float | None = 0.0,
         latency: Callable[[str], float | None] = lambda _: None,
+        joint: Mapping[str, Queue] | None = None,
     ) -> None:
         self.plan = plan
         self.slots = slots
@@ -65,6 +66,7 @@ class Board:
         self.priorities = {name: c.priority for name, c in plan.classes.items()}
         self.rounds = 0
         self._queues = dict(queues)
+        self._joint = dict(joint or {})
         self._stats = stats
         self._latency = latency
         self._claims = tuple(Claim(slot) for slot in range(slots))
@@ -104,7 +106,8 @@ class Board:
         With a `plan`, queries have stopped or joined: the board forgets what is no longer in it.
         """
         plan = plan or self.plan
-        units = make_units(plan, policy.units(plan, self._stats), self._queues)  # a refused policy changes nothing
+        groups = policy.units(plan, self._stats)
+        units = make_units(plan, groups, self._queues, self._joint)  # a refused policy changes nothing
         self.policy, self.plan = policy, plan
         self.units: tuple[Unit, ...] = units
         for gate in self._gates.values():
@@ -169,10 +172,9 @@ class Board:
                 ready = ", ".join(unit.id for unit in self.ready())
                 raise InvariantError(f"policy {self.policy.name} leaves slot {slot} idle while {ready} could run")
             return None
-        unit = decision.unit
+        unit, tuples, seconds, ends_round, _ = decision
         if not unit.ready:
             raise PolicyError(f"policy {self.policy.name} chose {unit.id}, which cannot run now")
-        tuples, seconds = decision.tuples, decision.seconds
         if (tuples is not None and tuples < 1) or (seconds is not None and not seconds > 0.0):
             bounds = f"tuples={tuples}, seconds={seconds}"
             raise PolicyError(f"policy {self.policy.name} gives {unit.id} {bounds}: a bound must be above 0, or None")
@@ -185,7 +187,7 @@ class Board:
         claim.decision = decision
         claim.started = self.now
         claim.busy = True
-        if decision.ends_round:
+        if ends_round:
             self.rounds += 1
             self.policy.round_ended()
         return claim

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple, Protocol
 
@@ -102,7 +102,8 @@ class Unit:
 
 
 class SoleUnit(Unit):
-    """A unit with one queue. Most are; policies look at their first tuple at every decision, so it must be cheap."""
+    """A unit with one queue, or one that stands for all. Most are; policies look at their first tuple at every
+    decision, so it must be cheap."""
 
     __slots__ = ("queue",)
 
@@ -114,31 +115,41 @@ class SoleUnit(Unit):
         class_name: str,
         edges: tuple[Edge, ...],
         queues: tuple[Queue, ...],
+        queue: Queue,
     ) -> None:
         super().__init__(index, group, queries, class_name, edges, queues)
-        self.queue = queues[0]
+        self.queue = queue
 
     waiting = property(attrgetter("queue.count"))
     oldest = property(attrgetter("queue.oldest"))
     bytes = property(attrgetter("queue.bytes"))
 
 
-def make_units(plan: Plan, groups: Iterable[Group], queues: dict[Edge, Queue]) -> tuple[Unit, ...]:
-    """Turn a policy's groups into units. Called when a policy is installed; refuses an uncovered operator."""
+def make_units(
+    plan: Plan, groups: Iterable[Group], queues: Mapping[Edge, Queue], joint: Mapping[str, Queue]
+) -> tuple[Unit, ...]:
+    """Turn a policy's groups into units. Called when a policy is installed; refuses an uncovered operator.
+
+    `joint` has, for operators with several inputs, one queue that stands for all of them, if the runtime has such.
+    """
     units: list[Unit] = []
     for index, group in enumerate(groups):
         members = set(group.operators)
         edges = tuple(edge for edge in plan.edges if edge.operator in members)
         owners = tuple(q for q in plan.queries if not members.isdisjoint(plan.queries[q].operators))
         best = max((plan.classes[plan.queries[q].class_name] for q in owners), key=lambda c: c.priority)
-        kind = SoleUnit if len(edges) == 1 else Unit
-        units.append(kind(index, group, owners, best.name, edges, tuple(queues[e] for e in edges)))
+        mine = tuple(queues[edge] for edge in edges)
+        one = mine[0] if len(mine) == 1 else joint.get(group.operators[0]) if len(members) == 1 else None
+        if one is None:
+            units.append(Unit(index, group, owners, best.name, edges, mine))
+        else:
+            units.append(SoleUnit(index, group, owners, best.name, edges, mine, one))
     covered = {operator for unit in units for operator in unit.operators}
     if missing := [name for name in plan.operators if name not in covered]:
         raise ValueError(f"the policy's units leave out {', '.join(missing)}")
     for unit in units:
-        mine = set(unit.operators)
-        unit.overlaps = tuple(other for other in units if not mine.isdisjoint(other.operators))
+        used = set(unit.operators)
+        unit.overlaps = tuple(other for other in units if not used.isdisjoint(other.operators))
         unit.alone = len(unit.overlaps) == 1
         unit.private = unit.alone and len(unit.queues) == 1
     return tuple(units)

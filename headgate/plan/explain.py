@@ -137,7 +137,7 @@ def _path(plan: Plan, stats: AssumedStats, path: Path) -> dict[str, Any]:
         "operators": list(path.operators),
         "cost": path_cost(steps),
         "selectivity": path_selectivity(steps),
-        "capacity": _finite(path_capacity(steps)),
+        "capacity": finite(path_capacity(steps)),
     }
 
 
@@ -148,8 +148,8 @@ def _segment(plan: Plan, segment: Segment) -> dict[str, Any]:
         "operators": list(segment.operators),
         "queries": [name for name in plan.queries if name in owners],
         "cost": segment.cost_s,
-        "capacity": _finite(segment.capacity),
-        "release": _finite(segment.release),
+        "capacity": finite(segment.capacity),
+        "release": finite(segment.release),
     }
 
 
@@ -157,6 +157,6 @@ def _schema(schema: Schema) -> list[dict[str, str | None]]:
     return [{"name": column.name, "type": column.type} for column in schema]
 
 
-def _finite(value: float | None) -> float | None:
+def finite(value: float | None) -> float | None:
     """JSON has no infinity; a capacity without bound is not a number that anyone can use."""
     return None if value is None or not math.isfinite(value) else value

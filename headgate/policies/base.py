@@ -141,6 +141,15 @@ class Policy(ABC):
         """
         return False
 
+    @property
+    def in_turns_of(self) -> float | None:
+        """Would a single slot serve the ready units in turn, by their index, each for the same time? How many seconds?
+
+        The turn goes on where it stood, and one who is not ready is passed over. Then no decision is open, and the
+        simulator need not ask for each, nor tell of calls and rounds. Asked after `start`.
+        """
+        return None
+
     def preempts(self, running: Sequence[Unit], arrived: Unit) -> Unit | None:
         """Which of `running` should give its slot to `arrived`, which just got input? None: none of them.
 

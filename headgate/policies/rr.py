@@ -51,6 +51,11 @@ class RoundRobin(Policy):
             return Decision(units[index], seconds=self.turn(units[index]), ends_round=last)
         return None
 
+    @property
+    def in_turns_of(self) -> float | None:
+        turns = {self.turn(unit) for unit in self.view.units}
+        return turns.pop() if len(turns) == 1 else None
+
     def turn(self, unit: Unit) -> float | None:
         """Seconds that a unit gets in its turn; None: everything that waits."""
         return self.quantum

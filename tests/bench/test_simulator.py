@@ -14,6 +14,11 @@ def test_quick_run_reports_speed_and_agreeing_responses():
     assert set(report["versions"]) == {"python", "numpy", "simpy"}
     for side in ("headgate", "simpy"):
         assert 150 < report[side]["mean_response"] < 700  # few tuples: only the size is right
+    policies = report["policies"]
+    assert list(policies) == ["rr", "rb", "prb", "chain"]
+    assert all(figures["tuples_per_second"] > 0 for figures in policies.values())
+    # On the same arrivals: the cheapest first is better than the oldest first, and may interrupt at that.
+    assert policies["prb"]["mean_response"] < policies["rb"]["mean_response"] < report["headgate"]["mean_response"]
 
 
 def test_without_simpy_the_error_says_what_to_install(monkeypatch):

@@ -1,8 +1,11 @@
 """`headgate explain`."""
 
 import json
+import sys
 from pathlib import Path
+from typing import Any
 
+import pytest
 from typer.testing import CliRunner
 
 from headgate.cli.main import app
@@ -54,3 +57,79 @@ def test_markup_in_a_file_is_only_text(tmp_path: Path) -> None:
     result = runner.invoke(app, ["explain", str(write_app(tmp_path)), *changes])
     assert result.exit_code == 0
     assert "'[/bold]' <> '[red]'" in result.stdout
+
+
+def explained(*options: str) -> dict[str, Any]:
+    return json.loads(runner.invoke(app, ["explain", str(EXAMPLE), "--json", *options]).stdout)
+
+
+def test_a_policy_is_told_only_when_asked_for() -> None:
+    told = explained("--policy", "pcs")
+    assert told.pop("schedule")["policy"] == "pcs"
+    told["policy"] = explained()["policy"]
+    assert told == explained()
+
+
+def test_text_of_a_policy() -> None:
+    shown = runner.invoke(app, ["explain", str(EXAMPLE), "--policy", "threshold:memory=1000000"]).stdout
+    for fragment in (
+        "saving begins at 625,000 bytes in queues and ends at 250,000",
+        "normal",
+        "not known",
+        "2,292,000",
+    ):
+        assert fragment in shown, fragment
+    shown = runner.invoke(app, ["explain", str(EXAMPLE), "--policy", "chain"]).stdout
+    assert "lower envelope" in shown
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "SVG"])
+def test_plot(tmp_path: Path, suffix: str) -> None:
+    picture = tmp_path / f"charts.{suffix}"
+    result = runner.invoke(app, ["explain", str(EXAMPLE), "--plot", str(picture), "--json"])
+    assert result.exit_code == 0
+    assert "used#1" not in result.stderr  # with --json nothing but JSON
+    assert picture.stat().st_size > 1000
+
+
+def test_the_same_application_gives_the_same_picture(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.svg", tmp_path / "b.svg"
+    for picture in (first, second):
+        runner.invoke(app, ["explain", str(EXAMPLE), "--policy", "chain", "--plot", str(picture)])
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_paths_that_cannot_be_drawn_are_named(tmp_path: Path) -> None:
+    result = runner.invoke(app, ["explain", str(EXAMPLE), "--plot", str(tmp_path / "a.svg")])
+    assert "not drawn, because a cost is not declared: used#1" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [("a.pdf", "end the name in .png or .svg"), ("charts", ".png or .svg"), ("none/a.svg", "there is no folder")],
+)
+def test_what_cannot_be_drawn(tmp_path: Path, file: str, words: str) -> None:
+    result = runner.invoke(app, ["explain", str(EXAMPLE), "--plot", str(tmp_path / file)])
+    assert result.exit_code == 2
+    assert words in result.stderr
+
+
+def test_nothing_to_draw(tmp_path: Path) -> None:
+    costs = ("queries.fire.operators.hot.cost=null", "queries.some.operators.parts.cost=null")
+    changes = [part for cost in costs for part in ("--set", cost)]
+    result = runner.invoke(app, ["explain", str(write_app(tmp_path)), "--plot", str(tmp_path / "a.svg"), *changes])
+    assert result.exit_code == 2
+    assert "declare the cost of every operator" in result.stderr
+
+
+def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = runner.invoke(app, ["explain", str(EXAMPLE), "--plot", str(tmp_path / "a.svg")])
+    assert result.exit_code == 2
+    assert "matplotlib is not installed; pip install 'headgate[study]'" in result.stderr
+
+
+def test_help_has_examples() -> None:
+    shown = runner.invoke(app, ["explain", "--help"], env={"COLUMNS": "120"}).stdout
+    assert "--plot" in shown
+    assert "--policy chain --plot charts.svg" in shown

@@ -87,3 +87,17 @@ def test_a_strange_view_gives_nothing(plan):
 
 def test_the_default_is_by_operator():
     assert RoundRobin().unit == "operator"
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "seconds"),
+    [
+        ("rr", {"quantum": 2}, 2.0),
+        ("rr", {"quantum": None}, None),
+        ("wrr", {"leaf": 3}, None),
+        ("wrr", {"quantum": 2, "leaf": 1}, 2.0),
+        ("fifo", {}, None),
+    ],
+)
+def test_says_when_all_turns_are_equal(plan, name, given, seconds):
+    assert Bench(plan, name, **given).policy.in_turns_of == seconds

@@ -17,6 +17,7 @@ from headgate.runtime.simulated.draws import Item
 from headgate.runtime.simulated.entrance import Entrance
 from headgate.runtime.simulated.frontier import Frontier
 from headgate.runtime.simulated.in_order import serve_in_order
+from headgate.runtime.simulated.in_turns import serve_in_turns
 from headgate.runtime.simulated.ledger import Ledger
 from headgate.runtime.simulated.light import LightUnit, LightUnits
 from headgate.runtime.simulated.network import Node
@@ -81,12 +82,11 @@ class Engine:
 
         One long loop on purpose: it is passed once a call, and each method called here would cost a few per cent.
         """
-        if end == math.inf and not self._overheads:
-            serve_in_order(self._board, self._entrance, self._lights, self._accounts)
+        cut_off = not self._overheads and self._take_short_cut(end)
         board, entrance, flights, idle = self._board, self._entrance, self._flights, self._idle
         admit, claim_for, release, lights = entrance.admit, board.claim, board.release, self._lights
         pop, push, plain, begun, before = heappop, heappush, not self._overheads, self._begun, self._before
-        preemptive = board.policy.preemptive
+        preemptive, wake, ledger = board.policy.preemptive, board.wake, self._ledger
         while True:
             now = flights[0][0] if flights else math.inf
             if entrance.next_time < now:
@@ -109,7 +109,7 @@ class Engine:
                     light.latencies.append(now - item[0])
                     release(claim, 1, light.results)
                 else:
-                    release(claim, 1, light.finish(item, now, board, self._ledger))
+                    release(claim, 1, light.finish(item, now, wake, ledger))
                 idle.append(claim.slot)
             if entrance.next_time <= now:
                 entrance.fed = [] if preemptive else None
@@ -132,19 +132,28 @@ class Engine:
                     light = lights[unit]
                     if (
                         light is not None
-                        and (tuples == 1 or (tuples is None and len(light.queue) == 1))
+                        and (tuples == 1 or (tuples is None and unit.waiting == 1))
                         and seconds is None
                     ):
+                        if unit.spent:
+                            item, needs, before[claim.slot] = light.resume(board)
+                        else:
+                            item, needs, before[claim.slot] = light.take(), light.cost, 0.0
                         begun[claim.slot] = begin = start + light.set_up
-                        needs, before[claim.slot] = light.resume(board) if unit.spent else (light.cost, 0.0)
-                        push(flights, (begin + needs, number, claim, None, light, light.queue.popleft()))
+                        push(flights, (begin + needs, number, claim, None, light, item))
                     else:
                         self._begin_call(claim, start)
                 deciding = preemptive and self._preempt()
             if self._number >= self._check_at:
                 self._settle()
-        self._close(end, until_idle and not flights and not entrance.cut_off)
+        self._close(end, until_idle and not flights and not entrance.cut_off and not cut_off)
         return board.now
+
+    def _take_short_cut(self, end: float) -> bool:
+        """Run everything without asking for decisions, where none is open; returns whether the end cut it off."""
+        if end == math.inf:
+            serve_in_order(self._board, self._entrance, self._lights, self._accounts, self._ledger)
+        return serve_in_turns(self._board, self._entrance, self._lights, self._accounts, self._ledger, end)
 
     def _start(self, claim: Claim) -> float:
         """When the first operator of a call is called: after the decision, and after what the slot owes."""
@@ -195,7 +204,7 @@ class Engine:
     def _preempt_for(self, unit: Unit) -> bool:
         board, now = self._board, self._board.now
         flights: dict[Unit, _Flight] = {}
-        for flight in sorted(self._flights, key=lambda flight: flight[2].slot):
+        for flight in sorted(self._flights, key=_slot) if board.slots > 1 else self._flights:
             _, _, claim, call, _, _ = flight
             running = claim.decision.unit
             if running is unit:
@@ -217,7 +226,7 @@ class Engine:
         if call is not None:
             self._stop(claim, call, self._board.now)
         elif light is not None and due <= self._board.now:  # its tuple takes no time, and is done
-            self._free(claim, 1, light.end(item, self._board, self._ledger))
+            self._free(claim, 1, light.end(item, due, self._board.wake, self._ledger))
         elif light is not None:
             light.stop(item, self._given(claim.slot), due - max(self._board.now, self._begun[claim.slot]), self._board)
             self._free(claim, 0, 0)
@@ -256,3 +265,7 @@ class Engine:
         assert self._trace is not None
         unit = claim.decision.unit.id
         self._trace.append(CallEvent(claim.slot, unit, claim.started, self._board.now, tuples, preempted))
+
+
+def _slot(flight: _Flight) -> int:
+    return flight[2].slot

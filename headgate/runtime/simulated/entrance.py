@@ -57,7 +57,7 @@ class Entrance:
     def admit(self, before: float) -> None:
         """Put all tuples that enter before a time into their queues, and announce what can now run."""
         board = self._board
-        wake = board.wake
+        wake, fed = board.wake, self.fed
         while True:
             times, items, targets, at = self._times, self._items, self._targets, self._next
             time = times[at]
@@ -68,10 +68,10 @@ class Entrance:
                     if len(queue) == 1:  # else those who may run know already
                         board.now = time
                         wake(queue.gate)
+                    if fed is not None:
+                        fed += queue.gate.units
                 if outlet.taps:
                     self._straight_through(outlet, time, items[at])
-                if self.fed is not None:
-                    self.fed += [unit for queue in outlet.queues for unit in queue.gate.units]
                 at += 1
                 time = times[at]
             self._next, self.next_time = at, time

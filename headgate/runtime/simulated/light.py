@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from headgate.control.monitor import Monitor
-from headgate.flow.board import Board
+from headgate.flow.board import Board, Gate
 from headgate.flow.units import Unit
 from headgate.plan.application import SimulatorSettings
 from headgate.runtime.simulated.draws import Item
 from headgate.runtime.simulated.ledger import Ledger
-from headgate.runtime.simulated.network import Network, Node, Outlet
+from headgate.runtime.simulated.network import Network, Node, Outlet, SimulatedQueue
 
 
 class LightUnit:
-    """A unit of one operator with one input, at a cost known beforehand.
+    """A unit of one operator at a cost known beforehand, the same for each of its inputs.
 
     A call with one tuple is then: take it, wait, hand out what comes of it. That is just what a planned call does; only
     the lists for many tuples, several operators and stops are spared. `direct`: the tuple itself is the result, so
@@ -31,49 +33,42 @@ class LightUnit:
         "queue",
         "results",
         "set_up",
+        "take",
         "taps",
     )
 
     def __init__(self, node: Node, outlets: tuple[Outlet, ...], set_up: float) -> None:
         self.node = node
-        self.queue = node.queues[0]
+        self.queue = node.queues[0]  # where the tuple in progress comes from
         self.outlets = outlets
         self.set_up = set_up  # seconds
         self.cost = node.cost
-        self.direct = node.passes_all and not outlets[0].queues
+        self.take: Callable[[], Item] = self.queue.popleft if node.joint is None else self._take_oldest
+        self.direct = node.passes_all and not outlets[0].queues and node.joint is None
         self.taps = outlets[0].taps if self.direct else ()
         self.results = len(self.taps)
         self.ends: list[float] = []  # direct: of the tuples that the counters do not know of yet
         self.latencies: list[float] = []
 
-    def finish(self, item: Item, now: float, board: Board, ledger: Ledger) -> int:
-        """Hand out what comes of a tuple; returns the number of results."""
+    def finish(self, item: Item, now: float, wake: Callable[[Gate], None], ledger: Ledger) -> int:
+        """Hand out what comes of a tuple, and tell of the queues that got some; returns the number of results."""
         node, results = self.node, 0
         node.processed += 1
         ledger.times.append(now)
         ledger.changes.append(-self.queue.item_bytes)
+        if node.passes_all:
+            return self._hand_out(self.outlets[0], item, now, wake, ledger)
         for outlet, (_, outputs) in zip(self.outlets, node.draw([now], [item]), strict=True):
             for output in outputs:
-                node.out += 1
-                if outlet.queues:
-                    ledger.times.append(now)
-                    ledger.changes.append(outlet.held_bytes)
-                for queue in outlet.queues:
-                    queue.node.entered += 1
-                    queue.append(output)
-                    board.wake(queue.gate)
-                for tap in outlet.taps:
-                    tap.times.append(now)
-                    tap.latencies.append(now - output[0])
-                    results += 1
+                results += self._hand_out(outlet, output, now, wake, ledger)
         return results
 
-    def end(self, item: Item, board: Board, ledger: Ledger) -> int:
-        """A tuple is finished now; returns the number of results. The engine's loop does the same by hand."""
+    def end(self, item: Item, now: float, wake: Callable[[Gate], None], ledger: Ledger) -> int:
+        """A tuple is finished; returns the number of results. The engine's loop does the same by hand."""
         if not self.direct:
-            return self.finish(item, board.now, board, ledger)
-        self.ends.append(board.now)
-        self.latencies.append(board.now - item[0])
+            return self.finish(item, now, wake, ledger)
+        self.ends.append(now)
+        self.latencies.append(now - item[0])
         return self.results
 
     def stop(self, item: Item, spent: float, left: float, board: Board) -> None:
@@ -84,12 +79,38 @@ class LightUnit:
             node.partial, node.left, node.spent = queue, left, spent
             board.spend(queue.edge, spent)
 
-    def resume(self, board: Board) -> tuple[float, float]:
-        """A stopped tuple goes on: the seconds that it still needs, and those that it was given."""
+    def resume(self, board: Board) -> tuple[Item, float, float]:
+        """Take up a stopped tuple again: the tuple, the seconds that it still needs, and those that it was given."""
         node, spent = self.node, self.node.spent
-        node.partial, node.spent = None, 0.0
+        assert node.partial is not None
+        self.queue, node.partial, node.spent = node.partial, None, 0.0
         board.spend(self.queue.edge, 0.0)
-        return node.left, spent
+        return self.queue.popleft(), node.left, spent
+
+    def find_oldest(self) -> SimulatedQueue:
+        """From now on the tuple in progress is the oldest first one of the inputs."""
+        assert self.node.joint is not None
+        first = self.node.joint.first
+        assert first is not None
+        self.queue = first
+        return first
+
+    def _take_oldest(self) -> Item:
+        return self.find_oldest().popleft()
+
+    def _hand_out(self, outlet: Outlet, item: Item, now: float, wake: Callable[[Gate], None], ledger: Ledger) -> int:
+        self.node.out += 1
+        if outlet.queues:
+            ledger.times.append(now)
+            ledger.changes.append(outlet.held_bytes)
+        for queue in outlet.queues:
+            queue.node.entered += 1
+            queue.append(item)
+            wake(queue.gate)
+        for tap in outlet.taps:
+            tap.times.append(now)
+            tap.latencies.append(now - item[0])
+        return len(outlet.taps)
 
     def flush(self, monitor: Monitor, ledger: Ledger) -> None:
         """Tell the counters of the tuples that went through directly since the last time."""
@@ -114,13 +135,17 @@ class LightUnits(dict[Unit, LightUnit | None]):
         self._wanted = wanted and not settings.noise and not settings.fluid
 
     def __missing__(self, unit: Unit) -> LightUnit | None:
-        light = None
-        if self._wanted and len(unit.edges) == len(unit.operators) == 1:
-            node = self._network.nodes[unit.operators[0]]
-            outlets = tuple(self._network.outlets[port] for port in node.ports)
-            light = LightUnit(node, outlets, self._settings.switch_s + node.fixed)
+        light = self.of_operator(unit.operators[0]) if len(unit.operators) == 1 else None
         self[unit] = light
         return light
+
+    def of_operator(self, name: str) -> LightUnit | None:
+        """A fresh light unit of an operator alone, or None."""
+        node = self._network.nodes[name]
+        if not self._wanted or node.side_costs is not None or node.sided_draw is not None:
+            return None
+        outlets = tuple(self._network.outlets[port] for port in node.ports)
+        return LightUnit(node, outlets, self._settings.switch_s + node.fixed)
 
     def flush(self, monitor: Monitor, ledger: Ledger) -> None:
         for light in self.values():

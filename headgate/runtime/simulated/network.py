@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import repeat
 
@@ -48,11 +48,77 @@ class SimulatedQueue(deque[Item]):
         return self.item_bytes * len(self)
 
 
+class JointQueue:
+    """All inputs of an operator together, as the scheduler and light units see them.
+
+    A union of 50 has 50 queues, and most are empty most of the time: `filled` has all that are not, and maybe some
+    that have become empty since they were last looked at.
+    """
+
+    __slots__ = ("filled",)
+
+    def __init__(self) -> None:
+        self.filled: dict[SimulatedQueue, None] = {}
+
+    @property
+    def first(self) -> SimulatedQueue | None:
+        """The input with the oldest first tuple; of equals, the first input."""
+        filled = self.filled
+        if len(filled) > 1:
+            for queue in [queue for queue in filled if not queue]:
+                del filled[queue]
+            return min(filled, key=_age, default=None)
+        return next(filter(None, filled), None)
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self.filled))
+
+    @property
+    def oldest(self) -> float | None:
+        if len(self.filled) == 1:  # nearly always, and a call asks several times
+            (queue,) = self.filled
+            return queue[0][0] if queue else None
+        first = self.first
+        return None if first is None else first[0][0]
+
+    @property
+    def bytes(self) -> float:
+        return sum(queue.bytes for queue in self.filled)
+
+
+class InputQueue(SimulatedQueue):
+    """The queue of one of several inputs: it tells the joint queue when there is something in it."""
+
+    __slots__ = ("_filled",)
+
+    def __init__(self, edge: Edge, node: Node, item_bytes: float, joint: JointQueue) -> None:
+        super().__init__(edge, node, item_bytes)
+        self._filled = joint.filled
+
+    def append(self, item: Item) -> None:
+        self._filled[self] = None
+        deque.append(self, item)
+
+    def appendleft(self, item: Item) -> None:
+        self._filled[self] = None
+        deque.appendleft(self, item)
+
+    def extend(self, items: Iterable[Item]) -> None:
+        self._filled[self] = None
+        deque.extend(self, items)
+
+
+def _age(queue: SimulatedQueue) -> tuple[float, int]:
+    return queue[0][0], queue.edge.input
+
+
 class Node:
     """An operator: its true costs in seconds, its draw, its queues, and its counters.
 
-    Where its inputs differ, `side_costs` has a cost for each (and `cost` is 1, to be multiplied by it), `sided_draw`
-    stands for `draw`, and `join` is the state behind it if it is a join simulated pair by pair.
+    With several inputs, `joint` stands for all its queues. Where they differ, `side_costs` has a cost for each (and
+    `cost` is 1, to be multiplied by it), `sided_draw` stands for `draw`, and `join` is the state behind it if it is a
+    join simulated pair by pair.
     When a call was stopped in the middle of a tuple, `partial` is the queue at whose head that tuple stands, `left`
     what it still needs and `spent` what it was given. A node has at most one: it is always continued first.
     """
@@ -65,6 +131,7 @@ class Node:
         "fluid",
         "id",
         "join",
+        "joint",
         "left",
         "noise",
         "out",
@@ -103,6 +170,7 @@ class Node:
         if settings.noise:
             self.noise = factors(derived_seed(app.seed, "costs", operator.id), settings.noise)
         self.queues: tuple[SimulatedQueue, ...] = ()
+        self.joint = JointQueue() if len(operator.inputs) > 1 else None
         self.partial: SimulatedQueue | None = None
         self.left = 0.0
         self.spent = 0.0
@@ -113,7 +181,7 @@ class Node:
 
     @property
     def queued(self) -> int:
-        return sum(len(queue) for queue in self.queues)
+        return sum(map(len, self.queues))
 
 
 class Outlet:
@@ -145,10 +213,9 @@ class Network:
         for operator in plan.operators.values():
             node = self.nodes[operator.id]
             edges = [Edge(operator.id, i) for i in range(len(operator.inputs))]
-            node.queues = tuple(
-                SimulatedQueue(edge, node, sizes[port]) for edge, port in zip(edges, operator.inputs, strict=True)
-            )
+            node.queues = _make_queues(node, edges, [sizes[port] for port in operator.inputs])
             self.queues.update(zip(edges, node.queues, strict=True))
+        self.joint = {name: node.joint for name, node in self.nodes.items() if node.joint is not None}
         self.outlets: dict[Port, Outlet] = {
             port: Outlet(
                 tuple(self.queues[edge] for edge in plan.consumers[port]),
@@ -159,6 +226,13 @@ class Network:
         self.readers = {  # the queries that read each stream, through operators or as it is
             name: tuple(dict.fromkeys((*plan.readers(name), *plan.sinks.get(Port(name), ())))) for name in plan.streams
         }
+
+
+def _make_queues(node: Node, edges: list[Edge], item_bytes: list[float]) -> tuple[SimulatedQueue, ...]:
+    joint, sized = node.joint, zip(edges, item_bytes, strict=True)
+    if joint is None:
+        return tuple(SimulatedQueue(edge, node, size) for edge, size in sized)
+    return tuple(InputQueue(edge, node, size, joint) for edge, size in sized)
 
 
 class TrueStats:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from headgate.plan.application import RunLimits
 from headgate.policies.fifo import Fifo
 from headgate.runtime.simulated import simulate
-from tests.conformance.plans import feeder, make_app, make_plan, project
+from tests.conformance.plans import feeder, make_app, make_plan, project, select, union
 
 ARRIVALS = st.sampled_from(["constant", "poisson"])
 
@@ -31,8 +31,24 @@ def apps(draw: st.DrawFn) -> Any:
     return make_app(make_plan(streams, made, {f"q{i}": f"q/o{i}" for i in range(len(made))}))
 
 
-@settings(max_examples=60, deadline=None)
-@given(app=apps())
+@st.composite
+def trees(draw: st.DrawFn) -> Any:
+    """Paths of two or three operators each, with filters and copies on the way; some end in a union."""
+    streams = {
+        f"s{at}": feeder(2.0, draw(st.integers(0, 40)), seed=at) | {"arrivals": draw(ARRIVALS)}
+        for at in range(draw(st.integers(1, 4)))
+    }
+    cost, passed = st.sampled_from([0.0, 0.05, 0.1]), st.sampled_from([0.0, 0.5, 1.0, 2.0])
+    leaves = [select(f"q/a{at}", f"s{at}", draw(cost), draw(passed)) for at in range(len(streams))]
+    tops = [select(f"q/b{at}", f"q/a{at}", draw(cost), draw(passed)) for at in range(len(streams))]
+    merged = draw(st.integers(0, len(streams)))
+    roots = {f"q{at}": f"q/b{at}" for at in range(merged, len(streams))}
+    unions = [union("q/u", *(f"q/b{at}" for at in range(merged)), cost=draw(cost))] if merged else []
+    return make_app(make_plan(streams, [*leaves, *tops, *unions], roots | ({"q": "q/u"} if merged else {})))
+
+
+@settings(max_examples=120, deadline=None)
+@given(app=st.one_of(apps(), trees()))
 def test_same_report_as_the_event_loop(app: Any) -> None:
     quick = simulate(app, RunLimits(until_idle=True))
     with pytest.MonkeyPatch.context() as patch:
@@ -51,6 +67,8 @@ def test_it_is_used_where_it_applies_and_only_there(monkeypatch: pytest.MonkeyPa
     choose = Fifo.choose
     monkeypatch.setattr(Fifo, "choose", lambda self, slot: asked.append(slot) or choose(self, slot))
     simulate(make_app(plan), RunLimits(until_idle=True))
+    way = [*made, project("q/p", "q/o", 0.1), union("q/u", "q/p", cost=0.1)]
+    simulate(make_app(make_plan({"s": feeder(5.0, 50)}, way, {"q": "q/u"})), RunLimits(until_idle=True))
     assert asked == []
     for other in (
         make_app(plan, slots=2),

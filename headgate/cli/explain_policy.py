@@ -1,0 +1,133 @@
+"""What `headgate explain --policy` prints of a policy: its units and priorities, and what those follow from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from headgate.cli.tables import add_row, number, short, time
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# What a priority counts. Rate-based policies count results.
+PRIORITIES = {
+    "pcs": "capacity, tuples/s",
+    "chain": "slope, bytes/s",
+    "segment": "releases, bytes/s",
+    "simplified-segment": "releases, bytes/s",
+    "threshold": "capacity, tuples/s, or releases, bytes/s",
+    "hnr": "results/s over ideal time, 1/s²",
+}
+# What a cost covers.
+COSTS = {"operator": "cost to the root", "path": "cost a tuple", "segment": "cost a tuple"}
+UNRANKED = {
+    "fifo": "no priorities: the unit with the oldest tuple goes first",
+    "mtiq": "no priorities: the unit with the most waiting tuples goes first",
+}
+
+
+def print_policy(told: Mapping[str, Any], out: Console) -> None:
+    """Print what `explain_policy` told."""
+    out.print()
+    _print_units(told, out)
+    if told["policy"] in UNRANKED:
+        out.print(UNRANKED[told["policy"]])
+    for key, show in SECTIONS.items():
+        if key in told:
+            show(told[key], out)
+
+
+def _print_units(told: Mapping[str, Any], out: Console) -> None:
+    from rich.table import Table
+
+    columns = [f"unit ({told['unit']})", "operators"]
+    units = told["units"]
+    fixed = any(unit.get("fixed_cost") for unit in units)
+    if "thresholds" in told:
+        columns[0] = "unit"
+        columns.append("mode")
+    if told["ranked"]:
+        cost = "cost of its piece" if "charts" in told else COSTS[told["unit"]]
+        columns += [cost, PRIORITIES.get(told["policy"], "results/s")]
+        columns += ["the same, one tuple waiting"] if fixed else []
+    if any("turn" in unit for unit in units):
+        columns.append("turn")
+    table = Table(*columns, title=f"policy {told['policy']}", title_justify="left")
+    for unit in sorted(units, key=_rank) if told["ranked"] else units:
+        add_row(table, *_cells(unit, fixed))
+    out.print(table)
+
+
+def _rank(unit: Mapping[str, Any]) -> tuple[Any, ...]:
+    """In the order in which they would run if all had input: unknown first, then by priority, dear modes apart."""
+    priority = unit["priority"]
+    return unit.get("mode", ""), unit["known"], priority is not None, -(priority or 0.0)
+
+
+def _cells(unit: Mapping[str, Any], fixed: bool) -> list[str]:
+    whose = unit["queries"][0] if len(unit["queries"]) == 1 else ""
+    cells = [unit["id"], " > ".join(short(unit["operators"], whose))]
+    if "mode" in unit:
+        cells.append(unit["mode"])
+    if "known" in unit:
+        cells += [time(unit["cost"], "not known"), _priority(unit, "priority")]
+        cells += [_priority(unit, "alone")] if fixed else []
+    if "turn" in unit:
+        cells.append("all that waits" if unit["turn"] is None else time(unit["turn"]))
+    return cells
+
+
+def _priority(unit: Mapping[str, Any], key: str) -> str:
+    if not unit["known"]:
+        return "not known"
+    return "costs nothing" if unit[key] is None else number(unit[key])
+
+
+def _print_charts(charts: list[dict[str, Any]], out: Console) -> None:
+    from rich.table import Table
+
+    table = Table("path", "after", "time spent", "tuples left", "bytes left", "piece of the lower envelope, bytes/s")
+    for chart in charts:
+        if chart["points"] is None:
+            add_row(table, chart["path"], "", "not known", "", "", "")
+            continue
+        slopes = {piece["points"][1]: piece["slope"] for piece in chart["pieces"]}
+        for at, point in enumerate(chart["points"]):
+            after = "arrival" if point["after"] is None else short([point["after"]], chart["query"])[0]
+            slope = number(slopes[at]) if at in slopes else ""
+            name = chart["path"] if at == 0 else ""
+            left = number(point["tuples"]), number(point["bytes"])
+            add_row(table, name, after, time(point["seconds"]), *left, slope)
+        table.add_section()
+    table.title, table.title_justify = "progress charts: what is left of a tuple against the time spent on it", "left"
+    out.print(table)
+
+
+def _print_cuts(cuts: list[dict[str, Any]], out: Console) -> None:
+    from rich.table import Table
+
+    table = Table("path", "operators and what they release, bytes/s; a path is cut where that falls")
+    for cut in cuts:
+        names = short(cut["operators"], cut["query"])
+        parts = [
+            f"{name} {'not known' if release is None else number(release)}"
+            for name, release in zip(names, cut["releases"], strict=True)
+        ]
+        add_row(table, cut["path"], " > ".join(parts))
+    out.print(table)
+
+
+def _print_thresholds(limits: Mapping[str, float], out: Console) -> None:
+    out.print(
+        f"saving begins at {number(limits['saving_begins'])} bytes in queues and ends at "
+        f"{number(limits['saving_ends'])}, of {number(limits['memory'])}; the mean, at first "
+        f"{number(limits['mean'])}, moves both"
+    )
+
+
+SECTIONS: dict[str, Callable[[Any, Console], None]] = {
+    "charts": _print_charts,
+    "cuts": _print_cuts,
+    "thresholds": _print_thresholds,
+}

@@ -1,0 +1,156 @@
+"""`headgate reproduce`: make a paper's experiments again and judge its claims."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headgate.cli.options import JsonOption, MasterOption
+from headgate.cli.output import console, fail, print_json, speaks_plainly
+
+if TYPE_CHECKING:
+    from headgate.studies.study import Outcome, Profile, Study
+
+# Name -> what it studies; `headgate.studies.<name>.STUDY` is it.
+STUDIES = {
+    "prb": "preemptive rate-based operator scheduling",
+    "paths": "path capacity, segments, Chain and Threshold",
+}
+EXAMPLES = """
+[bold]Examples[/bold]
+
+headgate reproduce prb --quick
+
+headgate reproduce prb --seeds 10 --out reports/prb
+
+headgate reproduce prb --quick --json
+"""
+_COLOURS = {"reproduced": "green", "refuted": "red", "inconclusive": "yellow"}
+Tell = Callable[[int, int], None]
+
+
+@speaks_plainly
+def reproduce(
+    name: Annotated[
+        str, typer.Argument(metavar="STUDY", help=", ".join(f"{n}: {what}" for n, what in STUDIES.items()))
+    ],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A smoke run under a minute: few tuples and values, so few firm verdicts.")
+    ] = False,
+    seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="Number of seeds.")] = None,
+    tuples: Annotated[int | None, typer.Option("--tuples", min=1, help="Tuples of each stream.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Where figures, report and raw rows go (default: out/STUDY)."),
+    ] = None,
+    master: MasterOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a paper's experiments again in the simulator, in parallel on Spark, and judge its claims.
+
+    Each claim gets the measured value with a confidence interval over seeds and a verdict: reproduced, refuted or
+    inconclusive.
+    """
+    from headgate.studies.figures import need_matplotlib
+
+    study = _study(name)
+    need_matplotlib()  # rather now than after the runs
+    profile = _profile(study, quick, seeds, tuples)
+    folder = out or Path("out") / name
+    with _progress(name) as tell:
+        outcome = _run(study, profile, master, tell)
+    from headgate.studies.report import write
+
+    files = write(outcome, folder)
+    if as_json:
+        print_json({**outcome.summary(), "files": files})
+    else:
+        _print(outcome, folder)
+
+
+def _study(name: str) -> Study:
+    if name not in STUDIES:
+        from headgate.plan.errors import known_names
+
+        fail(f"there is no study '{name}'; {known_names('studies', STUDIES, name)}")
+    study: Study = importlib.import_module(f"headgate.studies.{name}").STUDY
+    return study
+
+
+def _profile(study: Study, quick: bool, seeds: int | None, tuples: int | None) -> Profile:
+    chosen = study.quick if quick else study.full
+    return replace(chosen, seeds=seeds or chosen.seeds, tuples=tuples or chosen.tuples)
+
+
+def _run(study: Study, profile: Profile, master: str | None, tell: Tell) -> Outcome:
+    """On the Spark that this process has, or on one that ends with the study."""
+    from headgate.runtime.spark.session import spark_runs, start_spark
+    from headgate.studies.study import reproduce as made_again
+
+    ours = not spark_runs()
+    spark = start_spark({"master": master} if master else {})
+    try:
+        return made_again(study, profile, spark.sparkContext, tell)
+    finally:
+        if ours:
+            spark.stop()
+
+
+@contextmanager
+def _progress(name: str) -> Iterator[Tell]:
+    """A bar on stderr; nothing when that is not a terminal."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    bar = Progress(
+        *columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
+    )
+    with bar:
+        task = bar.add_task(f"study {name}", total=None)
+        yield lambda done, of: bar.update(task, completed=done, total=of)
+
+
+def _print(outcome: Outcome, folder: Path) -> None:
+    from rich.table import Table
+
+    profile = outcome.profile
+    title = f"study {outcome.study.name}: {profile.tuples:,} tuples a stream, {profile.seeds} seeds"
+    table = Table("claim", "the paper says", "measured", "interval", "verdict", title=title, show_lines=True)
+    for claim in outcome.claims:
+        table.add_row(*_cells(claim))
+    out = console()
+    out.print(table)
+    out.print(f"report: {folder / 'report.html'}", highlight=False, soft_wrap=True)
+
+
+def _cells(claim: Mapping[str, Any]) -> tuple[str, ...]:
+    from rich.markup import escape
+
+    low, high = claim["interval"]
+    verdict = claim["verdict"]
+    return (
+        f"{claim['id']}\n{claim['figure']}",
+        escape(claim["claim"]),
+        escape(claim["measured"]),
+        f"{low:.3g} to {high:.3g}",
+        f"[{_COLOURS[verdict]}]{verdict}[/]",
+    )
+
+
+def register(app: typer.Typer) -> None:
+    app.command("reproduce", epilog=EXAMPLES)(reproduce)

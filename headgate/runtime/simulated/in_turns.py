@@ -1,0 +1,181 @@
+"""Units served in turns of equal length by one slot: most turns only go on with a tuple, so they need no simulation.
+
+The order of service is by round, then by unit. As long as no unit comes or goes, each gets one turn a round, so a tuple
+that needs L seconds is finished in the ceil(L / quantum)-th turn of its unit from now: its round is known when it is
+begun, and whoever comes or goes later changes only how long the rounds are. So the simulation goes from one turn in
+which a tuple is finished to the next, over any number of turns between, and stops where a unit gets input.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from heapq import heappop, heappush
+
+from headgate.flow.board import Board, Gate
+from headgate.runtime.simulated.accounts import Accounts
+from headgate.runtime.simulated.calls import TOLERANCE
+from headgate.runtime.simulated.draws import Item
+from headgate.runtime.simulated.entrance import Entrance
+from headgate.runtime.simulated.ledger import Ledger
+from headgate.runtime.simulated.light import LightUnit, LightUnits
+from headgate.runtime.simulated.network import SimulatedQueue
+
+
+def serve_in_turns(
+    board: Board, entrance: Entrance, lights: LightUnits, accounts: Accounts, ledger: Ledger, end: float
+) -> bool:
+    """Serve all arrivals up to `end`, where that is all there is to it; else leave everything to the event loop.
+
+    Returns whether the end cut something off.
+    """
+    quantum = board.policy.in_turns_of
+    served = None if quantum is None else _served(board, entrance, lights)
+    if quantum is None or served is None:
+        return False
+    rotation = Rotation(served, quantum, ledger, end)
+    for times, items, streams in entrance.blocks():
+        for time, item, stream in zip(times, items, streams, strict=True):
+            rotation.admit(time, item, entrance.outlets[stream].queues)
+        accounts.settle(rotation.clock, min(rotation.clock, times[-1]), Counter(), 0)
+    rotation.advance(math.nextafter(end, math.inf))
+    board.now = rotation.clock
+    return rotation.busy
+
+
+def _served(board: Board, entrance: Entrance, lights: LightUnits) -> list[LightUnit] | None:
+    """The units; None when there is more to a turn than the time of its tuples."""
+    if board.slots > 1 or not entrance.is_plain:
+        return None
+    served = [light for unit in board.units if unit.alone and (light := lights[unit]) is not None and not light.set_up]
+    return served if len(served) == len(board.units) else None
+
+
+class _Member:
+    """A unit that takes part in the rotation while it has input."""
+
+    __slots__ = ("begun", "index", "left", "light", "merges", "skipped", "waiting")
+
+    def __init__(self, index: int, light: LightUnit) -> None:
+        self.index = index
+        self.light = light
+        self.merges = light.node.joint is not None
+        self.waiting = 0  # tuples
+        self.left = light.cost  # seconds that its first tuple needed when its next event was planned
+        self.begun = False  # was that tuple given time before?
+        self.skipped = 0  # turns that only go on with it, before that event
+
+
+class Rotation:
+    """Whose turn it is, and when the next turn comes in which something happens: an event.
+
+    `_round` and `_next` are where the rotation stands at `clock`, a moment between two turns: members from `_next` on
+    have their turn in this round, those before it in the next.
+    """
+
+    def __init__(self, lights: Sequence[LightUnit], quantum: float, ledger: Ledger, end: float) -> None:
+        self.clock = 0.0
+        self._members = [_Member(index, light) for index, light in enumerate(lights)]
+        self._by_gate = {queue.gate: member for member in self._members for queue in member.light.node.queues}
+        self._quantum = quantum
+        self._slack = quantum * TOLERANCE
+        self._ledger = ledger
+        self._end = end
+        self._round = 0
+        self._next = 0
+        self._present: list[int] = []  # members with input, in order
+        self._events: list[tuple[int, int]] = []  # round and member, a heap; one for each that is present
+        self._ahead = 0  # turns before the first event,
+        self._start = math.inf  # and when it begins
+
+    @property
+    def busy(self) -> bool:
+        """Does anything wait?"""
+        return bool(self._present)
+
+    def admit(self, time: float, item: Item, queues: Iterable[SimulatedQueue]) -> None:
+        """A tuple enters, after all that begins before."""
+        if self._start < time:
+            self.advance(time)
+        if not self._present:
+            self.clock = max(self.clock, time)
+        for queue in queues:
+            queue.append(item)
+            member = self._by_gate[queue.gate]
+            if member.waiting:
+                member.waiting += 1
+            else:
+                self._skip_to(time)
+                self._wake(queue.gate)
+                self._look_ahead()
+
+    def advance(self, until: float) -> None:
+        """Run the events that begin before a time."""
+        while self._start < until:
+            self._run_event()
+            self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        """Find the next event. Up to it, all who are present have their turns, one after another."""
+        if not self._events:
+            self._start = math.inf
+            return
+        present, (at, index) = self._present, self._events[0]
+        places = bisect_left(present, index) - bisect_left(present, self._next)
+        self._ahead = (at - self._round) * len(present) + places
+        self._start = self.clock + self._ahead * self._quantum
+
+    def _skip_to(self, time: float) -> None:
+        """Let turns pass up to the end of the one that runs at a time; there is no event before it."""
+        turns = min(math.ceil((time - self.clock) / self._quantum), self._ahead) if self._present else 0
+        if turns > 0:
+            rounds, place = divmod(bisect_left(self._present, self._next) + turns - 1, len(self._present))
+            self._round += rounds
+            self._next = self._present[place] + 1
+            self.clock += turns * self._quantum
+
+    def _run_event(self) -> None:
+        """A turn in which a tuple is finished, or begun by a unit that must choose among its inputs then."""
+        self._round, index = heappop(self._events)
+        self._next = index + 1
+        member, quantum, slack, end = self._members[index], self._quantum, self._slack, self._end
+        light, clock = member.light, self._start
+        limit = clock + quantum
+        left, begun = member.left - member.skipped * quantum, member.begun
+        for _ in range(member.waiting):  # what comes during a turn waits for the next
+            queue = light.queue if begun or not member.merges else light.find_oldest()
+            finish = clock + left
+            begun = finish > limit + slack or finish > end
+            if begun:
+                clock, left = limit, finish - limit
+                break
+            clock, left = finish, light.cost
+            light.end(queue.popleft(), finish, self._wake, self._ledger)
+            member.waiting -= 1
+            if clock >= limit - slack:
+                break
+        self.clock = clock
+        member.left, member.begun = left, begun
+        if member.waiting:
+            self._plan(member)
+        else:
+            self._present.remove(index)
+
+    def _wake(self, gate: Gate) -> None:
+        """There is one tuple more behind a gate."""
+        member = self._by_gate[gate]
+        member.waiting += 1
+        if member.waiting == 1:
+            insort(self._present, member.index)
+            self._plan(member)
+
+    def _plan(self, member: _Member) -> None:
+        """Put the next event of a member on the list: the turn in which its first tuple will be finished. A unit that
+        chooses among several inputs does so when it begins a tuple, so that turn counts as well."""
+        member.skipped = 0
+        if member.begun or not member.merges:
+            member.skipped = max(0, math.ceil((member.left - self._slack) / self._quantum) - 1)
+        next_round = member.index < self._next
+        heappush(self._events, (self._round + next_round + member.skipped, member.index))

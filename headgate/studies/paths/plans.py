@@ -1,0 +1,134 @@
+"""Random query trees as in the path and segment study: selects, projects and joins over a few streams.
+
+A join counts as two semi-joins (the paper's section 2): each side passes tuples by the join's selectivity, and windows
+are no queue memory. In the simulator that is an operator with two inputs and a declared selectivity.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+STREAMS = 5
+QUERIES = 16
+OPERATORS = 116
+MOST_JOINS = 4  # so that a query reads up to five streams
+
+
+@dataclass(frozen=True)
+class Node:
+    """An operator. Its inputs are other operators, or a stream by its number."""
+
+    cost_s: float
+    selectivity: float
+    inputs: tuple[Node | int, ...]
+
+    def scaled(self, factor: float) -> Node:
+        """The same tree with all costs multiplied."""
+        inputs = tuple(source.scaled(factor) if isinstance(source, Node) else source for source in self.inputs)
+        return Node(self.cost_s * factor, self.selectivity, inputs)
+
+    @property
+    def operators(self) -> int:
+        return 1 + sum(source.operators for source in self.inputs if isinstance(source, Node))
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """How the numbers of operators are drawn; the paper gives none of them but the range of selectivities."""
+
+    cheapest_s: float = 5e-6
+    dearest_s: float = 200e-6  # of leaves; log-uniform between
+    least_times: float = 1.0  # an operator above a leaf costs so many times such a draw,
+    most_times: float = 5.0  # or up to so many
+    least_passed: float = 0.05
+    most_passed: float = 1.0  # of selects and projects, and of joins unless those may grow
+    growing_joins: float = 0.0  # share of the joins that give 1 to 2 tuples for each
+
+
+def draw_trees(seed: int, numbers: Numbers | None = None) -> list[Node]:
+    """16 trees with 116 operators. A query with j joins reads j + 1 different streams, each through a leaf of its own;
+    what is left of the 116 goes one by one to random places: above a leaf, between joins or at the top."""
+    draw = random.Random(f"paths trees {seed}")
+    joins = [draw.randint(0, MOST_JOINS) for _ in range(QUERIES)]
+    shapes = [_shape(number, draw) for number in joins]
+    places = [place for shape in shapes for place in shape.places]
+    for _ in range(OPERATORS - len(places)):
+        draw.choice(places).extra += 1
+    return [_node(shape, draw, numbers or Numbers()) for shape in shapes]
+
+
+class _Shape:
+    """A leaf or a join, and how many unary operators follow it."""
+
+    def __init__(self, inputs: Sequence[_Shape | int]) -> None:
+        self.inputs = tuple(inputs)
+        self.extra = 0
+
+    @property
+    def places(self) -> list[_Shape]:
+        below = [place for source in self.inputs if isinstance(source, _Shape) for place in source.places]
+        return [*below, self]
+
+
+def _shape(joins: int, draw: random.Random) -> _Shape:
+    parts = [_Shape([stream]) for stream in draw.sample(range(STREAMS), joins + 1)]
+    while len(parts) > 1:
+        left = parts.pop(draw.randrange(len(parts)))
+        right = parts.pop(draw.randrange(len(parts)))
+        parts.append(_Shape([left, right]))
+    return parts[0]
+
+
+def _node(shape: _Shape, draw: random.Random, numbers: Numbers) -> Node:
+    inputs = tuple(_node(source, draw, numbers) if isinstance(source, _Shape) else source for source in shape.inputs)
+    node = _operator(inputs, draw, numbers)
+    for _ in range(shape.extra):
+        node = _operator((node,), draw, numbers)
+    return node
+
+
+def _operator(inputs: tuple[Node | int, ...], draw: random.Random, numbers: Numbers) -> Node:
+    """Every operator takes the same number of draws, so that other `Numbers` change only what they name."""
+    low, high = math.log(numbers.cheapest_s), math.log(numbers.dearest_s)
+    cost = math.exp(draw.uniform(low, high))
+    times = draw.uniform(numbers.least_times, numbers.most_times)
+    share, grows, growth = draw.random(), draw.random(), draw.random()
+    if not isinstance(inputs[0], int):
+        cost *= times
+    passed = numbers.least_passed + share * (numbers.most_passed - numbers.least_passed)
+    if len(inputs) > 1 and grows < numbers.growing_joins:
+        passed = 1.0 + growth
+    return Node(cost, passed, inputs)
+
+
+def work_by_stream(trees: Sequence[Node]) -> list[float]:
+    """Expected seconds of work that a tuple of each stream brings, on all its paths together."""
+    work = [0.0] * STREAMS
+
+    def visit(node: Node, above: float) -> None:
+        cost = node.cost_s + node.selectivity * above
+        for source in node.inputs:
+            if isinstance(source, int):
+                work[source] += cost
+            else:
+                visit(source, cost)
+
+    for tree in trees:
+        visit(tree, 0.0)
+    return work
+
+
+def leaves_by_stream(trees: Sequence[Node]) -> list[int]:
+    """How many leaves read each stream."""
+    found = [0] * STREAMS
+    waiting = list(trees)
+    while waiting:
+        for source in waiting.pop().inputs:
+            if isinstance(source, int):
+                found[source] += 1
+            else:
+                waiting.append(source)
+    return found

@@ -1,0 +1,106 @@
+"""A sweep: one run for each point, all of them one Spark job.
+
+Each point is a task of its own. Spark hands tasks out in order, so the longest go first and the processors end at about
+the same time. Rows reach the driver as their tasks end.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.accumulators import AccumulatorParam
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+Point = Mapping[str, Any]  # parameters of a run; plain values, `seed` among them
+Run = Callable[[Point], Mapping[str, Any]]  # a function of a module, so that Spark can send it: what was measured
+Tell = Callable[[int], None]  # called with the number of points done
+_Outcome = dict[str, Any] | str  # what was measured, or the traceback
+_Arrivals = dict[int, _Outcome]  # by the number of the point
+
+
+class SweepError(RuntimeError):
+    """A run failed; names its point."""
+
+
+def sweep(
+    run: Run,
+    points: Sequence[Point],
+    spark: SparkContext | None = None,
+    *,
+    weight: Callable[[Point], float] = lambda point: 1.0,
+    tell: Tell = lambda done: None,
+) -> list[dict[str, Any]]:
+    """Run every point and return a row each, `{**point, **measured}`, in the order of the points.
+
+    `weight` guesses how long a point takes, in any unit. Without `spark` the points run here, one after another: the
+    rows are the same, since a run depends on its point only. On a cluster, headgate must be installed on the workers.
+    Raises SweepError for the first point that failed, after the others have ended.
+    """
+    longest_first = sorted(range(len(points)), key=lambda at: (-weight(points[at]), at))
+    if spark is None:
+        outcomes = _in_turn(run, points, longest_first, tell)
+    else:
+        outcomes = _on_spark(run, points, longest_first, spark, tell)
+    return [_row(point, outcomes[at]) for at, point in enumerate(points)]
+
+
+def _in_turn(run: Run, points: Sequence[Point], order: list[int], tell: Tell) -> _Arrivals:
+    outcomes: _Arrivals = {}
+    for at in order:
+        outcomes[at] = _outcome(run, points[at])
+        tell(len(outcomes))
+    return outcomes
+
+
+def _on_spark(run: Run, points: Sequence[Point], order: list[int], spark: SparkContext, tell: Tell) -> _Arrivals:
+    if not order:
+        return {}
+    arrived = spark.accumulator({}, _Gather(tell))
+
+    def task(numbered: tuple[int, Point]) -> None:
+        at, point = numbered
+        arrived.add({at: _outcome(run, point)})
+
+    spark.setJobDescription(f"sweep of {len(points)} points")
+    try:
+        spark.parallelize([(at, points[at]) for at in order], len(order)).foreach(task)
+    finally:
+        spark.setJobDescription(None)  # type: ignore[arg-type]  # the session may be the caller's own
+    return dict(arrived.value)
+
+
+class _Gather(AccumulatorParam[_Arrivals]):
+    """Brings rows to the driver as tasks end, which `collect` would not. Updates of an action count exactly once."""
+
+    def __init__(self, tell: Tell | None) -> None:
+        self._tell = tell
+
+    def __reduce__(self) -> tuple[type[_Gather], tuple[None]]:
+        return _Gather, (None,)  # workers have nobody to tell, and a progress bar cannot be sent
+
+    def zero(self, value: _Arrivals) -> _Arrivals:
+        return {}
+
+    def addInPlace(self, value1: _Arrivals, value2: _Arrivals) -> _Arrivals:
+        value1.update(value2)
+        if self._tell is not None:
+            self._tell(len(value1))
+        return value1
+
+
+def _outcome(run: Run, point: Point) -> _Outcome:
+    """A failure is a value too: raised in a worker, it would reach the user under a page of Java."""
+    try:
+        return dict(run(point))
+    except Exception:
+        return traceback.format_exc()
+
+
+def _row(point: Point, outcome: _Outcome) -> dict[str, Any]:
+    if isinstance(outcome, str):
+        raise SweepError(f"the run of {dict(point)} failed:\n{outcome}")
+    return {**point, **outcome}

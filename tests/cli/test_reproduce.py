@@ -1,0 +1,60 @@
+"""`headgate reproduce`: one JSON value with every claim, a table for people, files in a folder, plain errors."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from headgate.cli.main import app
+
+runner = CliRunner()
+KEYS = {"id", "source", "figure", "claim", "measured", "interval", "seeds", "verdict"}
+TINY = ["reproduce", "prb", "--quick", "--tuples", "1", "--seeds", "2"]
+
+
+def check_claims(told: dict[str, Any]) -> None:
+    assert [claim["id"] for claim in told["claims"]] == [f"PRB-C{number}" for number in range(1, 15)]
+    for claim in told["claims"]:
+        assert set(claim) >= KEYS
+        assert claim["verdict"] in ("reproduced", "refuted", "inconclusive")
+        low, high = claim["interval"]
+        assert low <= claim["value"] <= high
+
+
+@pytest.mark.spark
+def test_json_is_one_value_with_every_claim(spark: Any, tmp_path: Path) -> None:
+    result = runner.invoke(app, [*TINY, "--json", "--out", str(tmp_path / "prb")])
+    told = json.loads(result.stdout)
+    check_claims(told)
+    assert (told["study"], told["profile"], told["tuples_per_stream"], told["seeds"]) == ("prb", "quick", 1, 2)
+    assert all(Path(name).is_file() for name in told["files"])
+    assert json.loads((tmp_path / "prb" / "claims.json").read_text())["claims"] == told["claims"]
+
+
+@pytest.mark.study
+@pytest.mark.spark
+def test_the_quick_study_takes_less_than_a_minute(spark: Any, tmp_path: Path) -> None:
+    start = time.monotonic()
+    result = runner.invoke(app, ["reproduce", "prb", "--quick", "--json", "--out", str(tmp_path)])
+    assert time.monotonic() - start < 60
+    check_claims(json.loads(result.stdout))
+
+
+def test_unknown_study() -> None:
+    result = runner.invoke(app, ["reproduce", "prp"])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "did you mean 'prb'?" in result.stderr
+
+
+@pytest.mark.parametrize("option", ["--seeds", "--tuples"])
+def test_sizes_must_be_positive(option: str) -> None:
+    assert runner.invoke(app, ["reproduce", "prb", option, "0"]).exit_code == 2
+
+
+def test_help_shows_examples() -> None:
+    shown = runner.invoke(app, ["reproduce", "--help"]).stdout
+    assert "headgate reproduce prb --quick" in shown
+    assert "--out" in shown

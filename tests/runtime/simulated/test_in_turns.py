@@ -1,0 +1,120 @@
+"""The short cut for units served in turns gives what the event loop gives, turn by turn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headgate.plan.application import RunLimits
+from headgate.plan.model import Plan
+from headgate.policies.rr import RoundRobin
+from headgate.runtime.simulated import SimulationResult, simulate
+from tests.conformance.plans import feeder, make_app, make_plan, project, select, union
+
+IDLE = RunLimits(until_idle=True)
+# Sums of these are exact, so that ends of turns, of tuples and arrivals do coincide, and both ways agree to the bit.
+EXACT_COSTS = [0.0, 0.125, 0.25, 0.375, 1.0, 2.5]
+EXACT_QUANTA = [0.0625, 0.125, 0.5, 1.0, 4.0]
+COSTS = [0.0, 0.07, 0.1, 0.31, 1.0, 1.7]
+PERCENTILES = {"p10", "p25", "p50", "p75", "p90", "p95", "p99"}
+QUANTA = [0.013, 0.1, 0.3, 1.0, 5.0]
+
+
+@st.composite
+def trees(draw: st.DrawFn, costs: list[float], arrivals: str, rates: list[float]) -> Plan:
+    """One to five leaves, one to three of them read by a union, which another operator reads; the others are alone."""
+    count = draw(st.integers(1, 5))
+    streams = {
+        f"s{at}": feeder(draw(st.sampled_from(rates)), draw(st.integers(0, 12)), seed=at, bytes=8 * (at + 1))
+        | {"arrivals": arrivals}
+        for at in range(count)
+    }
+    cost = st.sampled_from(costs)
+    made = [select(f"q/o{at}", f"s{at}", draw(cost), draw(st.sampled_from([0.5, 1.0, 2.0]))) for at in range(count)]
+    merged = draw(st.integers(1, min(3, count)))
+    made.append(union("q/u", *(f"q/o{at}" for at in range(merged)), cost=draw(cost)))
+    made.append(project("q/top", "q/u", draw(cost)))
+    if draw(st.booleans()):
+        made.append(project("q/too", "s0", draw(cost)))  # a second reader of a stream
+    read = {str(port) for operator in made for port in operator.inputs}
+    ends = [operator.id for operator in made if operator.id not in read]
+    return make_plan(streams, made, {f"q{at}": end for at, end in enumerate(ends)})
+
+
+def both_ways(plan: Plan, quantum: float, limits: RunLimits) -> tuple[SimulationResult, SimulationResult]:
+    app = make_app(plan, "rr", {"quantum": quantum})
+    quick = simulate(app, limits)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RoundRobin, "in_turns_of", None)
+        return quick, simulate(app, limits)
+
+
+LIMITS = st.sampled_from([IDLE, RunLimits(seconds=4.0), RunLimits(seconds=20.5, until_idle=True)])
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    plan=trees(EXACT_COSTS, "constant", [0.5, 1.0, 4.0]),
+    quantum=st.sampled_from(EXACT_QUANTA),
+    limits=LIMITS,
+)
+def test_same_report_when_all_is_exact(plan: Plan, quantum: float, limits: RunLimits) -> None:
+    """Everything coincides with everything, and every tie is broken in the same way."""
+    quick, slow = both_ways(plan, quantum, limits)
+    assert quick.operators == slow.operators
+    assert_close(quick.report, slow.report, 1e-15)  # but for the order in which latencies are summed up
+
+
+@settings(max_examples=60, deadline=None)
+@given(plan=trees(COSTS, "poisson", [0.4, 1.3, 5.0]), quantum=st.sampled_from(QUANTA), limits=LIMITS)
+def test_same_report_but_for_rounding(plan: Plan, quantum: float, limits: RunLimits) -> None:
+    quick, slow = both_ways(plan, quantum, limits)
+    assert quick.operators == slow.operators
+    assert_close(quick.report, slow.report, 1e-9)
+
+
+def assert_close(one: Any, other: Any, relative: float) -> None:
+    """Percentiles are those of a histogram: a value may fall into the next bucket, 0.2 % away, by rounding alone."""
+    if isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for key in one:
+            assert_close(one[key], other[key], max(relative, 0.003) if key in PERCENTILES else relative)
+    elif isinstance(one, float):
+        assert one == pytest.approx(other, rel=relative, abs=1e-12)
+    else:
+        assert one == other
+
+
+def test_a_long_tuple_of_many_turns() -> None:
+    """A tuple on each of two streams at 1 s, quantum 1 ms: the short one is done after 2 s, the other after 10."""
+    made = [project("a/x", "s", 1.0), project("b/x", "t", 9.0)]
+    plan = make_plan({"s": feeder(1.0, 1), "t": feeder(1.0, 1)}, made, {"a": "a/x", "b": "b/x"})
+    queries = simulate(make_app(plan, "rr", {"quantum": 0.001}), IDLE).report["queries"]
+    assert queries["a"]["latency"]["mean"] == pytest.approx(2.0, abs=0.002)
+    assert queries["b"]["latency"]["mean"] == pytest.approx(10.0)
+
+
+def test_it_is_used_where_it_applies_and_only_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [project("q/o", "s", 0.1), project("q/p", "q/o", 0.1)]
+    plan = make_plan({"s": feeder(5.0, 50)}, made, {"q": "q/p"})
+    asked: list[int] = []
+    choose = RoundRobin.choose
+    monkeypatch.setattr(RoundRobin, "choose", lambda self, slot: asked.append(slot) or choose(self, slot))
+    simulate(make_app(plan, "rr"), IDLE)
+    assert asked == []
+    for other in (
+        make_app(plan, "rr", slots=2),
+        make_app(plan, "rr", {"unit": "path"}),
+        make_app(plan, "rr", {"quantum": None}),
+        make_app(plan, "wrr"),
+        *(
+            make_app(plan, "rr", simulator={setting: 0.01})
+            for setting in ("decision_s", "inspect_s", "switch_s", "preempt_s", "noise")
+        ),
+    ):
+        asked.clear()
+        simulate(other, IDLE)
+        assert asked
