@@ -61,7 +61,10 @@ def run(quick: bool = False) -> dict[str, Any]:
     for number, name in enumerate(POLICIES, start=1):
         log.warning("policy %s (%d of %d)", name, number, len(POLICIES))
         app = _application(PolicySettings(name), rates, seconds, costs)
-        found[name] = {"spark": _on_spark(spark, app), "simulated": _figures(simulate(app, RunLimits(until_idle=True)))}
+        found[name] = {
+            "spark": _on_spark(spark, app),
+            "simulated": _figures(simulate(app, RunLimits(until_idle=True)).report),
+        }
     return {
         "agreement": {key: _agreement(found, key) for key in ("mean_latency", "mean_memory")},
         "policies": found,
@@ -86,7 +89,7 @@ def _application(
     streams = {name: Stream(name, SCHEMA, _source(rate, seconds), time=None) for name, rate in rates.items()}
     operators, queries = _paths(costs)
     plan = build_plan(streams, {}, {"only": QueryClass("only", 1)}, operators, queries)
-    settings = SimulatorSettings(call=costs.call_s) if costs is not None else SimulatorSettings()
+    settings = SimulatorSettings(call_s=costs.call_s) if costs is not None else SimulatorSettings()
     return Application(plan, policy, slots=1, seed=SEED, simulator=settings)
 
 

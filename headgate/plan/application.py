@@ -24,6 +24,7 @@ class SimulatorSettings:
 
     noise: float = 0.0  # costs vary uniformly by this share: 0.1 is +-10 %
     decision_s: float = 0.0  # a scheduling decision
+    call_s: float = 0.0  # any call, beside the fixed costs of its operators, as on Spark; policies know it
     switch_s: float = 0.0  # calling an operator
     preempt_s: float = 0.0  # stopping a call
     inspect_s: float = 0.0  # looking at one queue or schedule entry on the way to a decision

@@ -202,6 +202,7 @@ class ClassSection(Section):
 class SimulatorSection(Section):
     noise: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.0
     decision: Duration = 0.0
+    call: Duration = 0.0
     switch: Duration = 0.0
     preempt: Duration = 0.0
     inspect: Duration = 0.0

@@ -129,6 +129,7 @@ def _application(data: dict[str, Any], folder: Path, line_of: Callable[[str], in
         simulator=SimulatorSettings(
             noise=simulator.noise,
             decision_s=simulator.decision,
+            call_s=simulator.call,
             switch_s=simulator.switch,
             preempt_s=simulator.preempt,
             inspect_s=simulator.inspect,

@@ -67,7 +67,7 @@ class Engine:
         self._settings = settings
         self._trace = trace
         self._frontier = frontier  # only where there are windows to keep small
-        self._overheads = bool(settings.decision_s or settings.inspect_s or settings.preempt_s)
+        self._overheads = bool(settings.decision_s or settings.inspect_s or settings.preempt_s or settings.call_s)
         self._number = 0
         self._check_at = _CHECK_CALLS
         self._flights: list[_Flight] = []  # a heap
@@ -159,7 +159,8 @@ class Engine:
         """When the first operator of a call is called: after the decision, and after what the slot owes."""
         settings, slot = self._settings, claim.slot
         debt, self._debts[slot] = self._debts[slot], 0.0
-        return self._board.now + debt + settings.decision_s + claim.decision.inspected * settings.inspect_s
+        looked = claim.decision.inspected * settings.inspect_s
+        return self._board.now + debt + settings.decision_s + looked + settings.call_s
 
     def _begin_call(self, claim: Claim, start: float) -> None:
         call = self._planner.begin(claim, start)

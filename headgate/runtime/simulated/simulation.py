@@ -91,7 +91,16 @@ def _wire(
         lights.flush(monitor, ledger)
         return monitor.recent(class_name, board.now)
 
-    board = Board(app.plan, network.queues, policy, network.stats, app.slots, latency=latency, joint=network.joint)
+    board = Board(
+        app.plan,
+        network.queues,
+        policy,
+        network.stats,
+        app.slots,
+        call_fixed_s=settings.call_s,
+        latency=latency,
+        joint=network.joint,
+    )
     for edge, queue in network.queues.items():
         queue.gate = board.gate(edge)
     results, calls = (kept.results, kept.calls) if kept is not None else (None, None)
