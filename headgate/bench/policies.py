@@ -18,9 +18,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyspark
 from pyspark.sql import SparkSession
 
+from headgate.flow.types import arrow_schema
 from headgate.plan.application import Application, PolicySettings, RunLimits, SimulatorSettings
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Query, QueryClass, Stream
@@ -40,7 +42,7 @@ MOST_HASHES = 60
 LOAD = 0.7
 SCHEMA = parse_schema("key INT", "bench")
 ARRIVALS = {"kind": "self-similar", "flows": 16, "on_scale": 0.2, "off_scale": 0.2}
-PROBE_RATE = 400.0  # tuples a second of each stream while costs are measured
+PROBES = (200, 4000, 1000, 8000)  # rows of a stream in the batches by which costs are measured
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def run(quick: bool = False) -> dict[str, Any]:
     """Measure; rankings at the top level, figures of each policy below."""
     spark = start_spark({"master": "local[2]", "spark.driver.memory": "4g"})
     seconds = 10.0 if quick else 60.0
-    costs = _measured(spark, 8.0 if quick else 30.0)
+    costs = _measured(spark, 12 if quick else 60)
     rates = _rates(costs)
     found = {}
     for number, name in enumerate(POLICIES, start=1):
@@ -120,25 +122,41 @@ def _paths(costs: Costs | None) -> tuple[list[Operator], list[Query]]:
 
 def _condition(salt: str, hashes: int, share: float) -> str:
     """True of so large a share of keys, at the cost of so many hashes."""
-    text = f"concat(cast(key AS STRING), '{salt}')"
-    for _ in range(hashes):
-        text = f"sha2({text}, 256)"
+    key = f"concat(cast(key AS STRING), '{salt}')"
+    text = f"aggregate(sequence(1, {hashes}), {key}, (found, n) -> sha2(found, 256))"
     return f"pmod(crc32({text}), 10000) < {round(share * 10000)}"
 
 
 # Measuring --------------------------------------------------------------------------------------------------------
 
 
-def _measured(spark: SparkSession, seconds: float) -> Costs:
-    """Costs of operators that are run one by one."""
-    rates = {"a": PROBE_RATE, "b": PROBE_RATE}
-    app = _application(PolicySettings("rr", {"unit": "operator", "quantum": None}), rates, seconds)
-    stats = _run(spark, app)["stats"]
+def _measured(spark: SparkSession, rounds: int) -> Costs:
+    """Costs of operators that are run one by one, on batches of different sizes: only so can the cost a tuple be told
+    from that of a call."""
+    app = _application(PolicySettings("rr", {"unit": "operator", "quantum": None}), {"a": 1.0, "b": 1.0}, 1.0)
+    runtime = SparkRuntime(app, spark)
+    runtime.open()
+    try:
+        for number in range(rounds):
+            for place, stream in enumerate(app.plan.streams):
+                runtime.deliver(stream, _batch(PROBES[number % len(PROBES)], (number, place)))
+            while runtime.step(0):
+                pass
+        stats = runtime.report()["stats"]
+    finally:
+        runtime.stop()
     operators = {
         name: Declared(cost_s=found["cost"], selectivity=found["selectivity"], tuple_bytes=found["bytes"])
         for name, found in stats["operators"].items()
     }
     return Costs(stats["call"], operators)
+
+
+def _batch(rows: int, seed: tuple[int, int]) -> pa.Table:
+    keys = np.random.default_rng(seed).integers(0, 1_000_000_000, rows, dtype=np.int32)
+    stamps = pa.array(np.arange(rows, dtype=np.int64))
+    schema = arrow_schema(SCHEMA)
+    return pa.Table.from_arrays([pa.array(keys), *[stamps] * (len(schema) - 1)], schema=schema)
 
 
 def _rates(costs: Costs) -> dict[str, float]:

@@ -77,6 +77,8 @@ def _parse(text: str, place: str) -> exp.Expression:
     try:
         # As a condition, not as a statement: else `DROP x` passes, and a column named `set` cannot be used.
         tree = sqlglot.parse_one(text, read="spark", into=exp.Condition)
+    except RecursionError as error:
+        raise ApplicationError(place, "the expression is nested too deeply", "write it in several steps") from error
     except sqlglot.errors.ParseError as error:
         column = error.errors[0].get("col") if error.errors else None
         where = f" near character {column}" if column else ""
