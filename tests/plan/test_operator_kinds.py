@@ -62,6 +62,13 @@ def test_aggregate(tmp_path: Path) -> None:
     assert plan.queries["q"].root == Port("q/avg")
 
 
+@pytest.mark.parametrize("value", ["count(DISTINCT *)", "max(struct(*))"])
+def test_a_star_stands_in_count_only(tmp_path: Path, value: str) -> None:
+    with pytest.raises(ApplicationError, match="in count\\(\\*\\) only"):
+        load(tmp_path, f'id: a, kind: aggregate, input: sensors, group: [location], values: {{n: "{value}"}}')
+    load(tmp_path, 'id: a, kind: aggregate, input: sensors, group: [location], values: {n: "count(*)"}')
+
+
 @pytest.mark.parametrize("group", ['{room: "upper(location)"}', '["upper(location) AS room"]'])
 def test_groups_may_be_expressions(tmp_path: Path, group: str) -> None:
     plan = load(tmp_path, f'id: a, kind: aggregate, input: sensors, group: {group}, values: {{n: "count(*)"}}')
