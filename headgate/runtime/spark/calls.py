@@ -20,7 +20,7 @@ from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
 from headgate.runtime.spark.compose import Composer, Tables
 from headgate.runtime.spark.job import JobResult, JobShape, separate, shape_of
-from headgate.runtime.spark.leaf import LeafError
+from headgate.runtime.spark.leaf import LeafError, fitted
 from headgate.runtime.spark.markers import Markers
 from headgate.runtime.spark.partitioned import partitions_for, run_partitioned
 from headgate.runtime.spark.prepared import NotPreparable, PreparedJob
@@ -92,7 +92,8 @@ class Caller:
         when none of their own caused them.
         """
         shape = shape_of(plan or self._plan, operators, inputs, self.states)
-        tables = {edge: _as(self._schema(edge), inputs.get(edge)) for edge in shape.edges}
+        schemas = {edge: self._schema(edge) for edge in shape.edges}
+        tables = {e: fitted(inputs[e], s) if e in inputs else s.empty_table() for e, s in schemas.items()}
         within = {name: (bounds or {})[name] for name in shape.operators if name in self.states.names}
         call = _Call(shape, tables, self.states.logs(shape.logs), within, now_us)
         started = time.perf_counter()
@@ -259,12 +260,6 @@ def _result(
             if port not in known and (operator.passes_all or not (taken[name] or operator.stateful)):
                 known[port] = taken[name]
     return JobResult(outputs, taken, taken_by, known, seconds, prepared, steady, events)
-
-
-def _as(schema: pa.Schema, table: pa.Table | None) -> pa.Table:
-    if table is None:
-        return schema.empty_table()
-    return table if table.schema == schema else table.select(schema.names).cast(schema)
 
 
 def same_rows(left: pa.Table, right: pa.Table) -> bool:

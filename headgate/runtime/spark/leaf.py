@@ -6,7 +6,8 @@ arrays behind that collection are reached and written through py4j.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -33,13 +34,14 @@ class Leaf:
         self._session = session
         jvm: Any = session._jvm
         self._system, self._arrays = jvm.java.lang.System, jvm.java.lang.reflect.Array
-        self.frame, partition = _made(session, schema)
-        self._array = partition.values().unsafeArray()
-        self.batches = jvm.scala.jdk.javaapi.CollectionConverters.asJava(partition.values())  # a list of Java's
+        with _kept_as_expected():
+            self.frame, partition = _made(session, schema)
+            self._array = partition.values().unsafeArray()
+            self.batches = jvm.scala.jdk.javaapi.CollectionConverters.asJava(partition.values())  # a list of Java's
 
     def set(self, table: pa.Table) -> None:
         """Put new data in. Not while a job reads the leaf."""
-        given = _as(self.schema, table)
+        given = fitted(table, self.schema)
         if given.nbytes > _BY_FILE:
             self._system.arraycopy(_moved(self._session, given).toArray(), 0, self._array, 0, 1)
         else:
@@ -56,16 +58,18 @@ class LogLeaf:
         self._session = session
         jvm: Any = session._jvm
         self._converters = jvm.scala.jdk.javaapi.CollectionConverters
-        self.frame, self._partition = _made(session, schema)
-        self._numbers: list[int] = []  # of the chunks that it holds, in order
+        with _kept_as_expected():
+            self.frame, self._partition = _made(session, schema)
+        self._numbers: list[int] = []  # of the chunks that it holds, as they came
         # Their serialised batches. A Vector, for what it removes it does not give back to Python.
         self._batches = jvm.java.util.Vector()
-        self._show()
+        with _kept_as_expected():
+            self._show()
 
     def set(self, chunks: Mapping[int, pa.Table], beside: Leaf | None = None) -> None:
         """Hold exactly these chunks, named by numbers that are never used twice. One of them may be what the leaf
         `beside` still holds from the last call."""
-        if list(chunks) == self._numbers:
+        if chunks.keys() == set(self._numbers):
             return
         for at in reversed(range(len(self._numbers))):
             if self._numbers[at] not in chunks:
@@ -81,13 +85,22 @@ class LogLeaf:
         if beside is not None and table is beside.held:
             self._batches.addAll(beside.batches)
         elif table.nbytes > _BY_FILE:
-            self._batches.addAll(_moved(self._session, _as(self._schema, table)))
+            self._batches.addAll(_moved(self._session, fitted(table, self._schema)))
         else:
-            self._batches.addElement(_serialised(_as(self._schema, table)))
+            self._batches.addElement(_serialised(fitted(table, self._schema)))
 
     def _show(self) -> None:
         """Let the partition have the chunks of now; their bytes are not copied."""
         getattr(self._partition, "values_$eq")(self._converters.asScala(self._batches).toSeq())
+
+
+@contextmanager
+def _kept_as_expected() -> Iterator[None]:
+    """What is reached inside Spark may be elsewhere in another version: then nothing can be prepared."""
+    try:
+        yield
+    except Py4JError as error:
+        raise LeafError("this Spark does not keep the data of a leaf where we expect it") from error
 
 
 def try_leaves(session: SparkSession) -> None:
@@ -112,13 +125,11 @@ def _made(session: SparkSession, schema: pa.Schema) -> tuple[DataFrame, Any]:
     batches.add(_serialised(schema.empty_table()))
     rows = jvm.scala.jdk.javaapi.CollectionConverters.asScala(batches.iterator())
     jdf = jvm.PythonSQLUtils.toDataFrame(rows, from_arrow_schema(schema).json(), session._jsparkSession)
-    try:
-        return _one_partition(session, jdf), _partition(jdf)
-    except Py4JError as error:
-        raise LeafError("the data of a leaf is not where this Spark kept it") from error
+    return _one_partition(session, jdf), _partition(jdf)
 
 
-def _as(schema: pa.Schema, table: pa.Table) -> pa.Table:
+def fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The columns of a schema, of its types; the table itself where it has just these."""
     return table if table.schema == schema else table.select(schema.names).cast(schema)
 
 

@@ -1,4 +1,4 @@
-"""aggregate: which of the four ways computes it."""
+"""aggregate: which of the ways computes it."""
 
 from __future__ import annotations
 

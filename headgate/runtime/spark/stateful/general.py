@@ -23,6 +23,7 @@ from headgate.runtime.spark.stateful.rows import (
     TO,
     Frames,
     as_relation,
+    beginning,
     col,
     cols,
     in_range,
@@ -78,14 +79,12 @@ class GeneralAggregate(Stateful):
         grown = {"rows": kept.select(*cols(names))}
         if not self._global:
             return Step(self._results(self._valued(rows, instants)), grown)
-        first = new.groupBy().agg(F.max(SEQUENCE).alias(SEQUENCE), F.min(TIME).alias(TIME))
-        grown["began"] = first.where(col(TIME).isNotNull())
+        grown["began"] = beginning(new)
         return Step(self._results(self._with_empty(rows, instants)), grown)
 
     def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
         if name == "began":
-            first = log.groupBy().agg(F.max(SEQUENCE).alias(SEQUENCE), F.min(TIME).alias(TIME))
-            return first.where(col(TIME).isNotNull())
+            return beginning(log)
         return netted(self._frames, log, bounds, self._names) if self.logs[name].shrinks else log
 
     def _grouped(self, beside: DataFrame) -> DataFrame:

@@ -46,7 +46,7 @@ _LAST = private("last")  # the last instant at which a pane is looked at
 _PANE = private("pane")  # 1: a remembered pane, 0: a row
 KEPT = private("kept")  # a pane to remember, not a window
 BEFORE = private("before")  # panes in the window at the boundary before
-SIGN = private("sign")  # 1 comes, -1 goes, 0 is remembered
+SIGN = private("sign")  # 1 comes, -1 goes, 0 is a pane to remember, 2 and up a row of the log at that place
 _SECOND = 1_000_000
 _MOST_PANES = 64  # between two boundaries: more would save nothing
 _MOST_LOGICAL = 16  # on a clock of whatever unit
@@ -84,10 +84,14 @@ class PaneAggregate(Stateful):
         self.logs = {
             "panes": LogSpec(
                 log_schema(fields, (ARRIVAL, SEQUENCE, END, _LAST)), expiry=_LAST, shrinks=not calls.ordered
-            )
+            ),
+            **self._other_logs(),
         }
-        if calls.ordered:
+        if calls.ordered:  # last: where it copies the input, it has no place in the joint frame
             self.logs["waiting"] = LogSpec(schema, expiry=TIME, hold=self._pane - 1, copies=0)
+
+    def _other_logs(self) -> dict[str, LogSpec]:
+        return {}
 
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
         windows = self._windows(inputs[0], logs, bounds)

@@ -87,6 +87,12 @@ def expires(flow: Flow, window: RangeWindow | None) -> tuple[str | None, int]:
     return (None, 0) if length is None else (TIME, length + (slide or 1) - 1)
 
 
+def beginning(rows: DataFrame) -> DataFrame:
+    """The earliest time among rows, with the latest SEQUENCE; no row where there is none."""
+    first = rows.groupBy().agg(F.max(SEQUENCE).alias(SEQUENCE), F.min(TIME).alias(TIME))
+    return first.where(col(TIME).isNotNull())
+
+
 def stream_rows(frame: DataFrame) -> DataFrame:
     """The rows of a stream that have a place in time."""
     users = [c for c in frame.columns if c not in RELATION_STAMPS]
