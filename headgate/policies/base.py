@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
 
 from headgate.control.stats import OperatorStats, Stats
 from headgate.flow.units import Group, Unit, by_operator, by_path, by_query
 from headgate.plan.model import Plan
+
+if TYPE_CHECKING:
+    from headgate.policies.worth import Rank
 
 Granularity = Literal["operator", "segment", "path", "query", "class"]
 Preemption = Literal["none", "quantum", "arrival"]
@@ -147,6 +150,16 @@ class Policy(ABC):
 
         The turn goes on where it stood, and one who is not ready is passed over. Then no decision is open, and the
         simulator need not ask for each, nor tell of calls and rounds. Asked after `start`.
+        """
+        return None
+
+    @property
+    def ranks(self) -> Sequence[Rank] | None:
+        """Would a single slot serve tuples one by one, and always one of the ready unit that ranks first?
+
+        The rank of each unit, in unit order. A policy that is asked about arrivals stops a tuple for one that is worth
+        more than it is then: its worth a second grows with the time given to it. Then no decision is open, and the
+        simulator need not ask for each. Asked after `start`.
         """
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Literal
 
@@ -9,6 +10,9 @@ from headgate.flow.units import Unit
 from headgate.policies.base import Decision, Policy, View
 from headgate.policies.costs import grain
 from headgate.policies.parameters import one_of
+from headgate.policies.worth import Rank, Worth
+
+_ANY = Worth(1.0, 1.0, 0.0)
 
 
 class Fifo(Policy):
@@ -61,6 +65,11 @@ class Fifo(Policy):
         next operator is as old as the tuple that it was made from."""
         self._refresh()
         return self.unit != "operator" and all(decision.tuples == 1 for decision in self._decisions)
+
+    @property
+    def ranks(self) -> Sequence[Rank] | None:
+        """All are worth the same, so that only the age of tuples counts."""
+        return [Rank(_ANY, unit.index) for unit in self.view.units] if self.in_arrival_order else None
 
     def _refresh(self) -> None:
         if self._version != self.view.stats_version:

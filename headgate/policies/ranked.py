@@ -11,7 +11,7 @@ from headgate.flow.units import Unit
 from headgate.policies.base import Decision, Policy, View
 from headgate.policies.costs import train_length
 from headgate.policies.starvation import Relief, Starvation, aged, ageing_factors, oldest_unit
-from headgate.policies.worth import Worth
+from headgate.policies.worth import Rank, Worth
 
 Entry = tuple[float, ...]  # a unit's place in the ranking: the smallest runs first; ends with its index
 
@@ -67,6 +67,15 @@ class RankedPolicy(Policy):
             return None
         self._entries[unit.index] = None
         return self._decisions[unit.index]
+
+    @property
+    def ranks(self) -> Sequence[Rank] | None:
+        """Unless worths depend on what waits, or on how long, or calls take several tuples."""
+        alone = all(decision.tuples == 1 for decision in self._decisions)
+        known = [worth for worth in self._worths if worth is not None]
+        if self._scans or self._relief.kind is not None or not alone or len(known) < len(self._worths):
+            return None
+        return [Rank(worth, place) for worth, place in zip(known, self._places, strict=True)]
 
     def urgency(self, unit: Unit) -> float:
         """Minus the unit's priority: the smallest runs first."""

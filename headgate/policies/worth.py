@@ -27,6 +27,13 @@ class Worth(NamedTuple):
         return ratio(self.gain, seconds)
 
 
+class Rank(NamedTuple):
+    """Where a unit stands in a ranking: the greatest worth a second first, then the oldest tuple, then the place."""
+
+    worth: Worth
+    place: int
+
+
 def ratio(gain: float, seconds: float) -> float:
     """Gain a second; what takes no time is worth everything, or nothing if there is nothing to gain."""
     if seconds > 0.0:

@@ -17,6 +17,7 @@ from headgate.runtime.simulated.draws import Item
 from headgate.runtime.simulated.entrance import Entrance
 from headgate.runtime.simulated.frontier import Frontier
 from headgate.runtime.simulated.in_order import serve_in_order
+from headgate.runtime.simulated.in_rank import serve_in_rank
 from headgate.runtime.simulated.in_turns import serve_in_turns
 from headgate.runtime.simulated.ledger import Ledger
 from headgate.runtime.simulated.light import LightUnit, LightUnits
@@ -151,9 +152,10 @@ class Engine:
 
     def _take_short_cut(self, end: float) -> bool:
         """Run everything without asking for decisions, where none is open; returns whether the end cut it off."""
-        if end == math.inf:
-            serve_in_order(self._board, self._entrance, self._lights, self._accounts, self._ledger)
-        return serve_in_turns(self._board, self._entrance, self._lights, self._accounts, self._ledger, end)
+        parts = (self._board, self._entrance, self._lights, self._accounts, self._ledger)
+        if end == math.inf and serve_in_order(*parts):
+            return False
+        return serve_in_rank(*parts, end) or serve_in_turns(*parts, end)
 
     def _start(self, claim: Claim) -> float:
         """When the first operator of a call is called: after the decision, and after what the slot owes."""

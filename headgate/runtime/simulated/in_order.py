@@ -19,11 +19,11 @@ from headgate.runtime.simulated.network import SimulatedQueue
 Route = list[LightUnit]  # the operators that a tuple goes through, one after another
 
 
-def serve_in_order(board: Board, entrance: Entrance, lights: LightUnits, accounts: Accounts, ledger: Ledger) -> None:
-    """Serve all arrivals, where that is all there is to it; else leave everything to the event loop."""
+def serve_in_order(board: Board, entrance: Entrance, lights: LightUnits, accounts: Accounts, ledger: Ledger) -> bool:
+    """Serve all arrivals, where that is all there is to it, and say so; else leave everything to the event loop."""
     served = _routes_by_stream(board, entrance, lights)
     if served is None:
-        return
+        return False
     clock = 0.0
     for times, items, streams in entrance.blocks():
         for time, item, stream in zip(times, items, streams, strict=True):
@@ -40,6 +40,7 @@ def serve_in_order(board: Board, entrance: Entrance, lights: LightUnits, account
                     clock = _go_through(route, clock, ledger)
         accounts.settle(clock, times[-1], Counter(), 0)
     board.now = clock
+    return True
 
 
 def _go_through(route: Route, clock: float, ledger: Ledger) -> float:

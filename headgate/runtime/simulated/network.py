@@ -133,6 +133,7 @@ class Node:
         "join",
         "joint",
         "left",
+        "multiplies",
         "noise",
         "out",
         "partial",
@@ -165,6 +166,7 @@ class Node:
             self.sided_draw = join.draw
         elif len(set(passed)) > 1:
             self.sided_draw = make_sided_draw(operator, passed, app.seed, settings.fluid)
+        self.multiplies = len(shares) > 1 or max(passed) > 1.0  # may more than one tuple come of one?
         self.passes_all = not self.fluid and self.sided_draw is None and tuple(shares.values()) == (1.0,)
         self.noise: Iterator[float] = repeat(1.0)
         if settings.noise:

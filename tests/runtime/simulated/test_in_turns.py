@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +10,7 @@ from headgate.plan.application import RunLimits
 from headgate.plan.model import Plan
 from headgate.policies.rr import RoundRobin
 from headgate.runtime.simulated import SimulationResult, simulate
+from tests.conformance.closeness import assert_close
 from tests.conformance.plans import feeder, make_app, make_plan, project, select, union
 
 IDLE = RunLimits(until_idle=True)
@@ -19,7 +18,6 @@ IDLE = RunLimits(until_idle=True)
 EXACT_COSTS = [0.0, 0.125, 0.25, 0.375, 1.0, 2.5]
 EXACT_QUANTA = [0.0625, 0.125, 0.5, 1.0, 4.0]
 COSTS = [0.0, 0.07, 0.1, 0.31, 1.0, 1.7]
-PERCENTILES = {"p10", "p25", "p50", "p75", "p90", "p95", "p99"}
 QUANTA = [0.013, 0.1, 0.3, 1.0, 5.0]
 
 
@@ -74,18 +72,6 @@ def test_same_report_but_for_rounding(plan: Plan, quantum: float, limits: RunLim
     quick, slow = both_ways(plan, quantum, limits)
     assert quick.operators == slow.operators
     assert_close(quick.report, slow.report, 1e-9)
-
-
-def assert_close(one: Any, other: Any, relative: float) -> None:
-    """Percentiles are those of a histogram: a value may fall into the next bucket, 0.2 % away, by rounding alone."""
-    if isinstance(one, dict):
-        assert one.keys() == other.keys()
-        for key in one:
-            assert_close(one[key], other[key], max(relative, 0.003) if key in PERCENTILES else relative)
-    elif isinstance(one, float):
-        assert one == pytest.approx(other, rel=relative, abs=1e-12)
-    else:
-        assert one == other
 
 
 def test_a_long_tuple_of_many_turns() -> None:
