@@ -17,6 +17,8 @@ def test_quick_run_reports_speed_and_agreeing_responses():
     policies = report["policies"]
     assert list(policies) == ["rr", "rb", "prb", "chain"]
     assert all(figures["tuples_per_second"] > 0 for figures in policies.values())
+    for name, figures in report["policies_event_loop"].items():
+        assert figures["mean_response"] == pytest.approx(policies[name]["mean_response"], rel=1e-12)
     # On the same arrivals: the cheapest first is better than the oldest first, and may interrupt at that.
     assert policies["prb"]["mean_response"] < policies["rb"]["mean_response"] < report["headgate"]["mean_response"]
 

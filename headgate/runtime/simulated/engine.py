@@ -77,13 +77,13 @@ class Engine:
         self._begun = [0.0] * board.slots  # when a slot's light call took up its tuple,
         self._before = [0.0] * board.slots  # and what stopped calls gave to that tuple before
 
-    def run(self, end: float, until_idle: bool = False) -> float:
+    def run(self, end: float, until_idle: bool = False, short_cuts: bool = True) -> float:
         """Run until nothing is left to do, or until `end`; returns when the run was over: `end` if there is one, but
         the time of the last event with `until_idle`, unless a call or an arrival was cut off.
 
         One long loop on purpose: it is passed once a call, and each method called here would cost a few per cent.
         """
-        cut_off = not self._overheads and self._take_short_cut(end)
+        cut_off = short_cuts and not self._overheads and self._take_short_cut(end)
         board, entrance, flights, idle = self._board, self._entrance, self._flights, self._idle
         admit, claim_for, release, lights = entrance.admit, board.claim, board.release, self._lights
         pop, push, plain, begun, before = heappop, heappush, not self._overheads, self._begun, self._before

@@ -47,6 +47,7 @@ def simulate(
     monitor: Monitor | None = None,
     *,
     trace: bool = False,
+    short_cuts: bool = True,
     progress: Progress | None = None,
 ) -> SimulationResult:
     """Simulate an application with virtual time. Same application and seed, same result, to the last digit.
@@ -57,7 +58,8 @@ def simulate(
 
     Without limits, or with `until_idle`, the run goes on until sources are exhausted and queues empty. At `seconds` it
     ends: calls in flight are cut there, so that what they had not finished counts as queued. With both, a run that is
-    idle sooner took until its last event.
+    idle sooner took until its last event. With `short_cuts`, decisions that are not open are not asked for; the answer
+    is the same.
     """
     sources = make_sources(app)
     _refuse_endless(sources, limits)
@@ -65,7 +67,7 @@ def simulate(
     monitor = Monitor(app.plan) if monitor is None else monitor
     kept = Trace([], [], []) if trace else None
     network, engine, ledger = _wire(app, sources, end, monitor, kept, progress)
-    seconds = engine.run(end, limits.until_idle)
+    seconds = engine.run(end, limits.until_idle, short_cuts)
     if kept is not None:
         kept.memory.extend(ledger.trace())
     report = monitor.report("simulated", app.policy.name, app.slots, seconds)

@@ -122,5 +122,5 @@ def _counted(result: SimulationResult) -> dict[str, float]:
 def weight(point: Point) -> float:
     """About the microseconds that a run takes: so many for each execution of an operator."""
     executions = point["tuples"] * (2**DEPTH * (DEPTH + 1) if point["workload"] == "tree" else FAN_OUT)
-    each = {"fifo": 2.0, "rb": 6.0, "prb": 9.0, "rr": 6.0}[point["policy"]]
+    each = 10.0 if point["traced"] else {"fifo": 2.0, "rb": 1.0, "prb": 1.5, "rr": 6.0}[point["policy"]]
     return each * float(executions)

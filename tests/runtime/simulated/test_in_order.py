@@ -51,9 +51,7 @@ def trees(draw: st.DrawFn) -> Any:
 @given(app=st.one_of(apps(), trees()))
 def test_same_report_as_the_event_loop(app: Any) -> None:
     quick = simulate(app, RunLimits(until_idle=True))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Fifo, "in_arrival_order", False)
-        slow = simulate(app, RunLimits(until_idle=True))
+    slow = simulate(app, RunLimits(until_idle=True), short_cuts=False)
     mean, other = quick.report["memory"].pop("mean"), slow.report["memory"].pop("mean")
     assert mean == pytest.approx(other, rel=1e-12)  # the same changes, summed up in other portions
     assert quick.report == slow.report

@@ -47,12 +47,7 @@ def trees(draw: st.DrawFn) -> Plan:
 
 
 def both_ways(app: Application, limits: RunLimits) -> tuple[Any, Any]:
-    quick = simulate(app, limits)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RankedPolicy, "ranks", None)
-        patch.setattr(Fifo, "ranks", None)
-        patch.setattr(Fifo, "in_arrival_order", False)
-        return quick, simulate(app, limits)
+    return simulate(app, limits), simulate(app, limits, short_cuts=False)
 
 
 @settings(max_examples=250, deadline=None)
