@@ -70,7 +70,11 @@ class RankedPolicy(Policy):
 
     @property
     def ranks(self) -> Sequence[Rank] | None:
-        """Unless worths depend on what waits, or on how long, or calls take several tuples."""
+        """Unless worths depend on what waits, or on how long, calls take several tuples, or a kind of ranked policy
+        goes by more than worths."""
+        kind = type(self)
+        if kind.choose is not RankedPolicy.choose or kind._entry is not RankedPolicy._entry:
+            return None
         alone = all(decision.tuples == 1 for decision in self._decisions)
         known = [worth for worth in self._worths if worth is not None]
         if self._scans or self._relief.kind is not None or not alone or len(known) < len(self._worths):

@@ -1,9 +1,8 @@
-"""Tuples served by rank by one slot: no decision is open, so none is asked for.
+"""Units served by rank, one tuple at a time, by one slot: no decision is open, so none is asked for.
 
-The policy says what a tuple is worth where it waits (`Policy.ranks`), and the best one runs. Where worths grow along
-the way of a tuple, one that has set out is overtaken only by a new arrival, and nobody else gets to the operator where
-it waits until it has gone on. So the queues are one heap of tuples, and a tuple goes from operator to operator without
-passing through it. Every latency is what the event loop gives, to the last digit.
+The policy says once how units rank (`Policy.ranks`). Then all there is to a decision is the first of a heap of units
+with input, and a tuple that goes on to a unit that would be first anyhow does not even pass through it. Every latency
+is what the event loop gives, to the last digit.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from heapq import heappop, heappush
-from itertools import pairwise
 
 from headgate.flow.board import Board
 from headgate.flow.units import Unit
@@ -22,59 +20,8 @@ from headgate.runtime.simulated.draws import Item
 from headgate.runtime.simulated.entrance import Entrance
 from headgate.runtime.simulated.ledger import Ledger
 from headgate.runtime.simulated.light import LightUnit, LightUnits
-from headgate.runtime.simulated.network import Node, SimulatedQueue
+from headgate.runtime.simulated.network import Node, Outlet, SimulatedQueue
 
-
-class _Step:
-    """An operator on the way of tuples, for one unit that runs it."""
-
-    __slots__ = (
-        "change",
-        "cost",
-        "done",
-        "draw",
-        "following",
-        "held",
-        "node",
-        "passed",
-        "place",
-        "queue",
-        "rests",
-        "taps",
-        "urgency",
-        "worth",
-    )
-
-    def __init__(self, light: LightUnit, queue: SimulatedQueue, rank: Rank) -> None:
-        node, outlet = light.node, light.outlets[0]
-        self.node = node
-        self.queue = queue  # where a tuple waits for it
-        self.cost = light.cost
-        self.draw = None if node.passes_all else node.draw
-        self.held = outlet.held_bytes
-        self.change = outlet.held_bytes - queue.item_bytes  # of queued memory, when a tuple passes
-        self.taps = outlet.taps
-        self.worth = rank.worth
-        self.urgency = -rank.worth.per_second()  # the smallest runs first
-        self.place = rank.place
-        self.following: _Step | None = None
-        self.rests = False  # may another tuple run before this one goes on to the following step?
-        self.done = 0  # tuples, since the counters were told
-        self.passed = 0
-
-    def tell(self) -> None:
-        """Bring the counters up to date."""
-        done, passed = self.done, self.done if self.draw is None else self.passed
-        self.node.processed += done
-        self.node.out += passed
-        if self.following is not None:
-            self.following.node.entered += passed
-        self.done = self.passed = 0
-
-
-# A tuple that waits: minus its worth, arrival, place of the unit, number; the step, the tuple, and the seconds that it
-# needs there still and was given already.
-_Waiting = tuple[float, float, int, int, _Step, Item, float, float]
 _NO_ITEM: Item = (0.0, 0, 0.0)
 
 
@@ -85,52 +32,146 @@ def serve_in_rank(
 
     Returns whether the end cut something off.
     """
-    entries = _entries_by_stream(board, entrance, lights)
-    if entries is None:
+    ranks = board.policy.ranks
+    if ranks is None or board.slots > 1 or not entrance.is_plain:
         return False
-    server = _Server(entries, board.policy.preemptive, ledger)
+    members = _members(board, ranks, lights)
+    if members is None:
+        return False
+    server = _Server(members, entrance.outlets, board.policy.preemptive, ledger)
     for times, items, streams in entrance.blocks():
         server.serve(times, items, streams)
-        flying = server.tell()
-        accounts.settle(times[-1], times[-1], flying, 0)
+        accounts.settle(times[-1], times[-1], server.tell(), 0)
     server.finish(end)
-    server.tell()
     board.now = server.clock
     return server.leave()
 
 
-class _Server:
-    """The slot: the tuple in progress, if there is one, and those that wait."""
+class _Step:
+    """An operator that a unit runs, for what comes by one of its inputs."""
 
-    def __init__(self, entries: Sequence[Sequence[_Step]], preemptive: bool, ledger: Ledger) -> None:
+    __slots__ = (
+        "change",
+        "cost",
+        "done",
+        "draw",
+        "following",
+        "held",
+        "line",
+        "member",
+        "node",
+        "passed",
+        "queue",
+        "taps",
+    )
+
+    def __init__(self, light: LightUnit, queue: SimulatedQueue, member: _Member) -> None:
+        node, outlet = light.node, light.outlets[0]
+        self.node = node
+        self.queue = queue
+        self.member = member
+        self.cost = light.cost
+        self.draw = None if node.passes_all else node.draw
+        self.held = outlet.held_bytes
+        self.change = outlet.held_bytes - queue.item_bytes  # of queued memory, when a tuple passes
+        self.taps = outlet.taps
+        self.following: _Step | None = None  # in the same unit
+        self.line: _Line | None = None  # or where a tuple waits next
+        self.done = 0  # tuples, since the counters were told
+        self.passed = 0
+
+    def tell(self) -> None:
+        """Bring the counters up to date."""
+        done, passed = self.done, self.done if self.draw is None else self.passed
+        self.node.processed += done
+        self.node.out += passed
+        for queue in self.next_queues:
+            queue.node.entered += passed
+        self.done = self.passed = 0
+
+    @property
+    def next_queues(self) -> list[SimulatedQueue]:
+        return [place.queue for place in (self.following, self.line) if place is not None]
+
+
+class _Line:
+    """A queue, and the units that serve it: each with the step that it begins with there."""
+
+    __slots__ = ("queue", "sole", "steps")
+
+    def __init__(self, queue: SimulatedQueue) -> None:
+        self.queue = queue
+        self.steps: list[_Step] = []
+        self.sole: _Step | None = None  # of the only unit
+
+
+class _Member:
+    """A unit in the ranking. With input it has an entry in the heap: minus its worth, the arrival of its oldest tuple,
+    its place, a number that makes it unique, itself."""
+
+    __slots__ = ("entry", "index", "left", "lines", "partial", "place", "spent", "urgency", "worth")
+
+    def __init__(self, unit: Unit, rank: Rank) -> None:
+        self.index = unit.index
+        self.worth = rank.worth
+        self.place = rank.place
+        self.urgency = -rank.worth.per_second()  # the smallest runs first
+        self.lines: list[_Line] = []
+        self.entry: _Entry | None = None
+        self.partial: _Line | None = None  # where its first tuple was stopped,
+        self.spent = 0.0  # after so many seconds in all,
+        self.left = 0.0  # so many before its end
+
+    def first(self) -> _Line | None:
+        """The line with the oldest first tuple; of equals, the first line."""
+        lines = self.lines
+        if len(lines) == 1:  # mostly
+            return lines[0] if lines[0].queue else None
+        best, oldest = None, math.inf
+        for line in lines:
+            if line.queue and line.queue[0][0] < oldest:
+                best, oldest = line, line.queue[0][0]
+        return best
+
+
+_Entry = tuple[float, float, int, int, _Member]
+
+
+class _Server:
+    """The slot: the tuple in progress, if there is one, and the units with input."""
+
+    def __init__(self, members: Sequence[_Member], outlets: Sequence[Outlet], preemptive: bool, ledger: Ledger) -> None:
         self.clock = 0.0  # when the slot became free
-        self._entries = entries
-        self._steps = _all_steps(entries)
+        lines = {line.queue: line for member in members for line in member.lines}
+        self._entries = [[lines[queue] for queue in outlet.queues] for outlet in outlets]  # by stream
+        self._steps = [step for line in lines.values() for step in line.steps]
+        used = {line for entries in self._entries for line in entries} | {step.line for step in self._steps}
+        for member in members:
+            member.lines = [line for line in member.lines if line in used]  # in others nothing ever waits
         self._preemptive = preemptive
         self._ledger = ledger
-        self._waiting: list[_Waiting] = []  # a heap
+        self._heap: list[_Entry] = []  # entries that are no longer true stay in it until they come up
         self._number = 0
         self._step: _Step | None = None  # that runs
         self._item = _NO_ITEM  # which it processes,
         self._begun = 0.0  # since then,
-        self._before = 0.0  # after so many seconds by stopped calls,
+        self._before = 0.0  # after so many seconds in stopped calls,
         self._due = math.inf  # until then
-        self._gives_way = math.inf  # when an arrival worth more has come
+        self._gives_way = math.inf  # when an arrival that is worth more has come
 
     def serve(self, times: Sequence[float], items: Sequence[Item], streams: Sequence[int]) -> None:
         """Tuples enter, one after another."""
-        entries, waiting, preemptive = self._entries, self._waiting, self._preemptive
+        entries, heap, preemptive = self._entries, self._heap, self._preemptive
         for time, item, stream in zip(times, items, streams, strict=True):
             if self._gives_way < time:
                 self._give_way()
             if self._due <= time or self._step is None:
                 self._advance(time)
-                if self._step is None and not waiting:
+                if self._step is None and not heap:
                     self.clock = time
-            for step in entries[stream]:
-                self._number = number = self._number + 1
-                heappush(waiting, (step.urgency, item[0], step.place, number, step, item, step.cost, 0.0))
-                if preemptive and self._step is not None and step.urgency < self._urgency_at(time):
+            for line in entries[stream]:
+                self._put(line, item)
+                if preemptive and self._step is not None and self._yields_to(line, time):
                     self._gives_way = time  # when all that come at this time are here
 
     def finish(self, end: float) -> None:
@@ -140,140 +181,179 @@ class _Server:
         self._advance(end)
 
     def tell(self) -> Counter[Node]:
-        """Bring the counters up to date; returns the tuples that wait or run, by operator."""
+        """Bring the counters up to date; returns the operator in progress."""
         for step in self._steps:
             step.tell()
-        found = Counter(waiting[4].node for waiting in self._waiting)
-        if self._step is not None:
-            found[self._step.node] += 1
-        return found
+        return Counter(() if self._step is None else (self._step.node,))
 
     def leave(self) -> bool:
-        """Put what is left back into the queues; returns whether there was any."""
-        left = [(waiting[3], waiting[4], waiting[5]) for waiting in self._waiting]
+        """Put the tuple in progress back; returns whether anything waits."""
+        self.tell()
         if self._step is not None:
-            left.append((0, self._step, self._item))
-        for _, step, item in sorted(left, key=lambda waiting: waiting[0]):
-            step.queue.append(item)
-        return bool(left)
+            self._step.queue.appendleft(self._item)
+        return any(step.queue for step in self._steps)
 
     def _advance(self, until: float) -> None:
         """Serve up to a time. What is to be decided at that very time waits for who enters then."""
-        waiting, ledger = self._waiting, self._ledger
+        heap, ledger = self._heap, self._ledger
         step, item, due = self._step, self._item, self._due
         while True:
             if step is None:
-                if not waiting or self.clock >= until:
+                if self.clock >= until or (step := self._choose()) is None:
                     break
-                _, _, _, _, step, item, left, self._before = heappop(waiting)
-                self._begun, due = self.clock, self.clock + left
+                item, due = self._take(step)
             if due > until:
                 break
             step.done += 1
-            following, change = step.following, step.change
+            passes, change = True, step.change
             if step.draw is not None:
                 ((_, outputs),) = step.draw([due], [item])
                 if outputs:
                     step.passed += 1
                 else:
-                    following, change = None, change - step.held
+                    passes, change = False, change - step.held
             if change:
                 ledger.times.append(due)
                 ledger.changes.append(change)
-            if step.taps and (step.draw is None or outputs):
+            if passes:
                 for tap in step.taps:
                     tap.times.append(due)
                     tap.latencies.append(due - item[0])
-            if following is None:
-                step, self.clock = None, due
-            elif not step.rests or (due < until and (not waiting or waiting[0][0] > following.urgency)):
-                step, self._begun, self._before, due = following, due, 0.0, due + following.cost
-            else:
-                self._wait(following, item)
-                step, self.clock = None, due
-        self._step, self._item, self._due = step, item, due if step is not None else math.inf
+                following, line = step.following, step.line
+                if line is not None:
+                    following = line.sole
+                    if (
+                        following is None
+                        or following.member.entry is not None
+                        or due >= until
+                        or (heap and heap[0][0] <= following.member.urgency)
+                    ):
+                        self._put(line, item)
+                        following = None
+                if following is not None:
+                    step, self._begun, self._before, due = following, due, 0.0, due + following.cost
+                    continue
+            step, self.clock = None, due
+        self._step, self._item, self._due = step, item, math.inf if step is None else due
 
-    def _wait(self, step: _Step, item: Item) -> None:
-        self._number = number = self._number + 1
-        heappush(self._waiting, (step.urgency, item[0], step.place, number, step, item, step.cost, 0.0))
+    def _put(self, line: _Line, item: Item) -> None:
+        queue = line.queue
+        queue.append(item)
+        if len(queue) == 1:  # else the first tuple stays the same
+            for step in line.steps:
+                self._announce(step.member)
 
-    def _urgency_at(self, time: float) -> float:
-        """Of the tuple in progress: the less it still needs, the more it is worth."""
+    def _announce(self, member: _Member) -> None:
+        """Enter a unit with input into the heap, unless it stands there as it should."""
+        first = member.first()
+        if first is None:
+            return
+        urgency, oldest = member.urgency, first.queue[0][0]
+        if member.spent:
+            urgency = -ratio(member.worth.gain, member.worth.cost_s - member.spent)
+        was = member.entry
+        if was is None or was[0] != urgency or was[1] != oldest:
+            self._number = number = self._number + 1
+            member.entry = entry = (urgency, oldest, member.place, number, member)
+            heappush(self._heap, entry)
+
+    def _choose(self) -> _Step | None:
+        """The first step of the unit that ranks first; None when nothing waits."""
+        heap = self._heap
+        while heap:
+            entry = heappop(heap)
+            member = entry[4]
+            if member.entry is not entry:
+                continue
+            member.entry = None
+            first = member.partial or member.first()
+            if first is None:
+                continue
+            if not member.spent and first.queue[0][0] != entry[1]:  # another unit took its first tuple
+                self._announce(member)
+                continue
+            return first.sole or next(step for step in first.steps if step.member is member)
+        return None
+
+    def _take(self, step: _Step) -> tuple[Item, float]:
+        """Begin with the first tuple of a line: the tuple, and when it will be done."""
+        member, needs = step.member, step.cost
+        item = step.queue.popleft()
+        self._begun, self._before = self.clock, member.spent
+        if member.partial is not None:
+            needs, member.partial, member.spent = member.left, None, 0.0
+        if step.queue or len(member.lines) > 1:
+            self._announce(member)
+        return item, self.clock + needs
+
+    def _yields_to(self, line: _Line, time: float) -> bool:
+        """Is a unit that just got input worth more than the tuple in progress, which is worth the more the less it
+        still needs?"""
         assert self._step is not None
-        worth = self._step.worth
-        return -ratio(worth.gain, worth.cost_s - self._spent_at(time))
+        worth = self._step.member.worth
+        urgency = -ratio(worth.gain, worth.cost_s - self._spent_at(time))
+        return any(step.member.urgency < urgency for step in line.steps)
 
     def _spent_at(self, time: float) -> float:
         return max(0.0, time - self._begun) + self._before
 
     def _give_way(self) -> None:
-        """Stop the tuple in progress; it keeps what it was given. The best one that waits takes its place."""
+        """Stop the tuple in progress; it keeps what it was given."""
         step, time = self._step, self._gives_way
         assert step is not None
-        spent = self._spent_at(time)
-        left = self._due - time if spent > 0.0 else step.cost
-        entry = (self._urgency_at(time), self._item[0], step.place, 0, step, self._item, left, spent)
-        heappush(self._waiting, entry)
+        member, spent = step.member, self._spent_at(time)
+        step.queue.appendleft(self._item)
+        if spent > 0.0:
+            member.partial = next(line for line in member.lines if line.queue is step.queue)
+            member.spent, member.left = spent, self._due - time
+        self._announce(member)
         self._step, self._due, self.clock, self._gives_way = None, math.inf, time, math.inf
 
 
 # Is it all there is to it? ----------------------------------------------------------------------------------------
 
 
-def _entries_by_stream(board: Board, entrance: Entrance, lights: LightUnits) -> list[list[_Step]] | None:
-    """Where the tuples of each stream wait first; None when there is more to a decision than their rank."""
-    ranks = board.policy.ranks
-    if ranks is None or board.slots > 1 or not entrance.is_plain:
+def _members(board: Board, ranks: Sequence[Rank], lights: LightUnits) -> list[_Member] | None:
+    """The units; None when there is more to a decision than their rank, or more to a call than one tuple's way."""
+    operators = {name: lights.of_operator(name) for name in board.plan.operators}
+    plain = {name: light for name, light in operators.items() if light is not None and _is_plain(light)}
+    if len(plain) < len(operators) or (board.policy.preemptive and not _can_be_stopped(board, plain)):
         return None
-    made: dict[Unit, list[_Step]] = {}
-    found = [[_first_step(queue, ranks, lights, made) for queue in outlet.queues] for outlet in entrance.outlets]
-    entries = [[step for step in steps if step is not None] for steps in found]
-    if [len(steps) for steps in entries] != [len(steps) for steps in found]:
-        return None
-    operators = {step.node.id for step in _all_steps(entries)}
-    whole = operators == set(board.plan.operators) and set(made) == set(board.units)
-    stops = board.policy.preemptive and any(len(unit.operators) > 1 for unit in board.units)
-    return entries if whole and not stops else None
+    lines: dict[SimulatedQueue, _Line] = {}
+    members = []
+    for unit, rank in zip(board.units, ranks, strict=True):
+        member = _Member(unit, rank)
+        steps = [_Step(plain[name], queue, member) for name in unit.operators for queue in plain[name].node.queues]
+        for step in steps:
+            line = lines.setdefault(step.queue, _Line(step.queue))
+            line.steps.append(step)
+            member.lines.append(line)
+        members.append(member)
+        _connect(steps, plain)
+    for line in lines.values():
+        line.sole = line.steps[0] if len(line.steps) == 1 else None
+        for step in line.steps:
+            (after,) = (*plain[step.node.id].outlets[0].queues, None)[:1]
+            if step.following is None and after is not None:
+                step.line = lines[after]
+    return members
 
 
-def _first_step(
-    queue: SimulatedQueue, ranks: Sequence[Rank], lights: LightUnits, made: dict[Unit, list[_Step]]
-) -> _Step | None:
-    """The step at which what enters by a queue waits, with all that follow it; None if it is no straight way, or if a
-    tuple that waits on it could be overtaken by others than arrivals."""
-    if len(queue.gate.units) != 1:
-        return None
-    (unit,) = queue.gate.units
-    steps: list[_Step] = []
-    following: tuple[SimulatedQueue, ...] = (queue,)
-    for name in unit.operators:
-        light = lights.of_operator(name)
-        if [queue.node.id for queue in following] != [name] or light is None or not _is_plain(light):
-            return None
-        steps.append(_Step(light, following[0], ranks[unit.index]))
-        following = light.outlets[0].queues
-    made[unit] = steps
-    for step, after in pairwise(steps):
-        step.following = after
-    if following:
-        onward = _first_step(following[0], ranks, lights, made) if len(following) == 1 else None
-        if onward is None or not onward.urgency < steps[-1].urgency:
-            return None
-        steps[-1].following, steps[-1].rests = onward, True
-    return steps[0]
+def _connect(steps: Sequence[_Step], plain: dict[str, LightUnit]) -> None:
+    """What an operator gives out for another of the unit, that one takes at once."""
+    at = {step.queue: number for number, step in enumerate(steps)}
+    for number, step in enumerate(steps):
+        for queue in plain[step.node.id].outlets[0].queues:
+            if at.get(queue, -1) > number:
+                step.following = steps[at[queue]]
 
 
 def _is_plain(light: LightUnit) -> bool:
-    """Does a tuple take the same time at the operator always, and leave as one tuple or not at all?"""
-    return light.cost > 0.0 and not light.set_up and not light.node.multiplies
+    """Does a tuple take the same time at the operator always, and go on as one tuple to one place, or not at all?"""
+    outlets = light.outlets
+    return not light.set_up and not light.node.multiplies and len(outlets) == 1 and len(outlets[0].queues) <= 1
 
 
-def _all_steps(entries: Sequence[Sequence[_Step]]) -> list[_Step]:
-    found: dict[_Step, None] = {}
-    for steps in entries:
-        for first in steps:
-            step: _Step | None = first
-            while step is not None:
-                found[step] = None
-                step = step.following
-    return list(found)
+def _can_be_stopped(board: Board, plain: dict[str, LightUnit]) -> bool:
+    """Is every call one operator at work for some time?"""
+    return all(len(unit.operators) == 1 for unit in board.units) and all(light.cost > 0.0 for light in plain.values())

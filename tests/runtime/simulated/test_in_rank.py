@@ -51,7 +51,11 @@ def both_ways(app: Application, limits: RunLimits) -> tuple[Any, Any]:
 
 
 @settings(max_examples=250, deadline=None)
-@given(plan=trees(), policy=st.sampled_from(["rb", "prb", "pcs", "fifo", "chain", "segment"]), limits=LIMITS)
+@given(
+    plan=trees(),
+    policy=st.sampled_from(["rb", "prb", "pcs", "fifo", "chain", "segment", "simplified-segment"]),
+    limits=LIMITS,
+)
 def test_same_report_as_the_event_loop(plan: Plan, policy: str, limits: RunLimits) -> None:
     quick, slow = both_ways(make_app(plan, policy), limits)
     assert quick.operators == slow.operators
@@ -74,7 +78,7 @@ def decisions(app: Application, monkeypatch: pytest.MonkeyPatch) -> int:
     return len(asked)
 
 
-@pytest.mark.parametrize("policy", ["rb", "prb", "pcs", "fifo"])
+@pytest.mark.parametrize("policy", ["rb", "prb", "pcs", "fifo", "chain", "segment", "simplified-segment"])
 def test_it_is_used_where_it_applies(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert decisions(make_app(PLAN, policy), monkeypatch) == 0
 
@@ -85,7 +89,7 @@ def test_it_is_used_where_it_applies(policy: str, monkeypatch: pytest.MonkeyPatc
         make_app(PLAN, "rb", slots=2),
         make_app(PLAN, "rb", {"starvation": "oldest"}),
         make_app(PLAN, "train"),
-        make_app(PLAN, "chain"),
+        make_app(PLAN, "threshold"),
         make_app(COPIES, "prb"),
         make_app(FREE, "prb"),
         make_app(PLAN, "pcs", simulator={"noise": 0.1}),
