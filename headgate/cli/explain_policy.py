@@ -79,9 +79,14 @@ def _cells(unit: Mapping[str, Any], fixed: bool) -> list[str]:
 
 
 def _priority(unit: Mapping[str, Any], key: str) -> str:
-    if not unit["known"]:
-        return "not known"
-    return "costs nothing" if unit[key] is None else number(unit[key])
+    return _capacity(unit[key], unit["known"])
+
+
+def _capacity(value: float | None, known: bool = True) -> str:
+    """What cannot be told as a number is not known, or has no bound."""
+    if value is not None:
+        return number(value)
+    return "costs nothing" if known else "not known"
 
 
 def _print_charts(charts: list[dict[str, Any]], out: Console) -> None:
@@ -95,7 +100,7 @@ def _print_charts(charts: list[dict[str, Any]], out: Console) -> None:
         slopes = {piece["points"][1]: piece["slope"] for piece in chart["pieces"]}
         for at, point in enumerate(chart["points"]):
             after = "arrival" if point["after"] is None else short([point["after"]], chart["query"])[0]
-            slope = number(slopes[at]) if at in slopes else ""
+            slope = _capacity(slopes[at]) if at in slopes else ""
             name = chart["path"] if at == 0 else ""
             left = number(point["tuples"]), number(point["bytes"])
             add_row(table, name, after, time(point["seconds"]), *left, slope)
@@ -111,8 +116,8 @@ def _print_cuts(cuts: list[dict[str, Any]], out: Console) -> None:
     for cut in cuts:
         names = short(cut["operators"], cut["query"])
         parts = [
-            f"{name} {'not known' if release is None else number(release)}"
-            for name, release in zip(names, cut["releases"], strict=True)
+            f"{name} {_capacity(release, known)}"
+            for name, release, known in zip(names, cut["releases"], cut["known"], strict=True)
         ]
         add_row(table, cut["path"], " > ".join(parts))
     out.print(table)

@@ -31,7 +31,7 @@ def known_names(what: str, names: Iterable[str], wrong: str = "") -> str:
     """A remedy that lists what is known, led by the closest name when one is close."""
     listed = sorted(names)
     if not listed:
-        return f"no {what} is known here"
+        return f"there are no {what} here"
     close = difflib.get_close_matches(wrong, listed, n=1) if wrong else []
     hint = f"did you mean '{close[0]}'? " if close else ""
     return f"{hint}known {what}: {', '.join(listed)}"

@@ -138,12 +138,14 @@ def _slope(first: Point, end: Point) -> float:
 
 
 def _releases(path: Path, steps: Sequence[Step]) -> dict[str, Any]:
-    """C^M of each operator (2.1): a path is cut where it falls."""
+    """C^M of each operator (2.1): a path is cut where it falls. One that is `known` but null costs nothing."""
+    releases = [operator_release(step) for step in steps]
     return {
         "path": path.id,
         "query": path.query,
         "operators": [step.operator for step in steps],
-        "releases": [finite(operator_release(step)) for step in steps],
+        "releases": [finite(release) for release in releases],
+        "known": [release is not None for release in releases],
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -10,12 +11,13 @@ T = TypeVar("T")
 
 def one_of(name: str, value: T, allowed: Sequence[T]) -> T:
     if value not in allowed:
-        raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(map(str, allowed))}")
+        known = ", ".join("null" if one is None else str(one) for one in allowed)
+        raise ValueError(f"{name} is {value!r}; it must be one of {known}")
     return value
 
 
 def positive(name: str, value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
         raise ValueError(f"{name} is {value!r}; it must be a number above 0")
     return float(value)
 

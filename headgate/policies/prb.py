@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from headgate.flow.units import Unit
 from headgate.policies.rb import RateBased
-from headgate.policies.worth import ratio
+from headgate.policies.worth import Worth, operator_fixed_s
 
 
 class PreemptiveRateBased(RateBased):
@@ -34,6 +34,8 @@ class PreemptiveRateBased(RateBased):
         return running[urgencies.index(weakest)] if self.urgency(arrived) < weakest else None
 
     def _urgency_in_progress(self, unit: Unit) -> float:
-        """The fixed cost of a call in progress is paid."""
-        worth = self._worths[unit.index]
-        return -math.inf if worth is None else -ratio(worth.gain, worth.cost_s - unit.spent)
+        """The fixed cost of the call in progress is paid, that of the calls to come is not."""
+        worth, paid = self._worths[unit.index], operator_fixed_s(self.view, unit.operators[0])
+        if worth is None or paid is None:
+            return -math.inf
+        return -Worth(worth.gain, worth.cost_s, worth.fixed_s - paid).per_second(unit.waiting, unit.spent)

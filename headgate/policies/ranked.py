@@ -40,6 +40,10 @@ class RankedPolicy(Policy):
         """The most tuples that a decision takes. Called when statistics have changed."""
         return train_length(unit, self.view)
 
+    def candidates(self, ready: Sequence[Unit]) -> Sequence[Unit]:
+        """Of which of the ready units the oldest is looked for, where that is the way against starvation."""
+        return ready
+
     def start(self, view: View) -> None:
         super().start(view)
         self._places = self.places()
@@ -122,7 +126,7 @@ class RankedPolicy(Policy):
     def _relieve(self) -> Unit | None:
         ready = self.view.ready()
         if self._relief.kind == "oldest":
-            return oldest_unit(ready)
+            return oldest_unit(self.candidates(ready))
         self._factors = ageing_factors(ready, self.view.now, len(self.view.units))
         self._rank()
         return None

@@ -90,7 +90,7 @@ def _sum(own: Worth, parts: Iterable[Part]) -> Worth:
 
 def _sum_best(own: Worth, parts: Iterable[Part]) -> Worth:
     total = own
-    for part in sorted(parts, key=lambda part: -part[1].per_second()):
+    for part in sorted(parts, key=lambda part: -ratio(part[1].gain, part[1].cost_s)):
         more = _sum(total, [part])
         if ratio(more.gain, more.cost_s) < ratio(total.gain, total.cost_s):
             break

@@ -91,9 +91,15 @@ class Threshold(RankedPolicy):
             self._look()
         return super().choose(slot)
 
+    def candidates(self, ready: Sequence[Unit]) -> Sequence[Unit]:
+        """Those of the mode, so that saving goes on with segments; a path and its segments have the same tuple."""
+        return [unit for unit in ready if self._is_of_mode(unit)] or ready
+
+    def _is_of_mode(self, unit: Unit) -> bool:
+        return (unit.index >= self._paths) is self.saving
+
     def _entry(self, unit: Unit, oldest: float) -> Entry:
-        other_mode = (unit.index >= self._paths) is not self.saving
-        return (float(other_mode), *super()._entry(unit, oldest))
+        return (float(not self._is_of_mode(unit)), *super()._entry(unit, oldest))
 
     def _look(self) -> None:
         """Compare the queued bytes with the limits."""

@@ -46,6 +46,7 @@ def test_segments_and_what_they_release(tmp_path: Path) -> None:
             "query": "q",
             "operators": ["q/one", "q/two", "q/three"],
             "releases": [pytest.approx(0.5), pytest.approx(0.25), pytest.approx(0.25)],
+            "known": [True, True, True],
         }
     ]
 

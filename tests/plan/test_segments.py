@@ -65,6 +65,8 @@ def test_join_example() -> None:
     steps = steps_of([1, 5], [0.2, 0.8])
     assert [operator_release(step) for step in steps] == pytest.approx([0.8, 0.2])
     assert sets([0.8, 0.2]) == [{1}, {2}]
+    # Were its results to wait for another operator, the join would release 0.04 only.
+    assert operator_release(steps_of([1, 5, 1], [0.2, 0.8, 1.0])[1]) == pytest.approx(0.04)
 
 
 # T5

@@ -1,5 +1,7 @@
 """rb, prb, train, hr and hnr, decision by decision."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.conformance.plans import feeder, make_plan, project, select, union
@@ -120,6 +122,18 @@ class TestPreemption:
         b.spent = 15.0
         assert bench.policy.preempts((a, b), c) is None  # equal to the arrival's
         assert bench.policy.preempts((a,), b) is None
+
+    def test_fixed_costs_of_calls_to_come_count(self):
+        """a/x has 0.5 s to go, but a/y behind it costs 10 s: a tuple, or a call. Either way c/x is worth more."""
+        for cost, fixed in ((10.0, 0.0), (0.0, 10.0)):
+            behind = project("a/y", "a/x", cost)
+            behind = replace(behind, declared=replace(behind.declared, fixed_s=fixed))
+            operators = [project("a/x", "a", 1.0), behind, project("c/x", "c", 1.0)]
+            plan = make_plan({n: feeder() for n in "ac"}, operators, {"a": "a/y", "c": "c/x"})
+            bench = Bench(plan, "prb")
+            running, _, arrived = bench.board.units
+            running.spent = 0.5
+            assert bench.policy.preempts((running,), arrived) is running
 
     def test_a_stopped_tuple_is_ranked_by_what_it_still_needs(self):
         bench = self.bench()

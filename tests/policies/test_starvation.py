@@ -79,7 +79,7 @@ def test_a_factor_lifts_what_releases_no_memory():
 @pytest.mark.parametrize(
     ("parameters", "problem"),
     [
-        ({"starvation": "never"}, "starvation is 'never'; it must be one of None, oldest, dynamic"),
+        ({"starvation": "never"}, "starvation is 'never'; it must be one of null, oldest, dynamic"),
         ({"period": 0}, "period is 0; it must be a whole number above 0"),
         ({"period": 2.5}, "period is 2.5"),
         ({"period": True}, "period is True"),

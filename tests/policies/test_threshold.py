@@ -64,6 +64,14 @@ def test_looks_are_rare_while_there_is_room():
     assert bench.policy._look_at == pytest.approx(0.6 + 0.01)
 
 
+def test_the_oldest_is_looked_after_by_segments_while_saving():
+    bench = Bench(plan(), "threshold", memory=100, starvation="oldest", period=2)
+    bench.feed("b/x", *[0.0] * 12)
+    ids = [bench.run().unit.id for _ in range(4)]
+    assert bench.policy.saving
+    assert ids == ["S2"] * 4
+
+
 def test_what_waits_inside_a_path_is_not_stranded():
     bench = bench_of(100)
     bench.feed("b/y", 0.0)
@@ -80,7 +88,9 @@ def test_a_slot_that_would_idle_takes_a_unit_of_the_other_mode():
     assert bench.board.claim(1).decision.unit.id == "b#1"
 
 
-@pytest.mark.parametrize("parameters", [{"memory": 0}, {"beta": 0.5}, {"beta": 1.5}, {"share": 0.0}])
+@pytest.mark.parametrize(
+    "parameters", [{"memory": 0}, {"memory": float("inf")}, {"beta": 0.5}, {"beta": 1.5}, {"share": 0.0}]
+)
 def test_wrong_settings(parameters):
     with pytest.raises(ValueError, match="must be a number above"):
         Bench(plan(), "threshold", **parameters)

@@ -110,6 +110,34 @@ def test_not_when_paths_are_interrupted(tmp_path):
     assert input_latency(run(plan, "prb", tmp_path)) == (11 + 1) / 2
 
 
+# Theorem 2 -------------------------------------------------------------------------------------------------------
+
+
+def level(result, time):
+    """Bytes in queues just after a time."""
+    return next((held for at, held in reversed(result.trace.memory) if at <= time + 1e-7), 0.0)
+
+
+@some
+@given(burst=bursts(STEP).map(lambda burst: (burst[0], [path[:1] for path in burst[1]])))
+def test_pcs_holds_the_least_memory_of_path_based_policies_at_any_instant(tmp_path, burst):
+    """For paths of one operator, equal sizes and a burst: the shortest first leaves the fewest tuples."""
+    plan = paths_of(tmp_path, *burst)
+    ours = run(plan, "pcs", tmp_path)
+    for policy, parameters in (("fifo", {}), ("rr", {"unit": "path", "quantum": None})):
+        other = run(plan, policy, tmp_path, **parameters)
+        for time in {at for result in (ours, other) for at, _ in result.trace.memory}:
+            assert level(ours, time) <= level(other, time) + 1e-9, policy
+
+
+def test_not_with_tuples_of_different_sizes(tmp_path):
+    """pcs takes the small tuple of 1 s first, so after 2 s the large one is still there; fifo has finished it."""
+    plan = paths_of(tmp_path, [[0.0], [0.0]], [[(2.0, 1.0, 8.0)], [(1.0, 1.0, 8.0)]])
+    plan.streams["p0"].source["bytes"] = 100
+    assert level(run(plan, "pcs", tmp_path), 2.0) == 100
+    assert level(run(plan, "fifo", tmp_path), 2.0) == 8
+
+
 # Theorem 3 -------------------------------------------------------------------------------------------------------
 
 
