@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headgate.control.latency import LatencyRecorder
 from headgate.control.level import TimeLevel
-from headgate.control.recent import RecentMean
+from headgate.control.recent import LAST_MOMENTS, Look, Recent
 from headgate.plan.model import Plan
 
 _FOLD = 8192  # results of a query kept before they are folded in together
@@ -42,7 +42,7 @@ class Monitor:
         self._plan = plan
         self.priorities = {name: c.priority for name, c in plan.classes.items()}
         self._taps = {q.name: Tap(q.name, q.class_name) for q in plan.queries.values()}
-        self._recent = {name: RecentMean() for name in plan.classes}
+        self._recent = {name: Recent() for name in plan.classes}
         self._inputs: dict[str, int] = dict.fromkeys(plan.queries, 0)
         self._shed: dict[tuple[str, str], int] = {}
         self._switches: list[dict[str, Any]] = []
@@ -111,13 +111,16 @@ class Monitor:
 
     # What policies and people read -------------------------------------------------------------------------------
 
-    def recent(self, class_name: str, now: float | None = None) -> float | None:
-        """Mean latency of a class over the last half second; None when it gave no result in that time.
+    def recent(
+        self, class_name: str, now: float | None = None, look: Look = LAST_MOMENTS, since: float = -1.0
+    ) -> float | None:
+        """Recent latency of a class, by default its mean over the last half second; None with too few results.
 
-        `now` is the clock of the caller; without it, the latest time that the monitor heard of.
+        `now` is the clock of the caller; without it, the latest time that the monitor heard of. Results up to `since`
+        do not count.
         """
         self.fold()
-        return self._recent[class_name].mean(self._latest if now is None else now)
+        return self._recent[class_name].value(self._latest if now is None else now, look, since)
 
     def report(self, runtime: str, policy: str, slots: int, seconds: float) -> dict[str, Any]:
         """The report of a run, keys as in the documentation; a measure that is not defined is None.

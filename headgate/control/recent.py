@@ -1,50 +1,70 @@
-"""A mean over the last half second, kept in time buckets."""
+"""Latencies of the last moments: their mean or a percentile over a sliding window."""
 
 from __future__ import annotations
 
-import math
+from collections import deque
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 WINDOW_S = 0.5
-_BUCKETS = 50  # of a window: its old end is off by at most 10 ms, whatever the rate
-_KEPT = 2 * _BUCKETS  # before the newest: a query's results may be folded in later than another's
+_SLACK_S = 0.5  # kept beyond the window: a query's results may be folded in later than another's
+
+Floats = NDArray[np.float64]
 
 
-class RecentMean:
-    """The mean of the values of the last `window_s` seconds; memory does not grow with their number."""
+class Look(NamedTuple):
+    """How to look at recent values: their mean or a percentile, over so many seconds, and of how many at least."""
 
-    def __init__(self, window_s: float = WINDOW_S) -> None:
-        self._width = window_s / _BUCKETS
-        self._newest = 0
-        self._buckets: dict[int, tuple[float, float]] = {}  # bucket number -> count, sum
+    percentile: float | None = None  # None: the mean
+    window_s: float = WINDOW_S  # math.inf: since the beginning
+    least: int = 1  # fewer values than that say nothing
 
-    def add(
-        self,
-        times: NDArray[np.float64],
-        values: NDArray[np.float64],
-        weights: Sequence[float] | NDArray[np.float64] | None = None,
-    ) -> None:
-        """Values with their times, in any order; what is far older than the newest is left out."""
-        counts = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=np.float64)
-        number = np.floor(times / self._width).astype(np.int64)
-        self._newest = max(self._newest, int(number.max()))
-        oldest = self._newest - _KEPT
-        inside = number >= oldest
-        number = number[inside] - oldest
-        held = np.bincount(number, counts[inside])
-        sums = np.bincount(number, counts[inside] * values[inside])
-        for at in np.flatnonzero(held):
-            count, total = self._buckets.get(oldest + int(at), (0.0, 0.0))
-            self._buckets[oldest + int(at)] = count + float(held[at]), total + float(sums[at])
-        if len(self._buckets) > 2 * _KEPT:
-            self._buckets = {n: bucket for n, bucket in self._buckets.items() if n >= oldest}
 
-    def mean(self, now: float) -> float | None:
-        """The mean over (now - window, now]; None without values in it."""
-        last = math.floor(now / self._width)
-        inside = [bucket for n, bucket in self._buckets.items() if last - _BUCKETS < n <= last]
-        count = sum(held for held, _ in inside)
-        return sum(total for _, total in inside) / count if count > 0.0 else None
+LAST_MOMENTS = Look()
+
+
+class Recent:
+    """Values with their times, kept for as long as the longest window that was asked for."""
+
+    def __init__(self) -> None:
+        self._kept_s = WINDOW_S
+        self._newest = 0.0
+        self._blocks: deque[tuple[float, Floats, Floats, Floats | None]] = deque()  # last time, times, values, weights
+
+    def add(self, times: Floats, values: Floats, weights: Sequence[float] | Floats | None = None) -> None:
+        """Values with their times, in any order."""
+        sizes = None if weights is None else np.asarray(weights, dtype=np.float64)
+        last = float(times.max())
+        self._newest = max(self._newest, last)
+        self._blocks.append((last, times, values, sizes))
+        oldest = self._newest - self._kept_s - _SLACK_S
+        while self._blocks and self._blocks[0][0] < oldest:
+            self._blocks.popleft()
+
+    def value(self, now: float, look: Look = LAST_MOMENTS, since: float = -1.0) -> float | None:
+        """What `look` asks for, over (now - window, now] without what came up to `since`."""
+        self._kept_s = max(self._kept_s, look.window_s)
+        values, weights = self._inside(max(now - look.window_s, since), now)
+        if len(values) < max(1, look.least):
+            return None
+        if look.percentile is None:
+            return float(values.mean() if weights is None else np.average(values, weights=weights))
+        if weights is None:
+            return float(np.percentile(values, look.percentile))
+        return float(np.percentile(values, look.percentile, weights=weights, method="inverted_cdf"))
+
+    def _inside(self, after: float, now: float) -> tuple[Floats, Floats | None]:
+        found: list[tuple[Floats, Floats | None]] = []
+        for last, times, values, weights in self._blocks:
+            if last > after:
+                inside = (times > after) & (times <= now)
+                found.append((values[inside], None if weights is None else weights[inside]))
+        if not found:
+            return np.zeros(0), None
+        if all(weights is None for _, weights in found):
+            return np.concatenate([values for values, _ in found]), None
+        sizes = [np.ones(len(values)) if weights is None else weights for values, weights in found]
+        return np.concatenate([values for values, _ in found]), np.concatenate(sizes)

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from headgate.control.recent import LAST_MOMENTS, Look
 from headgate.control.stats import OperatorStats, Stats
 from headgate.flow.units import Queue, Unit, make_units
 from headgate.plan.model import Edge, Plan
 from headgate.policies.base import Call, Decision, Policy, PolicyError
+
+# Class, now, how to look, since when: recent latency, or None.
+Latency = Callable[[str, float, Look, float], float | None]
+
+
+def _no_latency(class_name: str, now: float, look: Look, since: float) -> None:
+    return None
 
 
 class Claim:
@@ -54,11 +62,13 @@ class Board:
         stats: Stats,
         slots: int,
         call_fixed_s: float | None = 0.0,
-        latency: Callable[[str], float | None] = lambda _: None,
+        latency: Latency = _no_latency,
         joint: Mapping[str, Queue] | None = None,
+        seed: int = 0,
     ) -> None:
         self.plan = plan
         self.slots = slots
+        self.seed = seed
         self.now = 0.0
         self.arrived = 0
         self.stats_version = 0
@@ -90,8 +100,8 @@ class Board:
     def stream_bytes(self, stream: str) -> float | None:
         return self._stats.stream_bytes(stream)
 
-    def latency(self, class_name: str) -> float | None:
-        return self._latency(class_name)
+    def latency(self, class_name: str, look: Look = LAST_MOMENTS, since: float = -1.0) -> float | None:
+        return self._latency(class_name, self.now, look, since)
 
     @property
     def flying(self) -> int:

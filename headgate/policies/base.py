@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
 
+from headgate.control.recent import LAST_MOMENTS, Look
 from headgate.control.stats import OperatorStats, Stats
 from headgate.flow.units import Group, Unit, by_operator, by_path, by_query
 from headgate.plan.model import Plan
@@ -56,6 +57,8 @@ class View(Protocol):
     @property
     def slots(self) -> int: ...
     @property
+    def seed(self) -> int: ...  # what chance there is in a policy comes from it
+    @property
     def units(self) -> Sequence[Unit]: ...
     @property
     def priorities(self) -> Mapping[str, int]:  # by class; the administrator may change them while running
@@ -84,8 +87,8 @@ class View(Protocol):
         """Size of a stream's tuples, measured as `tuple_bytes` of operators; None: go by the schema."""
         ...
 
-    def latency(self, class_name: str) -> float | None:
-        """Mean latency of the results that a class gave in the last period; None without results."""
+    def latency(self, class_name: str, look: Look = LAST_MOMENTS, since: float = -1.0) -> float | None:
+        """Latency of the results that a class gave lately, and after `since`; None with too few of them."""
         ...
 
 

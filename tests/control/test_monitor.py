@@ -1,11 +1,13 @@
 """The monitor: the report as documented, and its measures."""
 
 import json
+import math
 
 import numpy as np
 import pytest
 
 from headgate.control.monitor import Monitor, priority_inversion, starvation_ratio, weighted_mean
+from headgate.control.recent import Look
 from tests.conformance.plans import feeder, make_plan, project
 
 CLASSES = {"critical": 6, "normal": 3, "archive": 1}
@@ -87,6 +89,17 @@ def test_recent_is_the_mean_of_the_last_half_second(monitor):
     assert monitor.recent("critical") == pytest.approx(3.0)
     assert monitor.recent("normal") == pytest.approx(5.0)
     assert monitor.recent("critical", now=7.0) is None
+
+
+def test_recent_percentiles_of_enough_results(monitor):
+    monitor.results("fire", [1.0, 1.1, 1.2, 1.3], [1.0, 2.0, 3.0, 4.0])
+    assert monitor.recent("critical", look=Look(percentile=50)) == pytest.approx(2.5)
+    assert monitor.recent("critical", look=Look(percentile=50), since=1.1) == pytest.approx(3.5)
+    assert monitor.recent("critical", look=Look(least=5)) is None
+    monitor.results("fire", [9.0], [10.0])
+    assert monitor.recent("critical", look=Look(window_s=math.inf)) == pytest.approx(10.0)  # what was kept until now
+    monitor.results("fire", [30.0], [20.0])
+    assert monitor.recent("critical", look=Look(window_s=math.inf)) == pytest.approx(15.0)
 
 
 def test_many_single_results_are_all_counted(monitor):

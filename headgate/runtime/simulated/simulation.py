@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headgate.control.monitor import Monitor
+from headgate.control.recent import Look
 from headgate.flow.board import Board
 from headgate.plan.application import Application, RunLimits
 from headgate.plan.errors import ApplicationError
@@ -89,9 +90,9 @@ def _wire(
     policy = make_policy(app.policy.name, app.policy.parameters)
     lights = LightUnits(network, settings, wanted=kept is None)
 
-    def latency(class_name: str) -> float | None:
+    def latency(class_name: str, now: float, look: Look, since: float) -> float | None:
         lights.flush(monitor, ledger)
-        return monitor.recent(class_name, board.now)
+        return monitor.recent(class_name, now, look, since)
 
     board = Board(
         app.plan,
@@ -102,6 +103,7 @@ def _wire(
         call_fixed_s=settings.call_s,
         latency=latency,
         joint=network.joint,
+        seed=app.seed,
     )
     for edge, queue in network.queues.items():
         queue.gate = board.gate(edge)

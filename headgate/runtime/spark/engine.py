@@ -94,6 +94,7 @@ class SparkRuntime:
             app.slots,
             call_fixed_s=None,
             latency=self._monitor.recent,
+            seed=app.seed,
         )
         self._changed = threading.Condition()  # guards board, queues, stats and monitor
         self._done = threading.Event()
