@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -64,6 +65,7 @@ def reproduce(
     need_matplotlib()  # rather now than after the runs
     profile = _profile(study, quick, seeds, tuples)
     folder = out or Path("out") / name
+    _make(folder)
     with _progress(name) as tell:
         outcome = _run(study, profile, master, tell)
     from headgate.studies.report import write
@@ -87,6 +89,15 @@ def _study(name: str) -> Study:
 def _profile(study: Study, quick: bool, seeds: int | None, tuples: int | None) -> Profile:
     chosen = study.quick if quick else study.full
     return replace(chosen, seeds=seeds or chosen.seeds, tuples=tuples or chosen.tuples)
+
+
+def _make(folder: Path) -> None:
+    """Make the folder and see whether it can be written: rather now than after the runs."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=folder).close()
+    except OSError as error:
+        fail(f"--out {folder}: cannot write there: {error.strerror}; give a folder that can be made and written")
 
 
 def _run(study: Study, profile: Profile, master: str | None, tell: Tell) -> Outcome:

@@ -2,7 +2,8 @@
 
 A claim is judged by its parts. A part is a quantity with one sample a seed and the open range in which the claim puts
 it. Its confidence interval (Student t) decides: inside the range the part holds, outside it fails, across a border the
-part is open. A claim is reproduced when all parts hold, refuted when one fails, inconclusive otherwise.
+part is open, as it is when a sample is not a finite number. A claim is reproduced when all parts hold, refuted when
+one fails, inconclusive otherwise.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class Results:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over seeds with its confidence interval; infinitely wide with fewer than two seeds."""
+    """A mean over seeds with its confidence interval. The interval is infinitely wide with fewer than two seeds. Where
+    a sample is not finite, it is so too, and the mean is nan."""
 
     mean: float
     low: float
@@ -66,7 +68,10 @@ def estimate(samples: Iterable[float], confidence: float = CONFIDENCE) -> Estima
     values = list(samples)
     if not values:
         raise ValueError("nothing was measured")
-    mean, count = statistics.fmean(values), len(values)
+    count = len(values)
+    if not all(map(math.isfinite, values)):  # a ratio to nothing, say: no number to stand for all, hence no verdict
+        return Estimate(math.nan, -math.inf, math.inf, count)
+    mean = statistics.fmean(values)
     if count == 1:
         return Estimate(mean, -math.inf, math.inf, 1)
     half = student_t(confidence, count - 1) * statistics.stdev(values) / math.sqrt(count)

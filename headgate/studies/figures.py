@@ -67,7 +67,8 @@ def _draw(chart: Chart, folder: Path) -> list[Path]:
 
 
 def _add(axes: Any, label: str, line: Sequence[tuple[float, Sequence[float]]], marker: str) -> None:
-    """A line with bars for the intervals; a single seed has none."""
+    """A line with bars for the intervals; a single seed has none. Where nothing was measured there is no point."""
+    line = [(x, samples) for x, samples in line if samples]
     found = [estimate(samples) for _, samples in line]
     halves = [one.high - one.mean if one.seeds > 1 else 0.0 for one in found]
     axes.errorbar([x for x, _ in line], [one.mean for one in found], yerr=halves, label=label, marker=marker, capsize=3)

@@ -3,9 +3,13 @@
 import json
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from headgate.cli.main import app
@@ -52,6 +56,63 @@ def test_unknown_study() -> None:
 @pytest.mark.parametrize("option", ["--seeds", "--tuples"])
 def test_sizes_must_be_positive(option: str) -> None:
     assert runner.invoke(app, ["reproduce", "prb", option, "0"]).exit_code == 2
+
+
+@pytest.fixture
+def no_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*given: Any) -> None:
+        raise AssertionError("the runs have started")
+
+    monkeypatch.setattr("headgate.cli.reproduce._run", run)
+
+
+@pytest.mark.usefixtures("no_runs")
+@pytest.mark.parametrize("where", ["file", "file/below", "/proc/headgate", "/proc"])
+def test_a_folder_that_cannot_be_written_is_refused_before_the_runs(where: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = runner.invoke(app, [*TINY, "--out", str(tmp_path / where)])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: --out {tmp_path / where}: cannot write there: ")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("master", ["foo://bar", "local[two]", "spark:/host", "yarn-client", "mesos://host:5050"])
+def test_an_unknown_master(master: str, tmp_path: Path) -> None:
+    result = runner.invoke(app, [*TINY, "--out", str(tmp_path), "--master", master])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: spark.master: '{master}' is no Spark master; write local[*]")
+    assert result.stderr.count("\n") == 1
+
+
+def from_java() -> Py4JJavaError:
+    error = SimpleNamespace(_target_id="o1", getMessage=lambda: "No free port.\nStack: ...")
+    return Py4JJavaError("An error occurred", error)
+
+
+MASTERS = [
+    "local",
+    "local[*]",
+    "local[4, 2]",
+    "local-cluster[2,1,1024]",
+    "yarn",
+    "spark://a:1,b:2",
+    "k8s://https://c:3",
+]
+
+
+@pytest.mark.parametrize("error", [from_java(), PySparkException("No free port.\n")])
+@pytest.mark.parametrize("master", MASTERS)
+def test_a_spark_that_does_not_start(
+    error: Exception, master: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(builder: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", start)
+    result = runner.invoke(app, [*TINY, "--out", str(tmp_path), "--master", master])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: spark: Spark did not start on '{master}': No free port; check")
+    assert result.stderr.count("\n") == 1
 
 
 def test_help_shows_examples() -> None:

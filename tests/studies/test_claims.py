@@ -47,6 +47,16 @@ def test_one_sample_says_nothing_of_its_spread() -> None:
         estimate([])
 
 
+@pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf])
+def test_a_sample_that_is_not_finite_leaves_everything_open(odd: float) -> None:
+    for samples in ([odd], [1.0, odd], [odd, odd, 1.0], [math.inf, -math.inf, odd]):
+        got = estimate(samples)
+        assert math.isnan(got.mean)
+        assert (got.low, got.high, got.seeds) == (-math.inf, math.inf, len(samples))
+        for part in (Part("above", samples, low=0.0), Part("below", samples, high=0.0), Part("anywhere", samples)):
+            assert judge([part], samples, "text").verdict == "inconclusive"
+
+
 def test_pairs_go_by_seed() -> None:
     """The seeds differ a lot, the policies by a tenth: only the paired interval is narrow."""
     base = {0: 100.0, 1: 500.0, 2: 900.0}

@@ -1,7 +1,9 @@
 """What a study leaves in its folder."""
 
 import json
+import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -89,6 +91,18 @@ def test_json_has_no_infinity(tmp_path: Path) -> None:
     write(one_seed, tmp_path)
     told = json.loads((tmp_path / "claims.json").read_text())
     assert told["claims"][0]["interval"] == [None, None]
+
+
+def test_what_is_not_finite_stays_valid_json(tmp_path: Path) -> None:
+    beyond = replace(CLAIM, check=lambda results: judge([Part("odd", [1.0, math.inf])], [1.0, math.inf], "odd"))
+    write(reproduce(study(beyond), TINY, None), tmp_path)
+    (told,) = json.loads((tmp_path / "claims.json").read_text(), parse_constant=pytest.fail)["claims"]
+    assert (told["value"], told["interval"], told["verdict"]) == (None, [None, None], "inconclusive")
+
+
+def test_a_chart_leaves_out_what_was_not_measured(tmp_path: Path) -> None:
+    chart = Chart("gaps", "gaps", "x", "y", {"a": [(1.0, []), (2.0, [1.0, math.nan]), (3.0, [1.0, 2.0])], "b": []})
+    assert all(path.stat().st_size for path in draw([chart], tmp_path))
 
 
 def test_figures_drawn_again_are_the_same_files(tmp_path: Path) -> None:

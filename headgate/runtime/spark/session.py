@@ -5,13 +5,17 @@ from __future__ import annotations
 import glob
 import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
+from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
@@ -64,6 +68,9 @@ _CORE = {
     "spark.scheduler.mode": "FIFO",
 }
 
+# What Spark takes as a master. Told anything else, its launcher ends with a stack trace on the console.
+_MASTER = re.compile(r"local(\[(\d+|\*)(\s*,\s*\d+)?\])?|local-cluster\[[\d\s,]+\]|yarn|(spark|k8s)://.+")
+
 
 def spark_runs() -> bool:
     """Does this process have a Spark, whichever thread started it? It is then not ours to stop or to hush."""
@@ -71,10 +78,16 @@ def spark_runs() -> bool:
 
 
 def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
-    """Start Spark, or join the one this process has. `settings` may name `master` and any Spark setting."""
+    """Start Spark, or join the one this process has. `settings` may name `master` and any Spark setting.
+
+    Raises ApplicationError when it does not start, which commands print as one line.
+    """
     joins = spark_runs()
     given = dict(settings or {})
     master = given.pop("master", None) or "local[*]"
+    if not _MASTER.fullmatch(master):
+        remedy = "write local[*], local[2], spark://host:7077, k8s://host:443 or yarn"
+        raise ApplicationError("spark.master", f"'{master}' is no Spark master", remedy)
     find_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("headgate").master(master)
@@ -83,12 +96,26 @@ def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
     defaults = dict(_CORE) | ({"spark.ui.enabled": "false"} if master.startswith("local") else {})
     for key, value in (defaults | given).items():
         builder = builder.config(key, str(value))
-    spark = builder.getOrCreate()
+    spark = _started(builder, master, joins)
     if not joins:
         # A failing job is reported once, by us; embedded Spark would add its stack traces to the console.
         spark.sparkContext.setLogLevel("FATAL" if master.startswith("local") else "ERROR")
     _hush_pyspark()
     return spark
+
+
+def _started(builder: SparkSession.Builder, master: str, joins: bool) -> SparkSession:
+    try:
+        return builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        half_started = SparkContext._active_spark_context
+        if half_started is not None and not joins:
+            with suppress(Py4JError):  # what it has to say matters less than why it did not start
+                half_started.stop()  # else the next start would join a Spark that does not run
+        said = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
+        reason = (said.splitlines() or ["no reason given"])[0].rstrip(".")
+        remedy = "check the master and the Spark settings"
+        raise ApplicationError("spark", f"Spark did not start on '{master}': {reason}", remedy) from error
 
 
 def _hush_pyspark() -> None:

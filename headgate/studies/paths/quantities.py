@@ -32,6 +32,11 @@ def overall(results: Results, measure: str, policy: str) -> dict[int, float]:
     return {seed: fmean(phase[seed] for phase in phases) for seed in sorted(common)}
 
 
+def known(by_seed: BySeed) -> list[float]:
+    """The values of all seeds; a single nan where there is none."""
+    return list(by_seed.values()) or [math.nan]
+
+
 def combined(quantity: Callable[..., float], *measures: BySeed) -> list[float]:
     """A quantity seed by seed; a single nan, hence no verdict, where no seed has all of it."""
     return paired(quantity, *measures) or [math.nan]
@@ -39,7 +44,12 @@ def combined(quantity: Callable[..., float], *measures: BySeed) -> list[float]:
 
 def ratio(first: BySeed, second: BySeed) -> list[float]:
     """`first` over `second`, seed by seed."""
-    return combined(lambda a, b: a / b if b else math.inf, first, second)
+    return combined(over, first, second)
+
+
+def over(value: float, base: float) -> float:
+    """A quotient; nan, hence no verdict, where the base is 0."""
+    return value / base if base else math.nan
 
 
 def gap(first: BySeed, second: BySeed) -> list[float]:
@@ -54,10 +64,7 @@ def shown(samples: Sequence[float]) -> str:
 
 def by_policy(results: Results, measure: str, load: float = HIGHEST, setting: str = BASE) -> str:
     """`pcs 0.05, ss 0.2, chain 0.7`."""
-    texts = [
-        f"{name} {shown(list(of(results, measure, policy, load, setting).values()) or [math.nan])}"
-        for policy, name in NAMES.items()
-    ]
+    texts = [f"{name} {shown(known(of(results, measure, policy, load, setting)))}" for policy, name in NAMES.items()]
     return ", ".join(texts)
 
 
