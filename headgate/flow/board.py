@@ -74,6 +74,7 @@ class Board:
         self.stats_version = 0
         self.call_fixed_s = call_fixed_s
         self.priorities = {name: c.priority for name, c in plan.classes.items()}
+        self.classes_version = 0
         self.rounds = 0
         self._queues = dict(queues)
         self._joint = dict(joint or {})
@@ -143,6 +144,12 @@ class Board:
         self.stats_version += 1
         if self.policy.regroups(self.plan, self._stats):
             self.install(self.policy)
+
+    def set_priority(self, class_name: str, priority: int) -> None:
+        """The administrator gives a class another priority."""
+        self.priorities[class_name] = priority
+        self.classes_version += 1
+        self.stats_version += 1  # what weighs by priorities is to be worked out anew
 
     def gate(self, edge: Edge) -> Gate:
         """The gate of a queue; it stays the same while the board lives."""

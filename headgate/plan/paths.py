@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headgate.plan.model import Edge, Plan
@@ -29,8 +30,9 @@ class Path:
 def find_paths(plan: Plan) -> tuple[Path, ...]:
     """Every path of every query, in plan order; a shared operator is on several of them."""
     found: list[Path] = []
+    places = {name: place for place, name in enumerate((*plan.streams, *plan.operators))}
     for query in plan.queries.values():
-        ways = sorted(_ways_to(plan, query.root), key=lambda way: _rank(plan, way[0], way[1]))
+        ways = sorted(_ways_to(plan, query.root), key=lambda way: _rank(places, way[0], way[1]))
         for number, (stream, edges, branches) in enumerate(ways, start=1):
             found.append(Path(f"{query.name}#{number}", query.name, stream, edges, branches))
     return tuple(found)
@@ -51,7 +53,5 @@ def _ways_to(plan: Plan, port: Port) -> list[_Way]:
     ]
 
 
-def _rank(plan: Plan, stream: str, edges: tuple[Edge, ...]) -> tuple[int, ...]:
-    position = {name: i for i, name in enumerate(plan.operators)}
-    streams = {name: i for i, name in enumerate(plan.streams)}
-    return (streams[stream], *(position[e.operator] * 100 + e.input for e in edges))
+def _rank(places: Mapping[str, int], stream: str, edges: tuple[Edge, ...]) -> tuple[tuple[int, int], ...]:
+    return ((places[stream], 0), *((places[edge.operator], edge.input) for edge in edges))

@@ -65,6 +65,9 @@ class View(Protocol):
         ...
 
     @property
+    def classes_version(self) -> int: ...  # grows when priorities, or the classes of queries, change
+
+    @property
     def arrived(self) -> int: ...  # tuples that entered the system so far
     @property
     def memory(self) -> float: ...  # bytes in all queues
@@ -106,6 +109,8 @@ class Policy(ABC):
     needs: ClassVar[tuple[str, ...]] = ()  # statistics it reads: fixed_s, cost_s, selectivity, tuple_bytes
     work_conserving: ClassVar[bool] = True
     paper: ClassVar[str] = ""
+    updates: int = 0  # how often it made its schedule anew, the first time included,
+    updated_at: float = 0.0  # and when it last did
 
     def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
         """The units to schedule. Default: by the policy's granularity; a policy of segments or classes says its own."""

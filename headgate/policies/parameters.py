@@ -22,6 +22,12 @@ def positive(name: str, value: float) -> float:
     return float(value)
 
 
+def percentage(name: str, value: float | None) -> float | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 100):
+        raise ValueError(f"{name} is {value!r}; it must be a number between 0 and 100, or null")
+    return value
+
+
 def whole(name: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(f"{name} is {value!r}; it must be a whole number above 0")

@@ -40,6 +40,14 @@ class RankedPolicy(Policy):
         """The most tuples that a decision takes. Called when statistics have changed."""
         return train_length(unit, self.view)
 
+    def lines(self) -> Sequence[int]:
+        """The line in which each unit stands, by number: units are ranked within their line. Called when installed."""
+        return [0] * len(self.view.units)
+
+    @property
+    def line_count(self) -> int:
+        return 1
+
     def candidates(self, ready: Sequence[Unit]) -> Sequence[Unit]:
         """Of which of the ready units the oldest is looked for, where that is the way against starvation."""
         return ready
@@ -47,6 +55,7 @@ class RankedPolicy(Policy):
     def start(self, view: View) -> None:
         super().start(view)
         self._places = self.places()
+        self._lines = self.lines()
         self._factors: list[float] | None = None
         self._refresh()
 
@@ -57,7 +66,7 @@ class RankedPolicy(Policy):
         entry = self._entry(unit, oldest)
         if entry != self._entries[unit.index]:
             self._entries[unit.index] = entry
-            heappush(self._heap, entry)
+            heappush(self._heaps[self._lines[unit.index]], entry)
 
     def choose(self, slot: int) -> Decision | None:
         if self._version != self.view.stats_version:
@@ -66,11 +75,15 @@ class RankedPolicy(Policy):
         if self._relief.kind is not None and self._relief.due():
             unit = self._relieve()
         if unit is None:
-            unit = self._best_of_all() if self._scans else self._best()
+            unit = self.best()
         if unit is None:
             return None
         self._entries[unit.index] = None
         return self._decisions[unit.index]
+
+    def best(self, line: int = 0) -> Unit | None:
+        """The ready unit that ranks first in a line."""
+        return self._best_of_all(line) if self._scans else self._best_of_heap(line)
 
     @property
     def ranks(self) -> Sequence[Rank] | None:
@@ -84,6 +97,16 @@ class RankedPolicy(Policy):
         if self._scans or self._relief.kind is not None or not alone or len(known) < len(self._worths):
             return None
         return [Rank(worth, place) for worth, place in zip(known, self._places, strict=True)]
+
+    def waits(self, line: int) -> bool:
+        """Is a unit of a line ready?"""
+        if self._scans:
+            return any(self._lines[unit.index] == line for unit in self.view.ready())
+        heap, entries, units = self._heaps[line], self._entries, self.view.units
+        while heap and (entries[index := int(heap[0][-1])] is not heap[0] or not units[index].ready):
+            if entries[index] is heappop(heap):
+                entries[index] = None  # it will be announced again
+        return bool(heap)
 
     def urgency(self, unit: Unit) -> float:
         """Minus the unit's priority: the smallest runs first."""
@@ -99,9 +122,9 @@ class RankedPolicy(Policy):
     def _entry(self, unit: Unit, oldest: float) -> Entry:
         return (self.urgency(unit), oldest, self._places[unit.index], unit.index)
 
-    def _best(self) -> Unit | None:
+    def _best_of_heap(self, line: int) -> Unit | None:
         """The first of the heap. Entries that are no longer true stay in it until they come up."""
-        heap, entries, units = self._heap, self._entries, self.view.units
+        heap, entries, units = self._heaps[line], self._entries, self.view.units
         while heap:
             entry = heappop(heap)
             index = int(entry[-1])
@@ -118,8 +141,8 @@ class RankedPolicy(Policy):
             return unit
         return None
 
-    def _best_of_all(self) -> Unit | None:
-        ready = self.view.ready()
+    def _best_of_all(self, line: int) -> Unit | None:
+        ready = [unit for unit in self.view.ready() if self._lines[unit.index] == line]
         entries = [self._entry(unit, oldest) for unit in ready if (oldest := unit.oldest) is not None]
         return self.view.units[int(min(entries)[-1])] if entries else None
 
@@ -143,11 +166,12 @@ class RankedPolicy(Policy):
         """Rank all ready units anew."""
         self._urgencies = [self._urgency_now(unit) for unit in self.view.units]
         self._entries: list[Entry | None] = [None] * len(self.view.units)
-        self._heap: list[Entry] = []
+        self._heaps: list[list[Entry]] = [[] for _ in range(self.line_count)]
         if self._scans:
             return
         for unit in self.view.ready():
             if (oldest := unit.oldest) is not None:
                 self._entries[unit.index] = entry = self._entry(unit, oldest)
-                self._heap.append(entry)
-        heapify(self._heap)
+                self._heaps[self._lines[unit.index]].append(entry)
+        for heap in self._heaps:
+            heapify(heap)

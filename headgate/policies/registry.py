@@ -7,13 +7,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from headgate.plan.errors import known_names
+from headgate.policies.abd import AdaptiveBroadcastDisk
 from headgate.policies.base import Policy, PolicyError
 from headgate.policies.chain import Chain
+from headgate.policies.cqc import ContinuousQueryClasses
 from headgate.policies.fifo import Fifo
 from headgate.policies.hnr import HighestNormalizedRate
 from headgate.policies.hr import HighestRate
+from headgate.policies.lottery import OperatorLottery, QueryLottery
+from headgate.policies.mbd import AffineBroadcastDisk, MultiBroadcastDisk
+from headgate.policies.mrr import OperatorsInTurn, PortionsInTurn, QueriesInTurn
 from headgate.policies.mtiq import MostTuples
 from headgate.policies.pcs import PathCapacity
+from headgate.policies.pct import SplitThreads, ThreadPerClass
 from headgate.policies.prb import PreemptiveRateBased
 from headgate.policies.rb import RateBased
 from headgate.policies.rr import RoundRobin
@@ -21,6 +27,7 @@ from headgate.policies.segment import Segments
 from headgate.policies.simplified_segment import SimplifiedSegments
 from headgate.policies.threshold import Threshold
 from headgate.policies.train import Train
+from headgate.policies.wehr import WeightedHighestRate
 from headgate.policies.wrr import WeightedRoundRobin
 
 ALL: tuple[type[Policy], ...] = (
@@ -38,6 +45,18 @@ ALL: tuple[type[Policy], ...] = (
     Segments,
     SimplifiedSegments,
     Threshold,
+    WeightedHighestRate,
+    ContinuousQueryClasses,
+    AdaptiveBroadcastDisk,
+    MultiBroadcastDisk,
+    AffineBroadcastDisk,
+    QueriesInTurn,
+    OperatorsInTurn,
+    QueryLottery,
+    OperatorLottery,
+    PortionsInTurn,
+    ThreadPerClass,
+    SplitThreads,
 )
 POLICIES: dict[str, type[Policy]] = {policy.name: policy for policy in ALL}
 

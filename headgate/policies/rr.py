@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Literal
+from typing import ClassVar, Literal
 
 from headgate.flow.units import Unit
-from headgate.policies.base import Decision, Policy, View
+from headgate.policies.base import Decision, Policy, Preemption, View
 from headgate.policies.parameters import one_of, positive
 
 
@@ -19,7 +19,7 @@ class RoundRobin(Policy):
     """
 
     name = "rr"
-    preemption = "quantum"
+    preemption: ClassVar[Preemption] = "quantum"
     paper = "Sharaf, Chrysanthis, Labrinidis: Preemptive Rate-based Operator Scheduling in a DSMS, section 3.1"
 
     def __init__(self, quantum: float | None = 0.1, unit: Literal["operator", "path", "query"] = "operator") -> None:

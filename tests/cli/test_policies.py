@@ -26,6 +26,7 @@ def test_json() -> None:
         "segment": "segment",
         "simplified-segment": "segment",
         "threshold": "path",
+        **dict.fromkeys(("mbd", "ambd", "mrr", "mprr", "ml", "pct", "pct-s"), "query"),
     }
     assert told["chain"]["needs"] == ["fixed_s", "cost_s", "selectivity", "tuple_bytes"]
     assert told["pcs"]["parameters"] == {"starvation": None, "period": 20}

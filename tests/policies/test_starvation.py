@@ -29,7 +29,18 @@ def fed(name, **parameters):
 
 
 def test_who_offers_it():
-    assert WITH_RELIEF == ["rb", "train", "hr", "hnr", "chain", "pcs", "segment", "simplified-segment", "threshold"]
+    assert WITH_RELIEF == [
+        "rb",
+        "train",
+        "hr",
+        "hnr",
+        "chain",
+        "pcs",
+        "segment",
+        "simplified-segment",
+        "threshold",
+        "wehr",
+    ]
 
 
 @pytest.mark.parametrize("name", WITH_RELIEF)

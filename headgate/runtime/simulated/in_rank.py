@@ -175,10 +175,10 @@ class _Server:
                     self._gives_way = time  # when all that come at this time are here
 
     def finish(self, end: float) -> None:
-        """No more tuples enter: serve what is left."""
+        """No more tuples enter: serve what is left. What takes no time is done at the very end too."""
         if self._gives_way < end:
             self._give_way()
-        self._advance(end)
+        self._advance(math.nextafter(end, math.inf))
 
     def tell(self) -> Counter[Node]:
         """Bring the counters up to date; returns the operator in progress."""

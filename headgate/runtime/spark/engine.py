@@ -86,16 +86,8 @@ class SparkRuntime:
         self._queues = {edge: BatchQueue(self._memory, f"{edge.operator}:{edge.input}") for edge in app.plan.edges}
         self._time = Timekeeper(app.plan, self._queues)
         self._stats = LearnedStats(app.plan)
-        self._board = Board(
-            app.plan,
-            self._queues,
-            make_policy(app.policy.name, app.policy.parameters),
-            self._stats,
-            app.slots,
-            call_fixed_s=None,
-            latency=self._monitor.recent,
-            seed=app.seed,
-        )
+        policy, latency = make_policy(app.policy.name, app.policy.parameters), self._monitor.recent
+        self._board = Board(app.plan, self._queues, policy, self._stats, app.slots, None, latency, seed=app.seed)
         self._changed = threading.Condition()  # guards board, queues, stats and monitor
         self._done = threading.Event()
         self._fatal: Exception | None = None

@@ -1,0 +1,200 @@
+"""abd: a broadcast-disk schedule of classes, a quota of time for each slot; in a class operators in turn."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+
+from headgate.control.recent import Look
+from headgate.flow.units import Unit
+from headgate.policies.base import Call, Decision, Policy, View
+from headgate.policies.broadcast import broadcast_schedule
+from headgate.policies.class_order import ClassOrder
+from headgate.policies.costs import cost_per_tuple, fixed_cost
+from headgate.policies.inversion import abd_frequencies, inverted
+from headgate.policies.parameters import positive, whole
+
+LEAST_QUOTA_S = 1e-6
+
+
+class AdaptiveBroadcastDisk(Policy):
+    """Classes have slices of time as often as their priority says, evenly spread (Al Moakar, chapter 5).
+
+    A class runs its operators in turn, and remembers where it stopped. When a slice is too short for an operator's
+    queue, the quota of all slices grows by what was missing; after a round without that it shrinks again. At the end of
+    a round, classes whose mean latencies are inverted change their frequencies. `passes` is how often a slice may go
+    over the operators of its class; null: until it is used up. For one slot; several share the walk.
+    """
+
+    name = "abd"
+    needs = ("fixed_s", "cost_s", "selectivity")
+    paper = (
+        "Al Moakar: Class-Based Continuous Query Scheduling in Data Stream Management Systems (Pittsburgh, 2013), "
+        "chapter 5"
+    )
+
+    def __init__(self, quota: float = 50e-6, passes: int | None = 1, window: float = 2.0, samples: int = 30) -> None:
+        self.first_quota = positive("quota", quota)
+        self.passes = math.inf if passes is None else whole("passes", passes)
+        self._look = Look(None, positive("window", window), whole("samples", samples))
+
+    def start(self, view: View) -> None:
+        super().start(view)
+        self._classes_version = view.classes_version
+        self._order = ClassOrder(view)
+        self._turns = [_Turns(units) for units in self._order.units]
+        self._frequencies = list(self._order.priorities)
+        self.quota = self.first_quota
+        self._grown_by = 0.0  # when the quota last grew,
+        self._grew = False  # in this round?
+        self._slice: _Slice | None = None
+        self._rounds = 0
+        self._checked = view.now  # when latencies were last looked at
+        self._rebuild()
+
+    def became_ready(self, unit: Unit) -> None:
+        self._turns[self._order.place_of[unit.index]].add(unit)
+
+    def choose(self, slot: int) -> Decision | None:
+        if self._classes_version != self.view.classes_version:
+            ready = self.view.ready()
+            self.start(self.view)
+            for unit in ready:
+                self.became_ready(unit)
+        if not any(turns.ready() for turns in self._turns):
+            self._slice = None
+            return None
+        rounds, looked = self._rounds, 0
+        while True:
+            if self._slice is None:
+                self._slice = self._next_slice()
+                looked += 1
+            decision = self._go_on(self._slice)
+            if decision is not None:
+                return decision._replace(inspected=looked + decision.inspected, ends_round=self._rounds > rounds)
+            self._slice = None
+
+    def finished(self, call: Call) -> None:
+        """A slice that had too little time ends with what it is short of, what the last call took too long included."""
+        ended = self._slice
+        if ended is not None and ended.missing > 0.0 and ended.unit is call.unit:
+            self._grow(ended.missing + max(0.0, call.started + call.seconds - ended.end))
+            self._slice = None
+
+    # A slice -----------------------------------------------------------------------------------------------------
+
+    def _go_on(self, current: _Slice) -> Decision | None:
+        """The next call of a slice; None when it is over."""
+        turns = self._turns[current.place]
+        found = turns.next() if current.missing == 0.0 else None
+        if found is None:
+            return None
+        unit, passed = found
+        current.visited += passed
+        if current.visited > self.passes * len(turns.units):
+            turns.back(unit)
+            return None
+        fixed, cost = fixed_cost(unit, self.view), cost_per_tuple(unit, self.view)
+        if fixed is None or cost is None:
+            return Decision(unit, inspected=passed)
+        left, wanted = current.end - self.view.now, fixed + unit.waiting * cost
+        if wanted <= left:
+            return Decision(unit, inspected=passed)
+        fits = math.floor((left - fixed) / cost) if cost > 0.0 else 0
+        turns.back(unit)
+        if fits < 1:
+            self._grow(wanted)
+            return None
+        current.missing, current.unit = (unit.waiting - fits) * cost, unit
+        return Decision(unit, tuples=fits, inspected=passed)
+
+    def _grow(self, seconds: float) -> None:
+        self._grown_by, self._grew = seconds, True
+        self.quota += seconds
+
+    def _next_slice(self) -> _Slice:
+        if self._at == len(self._schedule):
+            self._end_round()
+        place = self._schedule[self._at]
+        self._at += 1
+        return _Slice(place, self.view.now + self.quota)
+
+    # The end of a round ------------------------------------------------------------------------------------------
+
+    def _end_round(self) -> None:
+        self._at = 0
+        self._rounds += 1
+        if not self._grew and self.quota > self._grown_by:
+            self.quota = max(LEAST_QUOTA_S, self.quota - self._grown_by)
+        self._grew = False
+        if self.view.now > self._checked:
+            self._checked = self.view.now
+            self._monitor()
+
+    def _monitor(self) -> None:
+        latencies = [self.view.latency(name, self._look) for name in self._order.names]
+        pairs = inverted(self._order.priorities, latencies)
+        if any(pairs):
+            self._frequencies = abd_frequencies(self._frequencies, self._order.priorities, pairs)
+            self._rebuild()
+
+    def _rebuild(self) -> None:
+        self._schedule = broadcast_schedule(enumerate(self._frequencies))
+        self._at = 0
+        self.updated_at = self.view.now
+        self.updates += 1
+
+
+class _Slice:
+    """The turn of a class: until when, how many operators it looked at, and what time it lacks for which of them."""
+
+    __slots__ = ("end", "missing", "place", "unit", "visited")
+
+    def __init__(self, place: int, end: float) -> None:
+        self.place = place
+        self.end = end
+        self.visited = 0
+        self.missing = 0.0
+        self.unit: Unit | None = None
+
+
+class _Turns:
+    """The operators of a class in turn, inputs first, query by query."""
+
+    def __init__(self, units: Sequence[Unit]) -> None:
+        self.units = units
+        self._place = {unit: place for place, unit in enumerate(units)}
+        self._ready: list[int] = []  # places of units that may be ready, sorted
+        self._next = 0
+
+    def add(self, unit: Unit) -> None:
+        place = self._place[unit]
+        at = bisect_left(self._ready, place)
+        if at == len(self._ready) or self._ready[at] != place:
+            self._ready.insert(at, place)
+
+    def ready(self) -> bool:
+        """Is there one with input?"""
+        while self._ready and not self.units[self._ready[-1]].ready:
+            self._ready.pop()  # it will be announced again
+        return bool(self._ready)
+
+    def next(self) -> tuple[Unit, int] | None:
+        """The next one with input, and how many operators were passed to get there, itself included."""
+        if not self.ready():
+            return None
+        while True:
+            at = bisect_left(self._ready, self._next) % len(self._ready)
+            if at == len(self._ready) or self._ready[at] < self._next:
+                at = 0
+            place = self._ready.pop(at)
+            if self.units[place].ready:
+                passed = (place - self._next) % len(self.units) + 1
+                self._next = (place + 1) % len(self.units)
+                return self.units[place], passed
+
+    def back(self, unit: Unit) -> None:
+        """It was not run to its end: it is the next again."""
+        self._next = self._place[unit]
+        insort(self._ready, self._next)

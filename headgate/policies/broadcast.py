@@ -1,0 +1,49 @@
+"""Broadcast disks: a cyclic schedule in which each item has as many slots as its priority, spread over the round.
+
+Al Moakar, Class-Based Continuous Query Scheduling in Data Stream Management Systems, University of Pittsburgh, 2013,
+Algorithm 2. As printed its steps end too early, and it takes masks apart where priorities are meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Literal, TypeVar
+
+from headgate.policies.parameters import one_of, whole
+
+Item = TypeVar("Item", bound=Hashable)
+Variant = Literal["disjoint", "coincident"]
+
+
+def broadcast_schedule(items: Iterable[tuple[Item, int]], variant: Variant = "disjoint") -> list[Item]:
+    """One round of slots for items with whole priorities above 0; [] for no items.
+
+    The round has sum(priorities) slots, and each item exactly its priority of them. A priority is the sum of powers of
+    two, and the slots of each power are evenly spread over the steps of the round: where all priorities are powers of
+    two, an item finds the same number of slots of any more frequent one between two of its own, the end of the round
+    included, and at most one of any rarer one. In a step the greatest priority comes first, then the order given.
+
+    `disjoint`: each step belongs to one power. `coincident`: the other reading of the source, whose picture is lost;
+    all powers meet in the first step, so slots crowd there. Takes time in proportion to the greatest priority and the
+    slots.
+    """
+    steps = one_of("variant", variant, ("disjoint", "coincident"))
+    ordered = sorted(items, key=lambda item: -whole("priority", item[1]))
+    bits = max((priority for _, priority in ordered), default=0).bit_length()
+    holders = [[item for item, priority in ordered if priority >> bit & 1] for bit in range(bits)]
+    turns = _disjoint(bits) if steps == "disjoint" else _coincident(bits)
+    return [item for bit in turns for item in holders[bit]]
+
+
+def _disjoint(bits: int) -> Iterator[int]:
+    """The lowest set bit of a step, mirrored: every second step is of the highest bit, every fourth of the next."""
+    for step in range(1, 1 << bits):
+        yield bits - (step & -step).bit_length()
+
+
+def _coincident(bits: int) -> Iterator[int]:
+    """All bits whose interval divides the step, the lowest first."""
+    for step in range(1 << bits):
+        for bit in range(bits):
+            if step % (1 << bits - bit) == 0:
+                yield bit

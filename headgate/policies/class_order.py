@@ -1,0 +1,23 @@
+"""Classes as policies walk them: the most important first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from headgate.flow.units import Unit
+from headgate.policies.base import View
+
+
+class ClassOrder:
+    """The classes that have units, by falling priority (of equals, as the plan names them), and their units."""
+
+    def __init__(self, view: View, priorities: Mapping[str, int] | None = None) -> None:
+        known = view.priorities if priorities is None else priorities
+        members: dict[str, list[Unit]] = {name: [] for name in view.plan.classes}
+        for unit in view.units:
+            members[unit.class_name].append(unit)
+        self.names: Sequence[str] = sorted((name for name in members if members[name]), key=lambda name: -known[name])
+        self.priorities: Sequence[int] = [known[name] for name in self.names]
+        self.units: Sequence[Sequence[Unit]] = [members[name] for name in self.names]
+        places = {name: place for place, name in enumerate(self.names)}
+        self.place_of: Sequence[int] = [places[unit.class_name] for unit in view.units]  # by the index of a unit

@@ -1,0 +1,79 @@
+"""ml, mol: queries or operators by lot."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from headgate.control.stats import Stats
+from headgate.flow.seeds import derived_seed
+from headgate.flow.units import Group, Unit
+from headgate.plan.model import Plan
+from headgate.policies.base import Decision, Granularity, Policy, View
+from headgate.policies.mbd import units_of_queries
+from headgate.policies.query_costs import QueryCosts, operator_costs
+from headgate.policies.shares import Queries, shares
+from headgate.policies.tickets import Tickets
+
+_PAPER = "Al Moakar: Class-Based Continuous Query Scheduling in Data Stream Management Systems (Pittsburgh, 2013)"
+
+
+class QueryLottery(Policy):
+    """A draw among the queries that may run, each with as many tickets as mbd would give it slots.
+
+    Tickets follow the costs known at the start and do not change.
+    """
+
+    name = "ml"
+    unit: Granularity = "query"
+    needs = ("cost_s", "selectivity")
+    paper = f"{_PAPER}, chapter 6"
+
+    def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
+        return units_of_queries(plan)
+
+    def start(self, view: View) -> None:
+        super().start(view)
+        self._chance = random.Random(derived_seed(view.seed, self.name))
+        self._weights = self.weights()
+        self._tickets = Tickets(len(view.units))
+
+    def weights(self) -> Sequence[float]:
+        """The tickets of each unit."""
+        seconds = QueryCosts(self.view).seconds
+        queries = [Queries(u.id, u.class_name, [seconds[q] for q in u.queries]) for u in self.view.units]
+        found = shares(queries, self.view.priorities)
+        return [found[unit.id].priority for unit in self.view.units]
+
+    def became_ready(self, unit: Unit) -> None:
+        self._tickets.put(unit.index, self._weights[unit.index])
+
+    def choose(self, slot: int) -> Decision | None:
+        while len(self._tickets):
+            index = self._tickets.draw(self._chance.random())
+            self._tickets.put(index, 0.0)  # it is announced again when it may run again
+            if self.view.units[index].ready:
+                return Decision(self.view.units[index])
+        return None
+
+
+class OperatorLottery(QueryLottery):
+    """A draw among operators: of the priority of its class each has the part that its cost is of the class's."""
+
+    name = "mol"
+    unit = "operator"
+
+    def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
+        return Policy.units(self, plan, stats)
+
+    def weights(self) -> Sequence[float]:
+        costs = operator_costs(self.view)
+        totals = dict.fromkeys(self.view.priorities, 0.0)
+        for unit in self.view.units:
+            totals[unit.class_name] += costs[unit.operators[0]]
+        return [
+            self.view.priorities[unit.class_name]
+            * (costs[unit.operators[0]] or 1e-12)
+            / (totals[unit.class_name] or 1.0)
+            for unit in self.view.units
+        ]

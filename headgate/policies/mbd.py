@@ -1,0 +1,251 @@
+"""mbd, ambd: a broadcast-disk schedule of queries that all slots walk together."""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_left
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from typing import Literal
+
+from headgate.control.recent import Look
+from headgate.control.stats import Stats
+from headgate.flow.seeds import derived_seed
+from headgate.flow.units import Group, Unit
+from headgate.plan.model import Plan
+from headgate.policies.base import Call, Decision, Policy, View
+from headgate.policies.broadcast import broadcast_schedule
+from headgate.policies.class_order import ClassOrder
+from headgate.policies.inversion import MODULES, inverted
+from headgate.policies.parameters import one_of, percentage, positive, whole
+from headgate.policies.query_costs import QueryCosts
+from headgate.policies.shares import Queries, shares, sharing_groups
+
+_PAPER = "Al Moakar: Class-Based Continuous Query Scheduling in Data Stream Management Systems (Pittsburgh, 2013)"
+MOVED = 0.1  # a selectivity that changed by more than this share of itself has changed
+LONGEST = 65_536.0  # slots of a round
+
+
+def units_of_queries(plan: Plan) -> list[Group]:
+    """A unit for each query; those that share operators are one."""
+    queries = {name: frozenset(query.operators) for name, query in plan.queries.items() if query.operators}
+    places = {name: place for place, name in enumerate(plan.operators)}
+    found = []
+    for group in sharing_groups(queries):
+        members = frozenset[str]().union(*(queries[name] for name in group))
+        found.append(Group("+".join(group), tuple(sorted(members, key=lambda name: places[name]))))
+    return found
+
+
+class MultiBroadcastDisk(Policy):
+    """Queries have slots in a round by the frequency of their class and their part of its cost, evenly spread.
+
+    Queries that share operators are one unit, in the most important of their classes. A slot met while its query runs
+    makes the query run once more at once. At the end of a round, classes whose latencies are inverted change
+    frequencies (`inversion`) or the costs in use (`selectivity`: `s` when selectivities have moved, then nothing else;
+    `sa` always), and changed priorities are taken up (`priorities: follow`). Latencies are the mean, or a `percentile`,
+    of at least `samples` results in the last `window` seconds.
+    """
+
+    name = "mbd"
+    unit = "query"
+    needs = ("cost_s", "selectivity")
+    paper = f"{_PAPER}, chapter 6"
+
+    def __init__(
+        self,
+        inversion: Literal["dvp", "ivp", "dsp", "isp"] | None = "dsp",
+        selectivity: Literal["s", "sa"] | None = "sa",
+        priorities: Literal["follow", "fixed"] = "follow",
+        percentile: float | None = None,
+        window: float = 2.0,
+        samples: int = 30,
+    ) -> None:
+        self.inversion = one_of("inversion", inversion, (None, *MODULES))
+        self.selectivity = one_of("selectivity", selectivity, (None, "s", "sa"))
+        self.follows = one_of("priorities", priorities, ("follow", "fixed")) == "follow"
+        self._look = Look(percentage("percentile", percentile), positive("window", window), whole("samples", samples))
+
+    def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
+        return units_of_queries(plan)
+
+    def start(self, view: View) -> None:
+        super().start(view)
+        self._chance = random.Random(derived_seed(view.seed, "mbd"))
+        self._costs = QueryCosts(view)
+        self._waiting: dict[int, None] = {}  # units that were announced and not found without input since
+        self._marked: set[int] = set()  # units to run once more when they are done
+        self._again: list[list[Unit]] = [[] for _ in range(view.slots)]  # those that are, by slot
+        self._checked = 0.0  # when latencies were last looked at
+        self._frequencies: list[int] = []  # by class, the most important first
+        self._at = 0  # where the walk stands in the round,
+        self._schedule: list[int] = []  # which is a list of units
+        self._take_priorities()
+        self._rebuild()
+
+    def became_ready(self, unit: Unit) -> None:
+        self._waiting[unit.index] = None
+        self._enter(unit.index)
+
+    def choose(self, slot: int) -> Decision | None:
+        while self._again[slot]:
+            marked = self._again[slot].pop()
+            if marked.ready:
+                return Decision(marked)
+        before, rounds = self._at, 0
+        while True:
+            unit = self._walk(slot)
+            if unit is not None:
+                looked = self._at - before + rounds * len(self._schedule)
+                return Decision(unit, ends_round=rounds > 0, inspected=max(1, looked))
+            if not any(self.view.units[index].ready for index in self._waiting):
+                return None
+            rounds += 1
+            self._end_round()
+
+    def finished(self, call: Call) -> None:
+        index = call.unit.index
+        if index in self._marked:
+            self._marked.remove(index)
+            self._again[call.slot].append(call.unit)
+
+    # The walk ----------------------------------------------------------------------------------------------------
+
+    def _walk(self, slot: int) -> Unit | None:
+        """Go on to the next slot whose unit may run; None at the end of the round.
+
+        Slots of units without input are passed over: the heap has only those of units that wait or run.
+        """
+        while self._heap:
+            at, index = heappop(self._heap)
+            if at < self._at or self._schedule[at] != index:
+                continue
+            self._at = at = self._nearby(at, slot)
+            index = self._schedule[at]
+            self._at += 1
+            self._enter(index)
+            unit = self.view.units[index]
+            if not unit.ready and not unit.running:
+                self._waiting.pop(index, None)  # it will be announced again
+            elif self._passes_gate(index):
+                if unit.ready:
+                    return unit
+                self._marked.add(index)
+        return None
+
+    def _nearby(self, at: int, slot: int) -> int:
+        """Where to go instead of the slot that is due: `at`."""
+        return at
+
+    def _enter(self, index: int) -> None:
+        """Note the next slot of a unit in this round, if there is one."""
+        places = self._places[index]
+        following = bisect_left(places, self._at)
+        if following < len(places):
+            heappush(self._heap, (places[following], index))
+
+    def _passes_gate(self, index: int) -> bool:
+        """A unit's first slot of a round is taken by chance, so that its mean is a fraction."""
+        if index in self._seen:
+            return True
+        self._seen.add(index)
+        gate = self._gates[index]
+        return gate >= 1.0 or self._chance.random() < gate
+
+    def _begin_round(self) -> None:
+        self._at = 0
+        self._heap: list[tuple[int, int]] = []
+        self._seen: set[int] = set()
+        for index in self._waiting:
+            self._enter(index)
+
+    # The end of a round ------------------------------------------------------------------------------------------
+
+    def _end_round(self) -> None:
+        if self.view.now > self._checked:  # several rounds without a call between are one for the monitor
+            self._checked = self.view.now
+            self._repair()
+        self._begin_round()
+
+    def _repair(self) -> None:
+        """Answer to changed priorities, or to inverted classes."""
+        if self.follows and self._classes_version != self.view.classes_version:
+            self._take_priorities()
+            self._costs.adopt()
+            self._rebuild()
+            return
+        if not self._costs.known:
+            self._costs.adopt()
+            if self._costs.known:
+                self._rebuild()
+            return
+        names = self._order.names
+        latencies = [self.view.latency(name, self._look, self._since) for name in names]
+        pairs = inverted(self._order.priorities, latencies)
+        if None not in latencies and any(pairs):
+            self._react(pairs)
+
+    def _react(self, pairs: Sequence[bool]) -> None:
+        adopts = self.selectivity == "sa" or (self.selectivity == "s" and self._costs.moved(MOVED))
+        changes = self.inversion is not None and not (adopts and self.selectivity == "s")
+        if adopts:
+            self._costs.adopt()
+        if changes and self.inversion is not None:
+            self._frequencies = MODULES[self.inversion](self._frequencies, self._order.priorities, pairs)
+        if adopts or changes:
+            self._rebuild()
+
+    def _take_priorities(self) -> None:
+        self._classes_version = self.view.classes_version
+        self._order = ClassOrder(self.view)
+        self._frequencies = list(self._order.priorities)
+        self._since = self._checked = self.view.now  # no latency from before says anything, and nothing to check now
+
+    def _rebuild(self) -> None:
+        """Make the schedule anew."""
+        frequencies = dict(zip(self._order.names, self._frequencies, strict=True))
+        seconds = self._costs.seconds
+        queries = [Queries(u.id, u.class_name, [seconds[q] for q in u.queries]) for u in self.view.units]
+        found = shares(queries, frequencies, LONGEST)
+        given = [found[unit.id] for unit in self.view.units]
+        self._gates = [share.gate for share in given]
+        self._round = broadcast_schedule((index, share.slots) for index, share in enumerate(given))
+        self._schedule = self._round
+        self._places: list[list[int]] = [[] for _ in given]
+        for place, index in enumerate(self._round):
+            self._places[index].append(place)
+        self.updates += 1
+        self.updated_at = self.view.now
+        self._begin_round()
+
+
+class AffineBroadcastDisk(MultiBroadcastDisk):
+    """As mbd, but a slot looks ahead for a query that it ran itself the last time, whose data may still be near."""
+
+    name = "ambd"
+    paper = f"{_PAPER}, section 7.3"
+    AHEAD = 10  # entries, the one that is due included
+
+    def start(self, view: View) -> None:
+        self._last: dict[int, int] = {}  # unit -> the slot that ran it last
+        super().start(view)
+
+    def choose(self, slot: int) -> Decision | None:
+        decision = super().choose(slot)
+        if decision is not None:
+            self._last[decision.unit.index] = slot
+        return decision
+
+    def _begin_round(self) -> None:
+        self._schedule = list(self._round)  # entries change places within a round
+        super()._begin_round()
+
+    def _nearby(self, at: int, slot: int) -> int:
+        """Exchange the entry that is due with one ahead whose unit this slot ran last: each is used once a round."""
+        schedule, units = self._schedule, self.view.units
+        for other in range(at, min(at + self.AHEAD, len(schedule))):
+            if self._last.get(schedule[other]) == slot and units[schedule[other]].ready:
+                schedule[at], schedule[other] = schedule[other], schedule[at]
+                heappush(self._heap, (other, schedule[other]))
+                break
+        return at

@@ -1,0 +1,58 @@
+"""mrr, morr, mprr: round robin for several cores, by query or by operator."""
+
+from __future__ import annotations
+
+from headgate.policies.base import Decision, View
+from headgate.policies.parameters import one_of
+from headgate.policies.portions import Base, portions, taken
+from headgate.policies.rr import RoundRobin
+
+_PAPER = "Al Moakar: Class-Based Continuous Query Scheduling in Data Stream Management Systems (Pittsburgh, 2013)"
+
+
+class QueriesInTurn(RoundRobin):
+    """Queries in turn, whole and with all that waits; one that runs elsewhere is passed over. Knows no classes."""
+
+    name = "mrr"
+    unit = "query"
+    preemption = "none"
+    paper = f"{_PAPER}, chapter 6"
+
+    def __init__(self) -> None:
+        super().__init__(quantum=None, unit="query")
+
+
+class OperatorsInTurn(RoundRobin):
+    """Operators in turn, each with all that waits for it; several operators of a query may run at once."""
+
+    name = "morr"
+    preemption = "none"
+    paper = f"{_PAPER}, chapter 6"
+
+    def __init__(self) -> None:
+        super().__init__(quantum=None, unit="operator")
+
+
+class PortionsInTurn(QueriesInTurn):
+    """As mrr, but of what waits a query gets only the share of its class's priority, and at least one tuple.
+
+    `of` says what that is a share of: of the `sum` of all priorities or of the `largest`. The source leaves it
+    open.
+    """
+
+    name = "mprr"
+
+    def __init__(self, of: Base = "sum") -> None:
+        super().__init__()
+        self.of: Base = one_of("of", of, ("sum", "largest"))
+
+    def start(self, view: View) -> None:
+        super().start(view)
+        self._portions = portions(view.priorities, self.of)
+
+    def choose(self, slot: int) -> Decision | None:
+        decision = super().choose(slot)
+        if decision is None:
+            return None
+        unit = decision.unit
+        return decision._replace(tuples=max(1, taken(self._portions[unit.class_name], unit.waiting)))

@@ -1,0 +1,70 @@
+"""What tuples cost on their way through a query, from the statistics of now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from headgate.plan.paths import Path, find_paths
+from headgate.policies.base import View
+
+
+class QueryCosts:
+    """Expected costs of queries, and the selectivities that they were worked out with.
+
+    The cost of a query is the sum over its inputs of what one tuple costs from there to the root, each query as if it
+    shared nothing (Al Moakar, section 6.1). What is not known yet counts as if all queries cost the same.
+    """
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._paths: dict[str, list[Path]] = {name: [] for name in view.plan.queries}
+        for path in find_paths(view.plan):
+            self._paths[path.query].append(path)
+        self.adopt()
+
+    def adopt(self) -> None:
+        """Go by the statistics of now."""
+        view = self._view
+        costs = {query: self._cost(paths) for query, paths in self._paths.items()}
+        self.known = all(cost is not None for cost in costs.values())
+        self.seconds: Mapping[str, float] = {q: cost if self.known and cost else 1.0 for q, cost in costs.items()}
+        self._selectivities = {name: view.stats(name).selectivity for name in view.plan.operators}
+
+    def moved(self, by: float) -> bool:
+        """Has a selectivity changed by more than such a share of what it was?"""
+        for name, before in self._selectivities.items():
+            now = self._view.stats(name).selectivity
+            if now is not None and (before is None or abs(now - before) > by * before):
+                return True
+        return False
+
+    def _cost(self, paths: Sequence[Path]) -> float | None:
+        total = 0.0
+        for path in paths:
+            reach = 1.0
+            for edge, branch in zip(path.edges, path.branches, strict=True):
+                stats = self._view.stats(edge.operator)
+                cost, passed = stats.side(edge.input).cost_s, stats.passing(edge.input, branch)
+                if cost is None or passed is None:
+                    return None
+                total += reach * cost
+                reach *= passed
+        return total
+
+
+def operator_costs(view: View) -> dict[str, float]:
+    """What each operator costs for one tuple on each input of its query: its cost times how often one gets there.
+
+    An operator that several queries share counts as often. If a statistic is not known, all operators cost the same.
+    """
+    found = dict.fromkeys(view.plan.operators, 0.0)
+    for path in find_paths(view.plan):
+        reach = 1.0
+        for edge, branch in zip(path.edges, path.branches, strict=True):
+            stats = view.stats(edge.operator)
+            cost, passed = stats.side(edge.input).cost_s, stats.passing(edge.input, branch)
+            if cost is None or passed is None:
+                return dict.fromkeys(found, 1.0)
+            found[edge.operator] += reach * cost
+            reach *= passed
+    return found

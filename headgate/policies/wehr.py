@@ -1,0 +1,22 @@
+"""wehr: hr weighted by the priority of the class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headgate.policies.hr import HighestRate
+from headgate.policies.worth import Worth
+
+
+class WeightedHighestRate(HighestRate):
+    """The rate times the priority of the class: one ranking for all, so nothing keeps a class from starving."""
+
+    name = "wehr"
+    paper = "Al Moakar: Class-Based Continuous Query Scheduling in Data Stream Management Systems (Pittsburgh, 2013)"
+
+    def worths(self) -> Sequence[Worth | None]:
+        weights = [self.view.priorities[unit.class_name] for unit in self.view.units]
+        return [
+            None if worth is None else worth._replace(gain=worth.gain * weight)
+            for worth, weight in zip(super().worths(), weights, strict=True)
+        ]

@@ -1,0 +1,116 @@
+"""Broadcast disks: the worked examples, then counts and spacing."""
+
+import hashlib
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headgate.policies.broadcast import broadcast_schedule
+
+VARIANTS = ["disjoint", "coincident"]
+
+
+def letters(*priorities, variant="disjoint"):
+    return "".join(broadcast_schedule(zip("ABCDE", priorities, strict=False), variant))
+
+
+def rounds_apart(schedule, item):
+    """What lies between an item's slots: one part for each of them, the last one over the end of the round."""
+    first, *rest = [i for i, other in enumerate(schedule) if other == item]
+    twice = [*schedule, *schedule]
+    return [twice[i + 1 : j] for i, j in zip([first, *rest], [*rest, first + len(schedule)], strict=True)]
+
+
+def gaps(schedule):
+    return [max(map(len, rounds_apart(schedule, item))) for item in sorted(set(schedule))]
+
+
+@pytest.mark.parametrize(
+    ("priorities", "schedule", "widest"),
+    [
+        ((5, 4, 3, 2, 1), "ABCDABACEABCDAB", [3, 4, 5, 8, 14]),
+        ((3, 2, 1), "ABACAB", [1, 3, 5]),
+        ((6, 3, 1), "AABABCAABA", [2, 3, 9]),
+        ((2, 1), "ABA", [1, 2]),
+        ((7, 1), "AAAABAAA", [1, 7]),
+        ((1, 1, 1), "ABC", [2, 2, 2]),
+        ((5, 2, 1, 1), "ABAACDABA", [2, 5, 8, 8]),
+        ((30, 20, 10), "ABACABABABACABACABACABABABACABABACABABABACABACABACABABABACAB", [1, 3, 7]),
+    ],
+)
+def test_schedules(priorities, schedule, widest):
+    assert letters(*priorities) == schedule
+    assert gaps(schedule) == widest
+
+
+def test_long_schedules():
+    short, long = letters(60, 30, 10), letters(50, 40, 30, 20, 10)
+    assert (len(short), len(long)) == (100, 150)
+    assert short.startswith("AABAABCAABAABAABAABC")
+    assert long.startswith("ABACDABBCEABACDABCDABACDABBCEAB")
+    assert hashlib.sha256(long.encode()).hexdigest().startswith("c71d6db94b559ee0")
+    assert (gaps(short), gaps(long)) == ([2, 3, 12], [4, 4, 6, 9, 18])
+
+
+def test_foreign_slots_around_the_first_of_figure_8():
+    assert [len(between) for between in rounds_apart("ABCDABACEABCDAB", "A")] == [3, 1, 2, 3, 1]
+
+
+def test_the_other_reading_of_figure_8():
+    schedule = letters(5, 4, 3, 2, 1, variant="coincident")
+    assert schedule == "ACECDABABCDABAB"
+    assert gaps(schedule)[0] == 4
+
+
+def test_the_greatest_priority_comes_first_then_the_order_given():
+    schedule = broadcast_schedule([("low", 2), ("high", 3), ("as low", 2)])
+    assert schedule == ["high", "low", "as low", "high", "high", "low", "as low"]
+    assert broadcast_schedule([("z", 1), ("a", 1), ("m", 1)]) == ["z", "a", "m"]
+
+
+def test_nothing_to_schedule_and_what_is_refused():
+    assert broadcast_schedule([]) == broadcast_schedule([], "coincident") == []
+    for bad in (0, -1, 1.5, True):
+        with pytest.raises(ValueError, match="whole number above 0"):
+            broadcast_schedule([("a", 2), ("b", bad)])
+    with pytest.raises(ValueError, match="disjoint, coincident"):
+        broadcast_schedule([("a", 1)], "random")
+
+
+@settings(deadline=None)
+@given(priorities=st.lists(st.integers(1, 300), max_size=8), variant=st.sampled_from(VARIANTS))
+def test_every_item_has_exactly_its_slots(priorities, variant):
+    schedule = broadcast_schedule(enumerate(priorities), variant)
+    assert len(schedule) == sum(priorities)
+    assert Counter(schedule) == dict(enumerate(priorities))
+
+
+@settings(deadline=None)
+@given(priorities=st.lists(st.integers(1, 63), max_size=6))
+def test_the_slots_of_a_power_are_evenly_spaced_over_the_steps(priorities):
+    """An item of 2^6 - 1 has every power, and a slot at the beginning of each step, so that steps can be seen."""
+    schedule = broadcast_schedule([("step", 63), *enumerate(priorities)])
+    step, seen = 0, {number: [] for number in range(len(priorities))}
+    for item in schedule:
+        if item == "step":
+            step += 1
+        else:
+            seen[item].append(step)
+    for number, priority in enumerate(priorities):
+        powers = [1 << bit for bit in range(6) if priority >> bit & 1]
+        assert seen[number] == sorted(t for power in powers for t in range(32 // power, 64, 64 // power))
+
+
+@settings(deadline=None)
+@given(powers=st.lists(st.integers(0, 6), min_size=1, max_size=6), variant=st.sampled_from(VARIANTS))
+def test_powers_of_two_find_the_same_between_their_slots(powers, variant):
+    schedule = broadcast_schedule([(number, 1 << power) for number, power in enumerate(powers)], variant)
+    for number, power in enumerate(powers):
+        for between in map(Counter, rounds_apart(schedule, number)):
+            for other, others in enumerate(powers):
+                if other != number and others >= power:
+                    assert between[other] == 1 << others - power
+                elif other != number:
+                    assert between[other] <= 1
