@@ -7,10 +7,12 @@ from bisect import bisect_left, insort
 from collections.abc import Sequence
 
 from headgate.control.recent import Look
-from headgate.flow.units import Unit
+from headgate.control.stats import Stats
+from headgate.flow.units import Group, Unit
+from headgate.plan.model import Plan
 from headgate.policies.base import Call, Decision, Policy, View
 from headgate.policies.broadcast import broadcast_schedule
-from headgate.policies.class_order import ClassOrder
+from headgate.policies.class_order import ClassOrder, operators_by_query
 from headgate.policies.costs import cost_per_tuple, fixed_cost
 from headgate.policies.inversion import abd_frequencies, inverted
 from headgate.policies.parameters import positive, whole
@@ -38,6 +40,9 @@ class AdaptiveBroadcastDisk(Policy):
         self.first_quota = positive("quota", quota)
         self.passes = math.inf if passes is None else whole("passes", passes)
         self._look = Look(None, positive("window", window), whole("samples", samples))
+
+    def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
+        return operators_by_query(plan)
 
     def start(self, view: View) -> None:
         super().start(view)

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from headgate.control.stats import Stats
+from headgate.flow.units import Group
+from headgate.plan.model import Plan
 from headgate.policies.base import Decision, View
+from headgate.policies.class_order import operators_by_query
 from headgate.policies.parameters import one_of
 from headgate.policies.portions import Base, portions, taken
 from headgate.policies.rr import RoundRobin
@@ -31,6 +37,9 @@ class OperatorsInTurn(RoundRobin):
 
     def __init__(self) -> None:
         super().__init__(quantum=None, unit="operator")
+
+    def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
+        return operators_by_query(plan)
 
 
 class PortionsInTurn(QueriesInTurn):
