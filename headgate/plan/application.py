@@ -31,6 +31,7 @@ class SimulatorSettings:
     source_slots: int = 0  # cores that only read sources; 0: sources cost nothing
     source_cost_s: float = 0.0  # per tuple read, on a source slot
     fluid: bool = False  # tuples shrink by the selectivity instead of passing or not
+    in_step: bool = False  # operators with several inputs consume in the order of arrival, waiting for each other
 
 
 @dataclass(frozen=True)

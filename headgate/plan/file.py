@@ -209,6 +209,7 @@ class SimulatorSection(Section):
     source_slots: Count = 0
     source_cost: Duration = 0.0
     fluid: bool = False
+    in_step: bool = False
 
 
 class ApplicationFile(Section):

@@ -136,6 +136,7 @@ def _application(data: dict[str, Any], folder: Path, line_of: Callable[[str], in
             source_slots=simulator.source_slots,
             source_cost_s=simulator.source_cost,
             fluid=simulator.fluid,
+            in_step=simulator.in_step,
         ),
         spark={_spark_key(key): value for key, value in file.spark.items()},
     )

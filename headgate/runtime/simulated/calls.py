@@ -12,8 +12,9 @@ from headgate.flow.units import Unit
 from headgate.plan.application import SimulatorSettings
 from headgate.runtime.simulated.draws import Item, Outputs
 from headgate.runtime.simulated.intake import Intake, LazyIntake, Waiting
-from headgate.runtime.simulated.network import Network, Node, SimulatedQueue
+from headgate.runtime.simulated.network import Network, Node
 from headgate.runtime.simulated.programs import Program, Step
+from headgate.runtime.simulated.queues import SimulatedQueue
 
 TOLERANCE = 1e-9  # of a time budget: a tuple that ends so little after it has ended within it
 

@@ -10,8 +10,9 @@ from headgate.flow.board import Board
 from headgate.runtime.simulated.calls import RunningCall, Stage
 from headgate.runtime.simulated.draws import Item
 from headgate.runtime.simulated.ledger import Ledger
-from headgate.runtime.simulated.network import Node, SimulatedQueue
+from headgate.runtime.simulated.network import Node
 from headgate.runtime.simulated.programs import Branch
+from headgate.runtime.simulated.queues import SimulatedQueue
 
 
 class ResultEvent(NamedTuple):
@@ -82,6 +83,8 @@ class CallCloser:
         if cut:
             times = times[:done]
         node.processed += done
+        for queue in node.beats:
+            queue.reach(stage.items[done - 1][0])
         ledger.times += times
         ledger.changes += [-i[2] * q.item_bytes for i, q in zip(stage.items, stage.origins[:done], strict=False)]
         results = 0

@@ -16,6 +16,7 @@ from headgate.runtime.simulated.closing import ResultEvent
 from headgate.runtime.simulated.draws import Item
 from headgate.runtime.simulated.ledger import Ledger
 from headgate.runtime.simulated.network import Network, Outlet
+from headgate.runtime.simulated.queues import StepQueue
 from headgate.runtime.simulated.sources import Merged
 
 
@@ -34,6 +35,7 @@ class Entrance:
     ) -> None:
         self.outlets = [network.outlets[Port(name)] for name in network.plan.streams]
         self._readers = [network.readers[name] for name in network.plan.streams]
+        self._stepped = [queue for queue in network.queues.values() if isinstance(queue, StepQueue)]
         self._held = np.array([outlet.held_bytes for outlet in self.outlets])
         self._logs = [(log, list(network.plan.streams).index(log.stream)) for log in network.logs]
         self._arrivals = arrivals
@@ -76,13 +78,17 @@ class Entrance:
                 time = times[at]
             self._next, self.next_time = at, time
             board.arrived = self._before + at
-            if time < math.inf or not self._load():
+            if time < math.inf:
+                return
+            if not self._load():
+                self._end_inputs()
                 return
 
     @property
     def is_plain(self) -> bool:
         """Do tuples enter at their arrival, and only into queues?"""
-        return self._results is None and not self._arrivals.delays and not any(o.taps for o in self.outlets)
+        plain = self._results is None and not self._arrivals.delays and not self._stepped
+        return plain and not any(outlet.taps for outlet in self.outlets)
 
     def blocks(self) -> Iterator[tuple[list[float], list[Item], list[int]]]:
         """All tuples that are still to enter, block by block, for who serves them without queues: when they enter,
@@ -111,6 +117,11 @@ class Entrance:
                 queue.node.entered += tuples
             for query in queries if tuples else ():
                 self._monitor.arrived(query, tuples)
+
+    def _end_inputs(self) -> None:
+        """Nothing will enter any more, so nobody waits for another input; unless it is only the run that ends."""
+        for queue in () if self.cut_off else self._stepped:
+            queue.reach(math.inf)
 
     def _straight_through(self, outlet: Outlet, time: float, item: Item) -> None:
         """A query that reads a stream without any operator: its tuples are results at once."""

@@ -11,8 +11,9 @@ from headgate.runtime.simulated.calls import RunningCall
 from headgate.runtime.simulated.draws import Item
 from headgate.runtime.simulated.entrance import Entrance
 from headgate.runtime.simulated.light import LightUnit
-from headgate.runtime.simulated.network import Network, Node, SimulatedQueue
+from headgate.runtime.simulated.network import Network, Node
 from headgate.runtime.simulated.pairing import upstream_edges
+from headgate.runtime.simulated.queues import SimulatedQueue
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from headgate.runtime.simulated.accounts import Accounts
 from headgate.runtime.simulated.entrance import Entrance
 from headgate.runtime.simulated.ledger import Ledger
 from headgate.runtime.simulated.light import LightUnit, LightUnits
-from headgate.runtime.simulated.network import SimulatedQueue
+from headgate.runtime.simulated.queues import SimulatedQueue
 
 Route = list[LightUnit]  # the operators that a tuple goes through, one after another
 

@@ -20,7 +20,8 @@ from headgate.runtime.simulated.draws import Item
 from headgate.runtime.simulated.entrance import Entrance
 from headgate.runtime.simulated.ledger import Ledger
 from headgate.runtime.simulated.light import LightUnit, LightUnits
-from headgate.runtime.simulated.network import Node, Outlet, SimulatedQueue
+from headgate.runtime.simulated.network import Node, Outlet
+from headgate.runtime.simulated.queues import SimulatedQueue
 
 _NO_ITEM: Item = (0.0, 0, 0.0)
 

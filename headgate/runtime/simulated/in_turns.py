@@ -21,7 +21,7 @@ from headgate.runtime.simulated.draws import Item
 from headgate.runtime.simulated.entrance import Entrance
 from headgate.runtime.simulated.ledger import Ledger
 from headgate.runtime.simulated.light import LightUnit, LightUnits
-from headgate.runtime.simulated.network import SimulatedQueue
+from headgate.runtime.simulated.queues import SimulatedQueue
 
 
 def serve_in_turns(

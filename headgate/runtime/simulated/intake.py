@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from heapq import merge
 
 from headgate.runtime.simulated.draws import Item
-from headgate.runtime.simulated.network import Node, SimulatedQueue
+from headgate.runtime.simulated.network import Node
+from headgate.runtime.simulated.queues import SimulatedQueue
 
 Waiting = tuple[Item, SimulatedQueue]  # a tuple and the queue it stands in
 

@@ -12,7 +12,8 @@ from headgate.flow.units import Unit
 from headgate.plan.application import SimulatorSettings
 from headgate.runtime.simulated.draws import Item
 from headgate.runtime.simulated.ledger import Ledger
-from headgate.runtime.simulated.network import Network, Node, Outlet, SimulatedQueue
+from headgate.runtime.simulated.network import Network, Node, Outlet
+from headgate.runtime.simulated.queues import SimulatedQueue
 
 
 class LightUnit:
@@ -44,7 +45,7 @@ class LightUnit:
         self.set_up = set_up  # seconds
         self.cost = node.cost
         self.take: Callable[[], Item] = self.queue.popleft if node.joint is None else self._take_oldest
-        self.direct = node.passes_all and not outlets[0].queues and node.joint is None
+        self.direct = node.passes_all and not node.beats and not outlets[0].queues and node.joint is None
         self.taps = outlets[0].taps if self.direct else ()
         self.results = len(self.taps)
         self.ends: list[float] = []  # direct: of the tuples that the counters do not know of yet
@@ -54,6 +55,8 @@ class LightUnit:
         """Hand out what comes of a tuple, and tell of the queues that got some; returns the number of results."""
         node, results = self.node, 0
         node.processed += 1
+        for queue in node.beats:
+            queue.reach(item[0])
         ledger.times.append(now)
         ledger.changes.append(-self.queue.item_bytes)
         if node.passes_all:

@@ -2,115 +2,22 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import repeat
 
 from headgate.control.monitor import Monitor, Tap
 from headgate.control.stats import OperatorStats, declared_stats
-from headgate.flow.board import Gate
 from headgate.flow.seeds import derived_seed
 from headgate.flow.sizes import port_bytes
 from headgate.plan.application import Application
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Operator, Port
-from headgate.runtime.simulated.draws import Draw, Item, SidedDraw, factors, make_draw, make_sided_draw
+from headgate.runtime.simulated.draws import Draw, SidedDraw, factors, make_draw, make_sided_draw
 from headgate.runtime.simulated.held import RowsExtent
 from headgate.runtime.simulated.joins import PairJoin
 from headgate.runtime.simulated.pairing import pair_joins
-
-
-class SimulatedQueue(deque[Item]):
-    """The FIFO in front of an operator's input. Two queues are never the same, whatever is in them."""
-
-    __slots__ = ("edge", "gate", "item_bytes", "node")
-    __hash__ = object.__hash__  # type: ignore[assignment]
-    __eq__ = object.__eq__
-
-    def __init__(self, edge: Edge, node: Node, item_bytes: float) -> None:
-        super().__init__()
-        self.edge = edge
-        self.gate = Gate()  # the board's, once there is one
-        self.node = node
-        self.item_bytes = item_bytes
-
-    count = property(len)  # the scheduler's word; deque's method is not used
-
-    @property
-    def oldest(self) -> float | None:
-        return self[0][0] if self else None
-
-    @property
-    def bytes(self) -> float:
-        if self.node.fluid:
-            return self.item_bytes * sum(item[2] for item in self)
-        return self.item_bytes * len(self)
-
-
-class JointQueue:
-    """All inputs of an operator together, as the scheduler and light units see them.
-
-    A union of 50 has 50 queues, and most are empty most of the time: `filled` has all that are not, and maybe some
-    that have become empty since they were last looked at.
-    """
-
-    __slots__ = ("filled",)
-
-    def __init__(self) -> None:
-        self.filled: dict[SimulatedQueue, None] = {}
-
-    @property
-    def first(self) -> SimulatedQueue | None:
-        """The input with the oldest first tuple; of equals, the first input."""
-        filled = self.filled
-        if len(filled) > 1:
-            for queue in [queue for queue in filled if not queue]:
-                del filled[queue]
-            return min(filled, key=_age, default=None)
-        return next(filter(None, filled), None)
-
-    @property
-    def count(self) -> int:
-        return sum(map(len, self.filled))
-
-    @property
-    def oldest(self) -> float | None:
-        if len(self.filled) == 1:  # nearly always, and a call asks several times
-            (queue,) = self.filled
-            return queue[0][0] if queue else None
-        first = self.first
-        return None if first is None else first[0][0]
-
-    @property
-    def bytes(self) -> float:
-        return sum(queue.bytes for queue in self.filled)
-
-
-class InputQueue(SimulatedQueue):
-    """The queue of one of several inputs: it tells the joint queue when there is something in it."""
-
-    __slots__ = ("_filled",)
-
-    def __init__(self, edge: Edge, node: Node, item_bytes: float, joint: JointQueue) -> None:
-        super().__init__(edge, node, item_bytes)
-        self._filled = joint.filled
-
-    def append(self, item: Item) -> None:
-        self._filled[self] = None
-        deque.append(self, item)
-
-    def appendleft(self, item: Item) -> None:
-        self._filled[self] = None
-        deque.appendleft(self, item)
-
-    def extend(self, items: Iterable[Item]) -> None:
-        self._filled[self] = None
-        deque.extend(self, items)
-
-
-def _age(queue: SimulatedQueue) -> tuple[float, int]:
-    return queue[0][0], queue.edge.input
+from headgate.runtime.simulated.queues import InputQueue, JointQueue, SimulatedQueue, Step, StepQueue
 
 
 class Node:
@@ -124,6 +31,7 @@ class Node:
     """
 
     __slots__ = (
+        "beats",
         "cost",
         "draw",
         "entered",
@@ -172,6 +80,7 @@ class Node:
         if settings.noise:
             self.noise = factors(derived_seed(app.seed, "costs", operator.id), settings.noise)
         self.queues: tuple[SimulatedQueue, ...] = ()
+        self.beats: tuple[StepQueue, ...] = ()  # who must be told how far it has come, whether or not it passes tuples
         self.joint = JointQueue() if len(operator.inputs) > 1 else None
         self.partial: SimulatedQueue | None = None
         self.left = 0.0
@@ -183,7 +92,8 @@ class Node:
 
     @property
     def queued(self) -> int:
-        return sum(map(len, self.queues))
+        held = sum(len(queue.held) for queue in self.queues if isinstance(queue, StepQueue))
+        return sum(map(len, self.queues)) + held
 
 
 class Outlet:
@@ -215,7 +125,7 @@ class Network:
         for operator in plan.operators.values():
             node = self.nodes[operator.id]
             edges = [Edge(operator.id, i) for i in range(len(operator.inputs))]
-            node.queues = _make_queues(node, edges, [sizes[port] for port in operator.inputs])
+            node.queues = _make_queues(node, edges, [sizes[port] for port in operator.inputs], app.simulator.in_step)
             self.queues.update(zip(edges, node.queues, strict=True))
         self.joint = {name: node.joint for name, node in self.nodes.items() if node.joint is not None}
         self.outlets: dict[Port, Outlet] = {
@@ -225,16 +135,22 @@ class Network:
             )
             for port in plan.schemas
         }
+        for node in self.nodes.values():
+            following = [queue for port in node.ports for queue in self.outlets[port].queues]
+            node.beats = tuple(queue for queue in following if isinstance(queue, StepQueue))
         self.readers = {  # the queries that read each stream, through operators or as it is
             name: tuple(dict.fromkeys((*plan.readers(name), *plan.sinks.get(Port(name), ())))) for name in plan.streams
         }
 
 
-def _make_queues(node: Node, edges: list[Edge], item_bytes: list[float]) -> tuple[SimulatedQueue, ...]:
+def _make_queues(node: Node, edges: list[Edge], item_bytes: list[float], in_step: bool) -> tuple[SimulatedQueue, ...]:
     joint, sized = node.joint, zip(edges, item_bytes, strict=True)
     if joint is None:
         return tuple(SimulatedQueue(edge, node, size) for edge, size in sized)
-    return tuple(InputQueue(edge, node, size, joint) for edge, size in sized)
+    if not in_step:
+        return tuple(InputQueue(edge, node, size, joint) for edge, size in sized)
+    step = Step()
+    return tuple(StepQueue(edge, node, size, joint, step) for edge, size in sized)
 
 
 class TrueStats:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from headgate.control.monitor import Tap
 from headgate.flow.units import Unit
-from headgate.runtime.simulated.network import Network, Node, SimulatedQueue
+from headgate.runtime.simulated.network import Network, Node
+from headgate.runtime.simulated.queues import SimulatedQueue
 
 
 class Branch:

@@ -21,6 +21,7 @@ from headgate.runtime.simulated.frontier import Frontier
 from headgate.runtime.simulated.ledger import Ledger
 from headgate.runtime.simulated.light import LightUnits
 from headgate.runtime.simulated.network import Network
+from headgate.runtime.simulated.queues import StepQueue
 from headgate.runtime.simulated.sources import Merged, Source, make_sources
 
 
@@ -107,6 +108,8 @@ def _wire(
     )
     for edge, queue in network.queues.items():
         queue.gate = board.gate(edge)
+        if isinstance(queue, StepQueue):
+            queue.step.wake = board.wake
     results, calls = (kept.results, kept.calls) if kept is not None else (None, None)
     arrivals = Merged(sources, settings.source_slots, settings.source_cost_s)
     entrance = Entrance(network, arrivals, board, monitor, ledger, end, results)

@@ -1,0 +1,61 @@
+"""Operators with several inputs that consume in the order of time stamps."""
+
+import pytest
+
+from headgate.plan.application import RunLimits
+from headgate.runtime.simulated import simulate
+from tests.conformance.plans import make_app, make_plan, project, recorded, select, union
+
+IDLE = RunLimits(until_idle=True)
+
+
+def results(folder, lefts, rights, limits=IDLE, between=(), **simulator):
+    streams = {
+        name: recorded(folder, name, *(b - a for a, b in zip([0.0, *times], times, strict=False)))
+        for name, times in (("l", lefts), ("r", rights))
+    }
+    operators = [*between, union("q/u", "l", "q/s" if between else "r", cost=0.125)]
+    app = make_app(
+        make_plan(streams, operators, {"q": "q/u"}), "mrr", folder=folder, simulator={"in_step": True, **simulator}
+    )
+    found = simulate(app, limits, trace=True)
+    return [(event.arrival, event.time) for event in found.trace.results], found
+
+
+def test_a_tuple_waits_until_no_earlier_one_can_come(tmp_path):
+    """1 is free when 3 comes, 3 when 4 comes; 4 waits for a right one that is as late."""
+    found, _ = results(tmp_path, [1.0, 4.0], [3.0, 6.0])
+    assert found == [(1.0, 3.125), (3.0, 4.125), (4.0, 6.125), (6.0, 6.25)]
+
+
+def test_what_is_held_back_is_queued(tmp_path):
+    found, run = results(tmp_path, [1.0, 4.0], [3.0, 6.0], RunLimits(seconds=5.0))
+    assert [arrival for arrival, _ in found] == [1.0, 3.0]
+    assert run.operators["q/u"] == {"in": 3, "processed": 2, "queued": 1, "shed": 0, "out": 2}
+
+
+def test_equal_times_go_together(tmp_path):
+    found, _ = results(tmp_path, [1.0, 1.0], [1.0, 1.0])
+    assert [arrival for arrival, _ in found] == [1.0] * 4
+    assert found[0][1] == 1.125
+
+
+@pytest.mark.parametrize("policy", ["mrr", "morr"])
+def test_operators_in_front_tell_how_far_they_have_come(tmp_path, policy):
+    """The select passes nothing, and yet no left tuple waits longer than until a later right one was looked at."""
+    nothing = select("q/s", "r", 0.25, 0.0)
+    streams = {name: recorded(tmp_path, name, *gaps) for name, gaps in (("l", [1.0, 3.0]), ("r", [2.0, 3.0]))}
+    plan = make_plan(streams, [nothing, union("q/u", "l", "q/s", cost=0.125)], {"q": "q/u"})
+    run = simulate(make_app(plan, policy, folder=tmp_path, simulator={"in_step": True}), IDLE, trace=True)
+    assert [event.time for event in run.trace.results] == [2.375, 5.375]
+
+
+def test_without_it_nobody_waits(tmp_path):
+    found, _ = results(tmp_path, [1.0, 4.0], [3.0, 6.0], in_step=False)
+    assert [time - arrival for arrival, time in found] == [0.125] * 4
+
+
+def test_one_input_is_as_ever(tmp_path):
+    plan = make_plan({"s": recorded(tmp_path, "s", 1.0, 1.0)}, [project("q/p", "s", 0.125)], {"q": "q/p"})
+    run = simulate(make_app(plan, "mrr", folder=tmp_path, simulator={"in_step": True}), IDLE, trace=True)
+    assert [event.time for event in run.trace.results] == [1.125, 2.125]
