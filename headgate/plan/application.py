@@ -27,6 +27,7 @@ class SimulatorSettings:
     call_s: float = 0.0  # any call, beside the fixed costs of its operators, as on Spark; policies know it
     switch_s: float = 0.0  # calling an operator
     preempt_s: float = 0.0  # stopping a call
+    stops_calls: bool = True  # may an arrival stop a call? On Spark none can
     inspect_s: float = 0.0  # looking at one queue or schedule entry on the way to a decision
     source_slots: int = 0  # cores that only read sources; 0: sources cost nothing
     source_cost_s: float = 0.0  # per tuple read, on a source slot

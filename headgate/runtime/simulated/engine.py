@@ -87,7 +87,8 @@ class Engine:
         board, entrance, flights, idle = self._board, self._entrance, self._flights, self._idle
         admit, claim_for, release, lights = entrance.admit, board.claim, board.release, self._lights
         pop, push, plain, begun, before = heappop, heappush, not self._overheads, self._begun, self._before
-        preemptive, wake, ledger = board.policy.preemptive, board.wake, self._ledger
+        preemptive = board.policy.preemptive and self._settings.stops_calls
+        wake, ledger = board.wake, self._ledger
         while True:
             now = flights[0][0] if flights else math.inf
             if entrance.next_time < now:
@@ -152,6 +153,8 @@ class Engine:
 
     def _take_short_cut(self, end: float) -> bool:
         """Run everything without asking for decisions, where none is open; returns whether the end cut it off."""
+        if self._board.policy.preemptive and not self._settings.stops_calls:
+            return False
         parts = (self._board, self._entrance, self._lights, self._accounts, self._ledger)
         if end == math.inf and serve_in_order(*parts):
             return False
