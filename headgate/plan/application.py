@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,18 @@ class SimulatorSettings:
     source_slots: int = 0  # cores that only read sources; 0: sources cost nothing
     source_cost_s: float = 0.0  # per tuple read, on a source slot
     fluid: bool = False  # tuples shrink by the selectivity instead of passing or not
+    selectivities: Mapping[str, Sequence[tuple[float, float]]] = field(
+        default_factory=dict
+    )  # operator -> from a time of arrival on, what passes; policies see what was measured
     in_step: bool = False  # operators with several inputs consume in the order of arrival, waiting for each other
+
+
+@dataclass(frozen=True)
+class Change:
+    """What the administrator does at a time of a simulated run: classes get other priorities."""
+
+    at_s: float
+    priorities: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -46,6 +57,7 @@ class Application:
     folder: Path = Path()
     checkpoint: str | None = None
     simulator: SimulatorSettings = SimulatorSettings()
+    changes: tuple[Change, ...] = ()  # in the simulator; at a run on Spark they are made by hand
     spark: Mapping[str, str] = field(default_factory=dict)  # extra Spark settings; `master` among them
 
 

@@ -7,6 +7,7 @@ sequence number, and its size in tuples, which is 1 unless the simulation is flu
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -84,6 +85,24 @@ def make_sided_draw(operator: Operator, shares: Sequence[float], seed: int, flui
             outputs[0].extend(ends)
             outputs[1].extend(made)
         return (outputs,)
+
+    return draw
+
+
+def make_varying_draw(operator: Operator, profile: Sequence[tuple[float, float]], seed: int) -> Draw:
+    """How an operator with one output passes tuples when its selectivity changes: `profile` has, from a time on, the
+    share that passes. It goes by the arrival of a tuple, so that its fate does not depend on the schedule."""
+    salt = derived_seed(seed, "selectivity", operator.id, "")
+    starts = [start for start, _ in profile]
+    limits = [int(min(share, 1.0) * 2.0**64) for _, share in profile]
+
+    def draw(times: list[float], items: list[Item]) -> Sequence[Outputs]:
+        kept: Outputs = ([], [])
+        for time, item in zip(times, items, strict=True):
+            if mixed(item[1] ^ salt) < limits[max(0, bisect_right(starts, item[0]) - 1)]:
+                kept[0].append(time)
+                kept[1].append(item)
+        return (kept,)
 
     return draw
 

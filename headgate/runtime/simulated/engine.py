@@ -11,6 +11,7 @@ from headgate.flow.board import Board, Claim, InvariantError
 from headgate.flow.units import Unit
 from headgate.plan.application import SimulatorSettings
 from headgate.runtime.simulated.accounts import Accounts
+from headgate.runtime.simulated.agenda import Agenda
 from headgate.runtime.simulated.calls import CallPlanner, RunningCall
 from headgate.runtime.simulated.closing import CallCloser
 from headgate.runtime.simulated.draws import Item
@@ -55,8 +56,9 @@ class Engine:
         accounts: Accounts,
         ledger: Ledger,
         settings: SimulatorSettings,
-        trace: list[CallEvent] | None = None,
-        frontier: Frontier | None = None,
+        trace: list[CallEvent] | None,
+        frontier: Frontier | None,
+        agenda: Agenda,
     ) -> None:
         self._board = board
         self._entrance = entrance
@@ -68,6 +70,7 @@ class Engine:
         self._settings = settings
         self._trace = trace
         self._frontier = frontier  # only where there are windows to keep small
+        self._agenda = agenda
         self._overheads = bool(settings.decision_s or settings.inspect_s or settings.preempt_s or settings.call_s)
         self._number = 0
         self._check_at = _CHECK_CALLS
@@ -88,9 +91,11 @@ class Engine:
         admit, claim_for, release, lights = entrance.admit, board.claim, board.release, self._lights
         pop, push, plain, begun, before = heappop, heappush, not self._overheads, self._begun, self._before
         preemptive = board.policy.preemptive and self._settings.stops_calls
-        wake, ledger = board.wake, self._ledger
+        wake, ledger, agenda = board.wake, self._ledger, self._agenda
         while True:
             now = flights[0][0] if flights else math.inf
+            if agenda.next < now and (flights or entrance.next_time < math.inf):
+                now = agenda.next
             if entrance.next_time < now:
                 if idle or preemptive:
                     now = entrance.next_time
@@ -116,6 +121,8 @@ class Engine:
             if entrance.next_time <= now:
                 entrance.fed = [] if preemptive else None
                 admit(math.nextafter(now, math.inf))
+            if agenda.next <= now:
+                agenda.work()
             deciding = True
             while deciding:
                 if len(idle) > 1:
@@ -153,7 +160,8 @@ class Engine:
 
     def _take_short_cut(self, end: float) -> bool:
         """Run everything without asking for decisions, where none is open; returns whether the end cut it off."""
-        if self._board.policy.preemptive and not self._settings.stops_calls:
+        unlike = self._board.policy.preemptive and not self._settings.stops_calls
+        if unlike or self._agenda.next < math.inf:
             return False
         parts = (self._board, self._entrance, self._lights, self._accounts, self._ledger)
         if end == math.inf and serve_in_order(*parts):

@@ -13,7 +13,7 @@ from headgate.flow.sizes import port_bytes
 from headgate.plan.application import Application
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Operator, Port
-from headgate.runtime.simulated.draws import Draw, SidedDraw, factors, make_draw, make_sided_draw
+from headgate.runtime.simulated.draws import Draw, SidedDraw, factors, make_draw, make_sided_draw, make_varying_draw
 from headgate.runtime.simulated.held import RowsExtent
 from headgate.runtime.simulated.joins import PairJoin
 from headgate.runtime.simulated.pairing import pair_joins
@@ -74,8 +74,12 @@ class Node:
             self.sided_draw = join.draw
         elif len(set(passed)) > 1:
             self.sided_draw = make_sided_draw(operator, passed, app.seed, settings.fluid)
+        profile = settings.selectivities.get(operator.id)
+        if profile is not None:
+            self.draw = make_varying_draw(operator, profile, app.seed)
         self.multiplies = len(shares) > 1 or max(passed) > 1.0  # may more than one tuple come of one?
-        self.passes_all = not self.fluid and self.sided_draw is None and tuple(shares.values()) == (1.0,)
+        constant = self.sided_draw is None and profile is None
+        self.passes_all = not self.fluid and constant and tuple(shares.values()) == (1.0,)
         self.noise: Iterator[float] = repeat(1.0)
         if settings.noise:
             self.noise = factors(derived_seed(app.seed, "costs", operator.id), settings.noise)
@@ -166,6 +170,10 @@ class TrueStats:
 
     def of(self, operator: str) -> OperatorStats:
         return self._stats[operator]
+
+    def measured(self, operator: str, selectivity: float) -> None:
+        """An operator's selectivity changes, and it was seen to pass so much lately."""
+        self._stats[operator] = replace(self._stats[operator], selectivity=selectivity)
 
     def stream_bytes(self, stream: str) -> float | None:
         return None

@@ -13,6 +13,7 @@ from headgate.plan.application import Application, RunLimits
 from headgate.plan.errors import ApplicationError
 from headgate.policies.registry import make_policy
 from headgate.runtime.simulated.accounts import Accounts, Progress
+from headgate.runtime.simulated.agenda import Agenda
 from headgate.runtime.simulated.calls import CallPlanner
 from headgate.runtime.simulated.closing import CallCloser, ResultEvent
 from headgate.runtime.simulated.engine import CallEvent, Engine
@@ -118,7 +119,8 @@ def _wire(
     accounts = Accounts(network, board, entrance, monitor, ledger, lights, progress)
     has_windows = any(node.join is not None for node in network.nodes.values())
     frontier = Frontier(network, entrance) if has_windows else None
-    engine = Engine(board, entrance, planner, closer, lights, accounts, ledger, settings, calls, frontier)
+    agenda = Agenda(app.changes, list(settings.selectivities), network, board, monitor)
+    engine = Engine(board, entrance, planner, closer, lights, accounts, ledger, settings, calls, frontier, agenda)
     return network, engine, ledger
 
 

@@ -1,0 +1,81 @@
+"""What happens at given times: changed priorities and selectivities."""
+
+import pytest
+
+from headgate.plan.application import Change, RunLimits
+from headgate.policies.mbd import MultiBroadcastDisk
+from headgate.policies.wehr import WeightedHighestRate
+from headgate.runtime.simulated import simulate
+from tests.conformance.plans import feeder, make_app, make_plan, project, select
+
+IDLE = RunLimits(until_idle=True)
+
+
+def two_classes(rate=9.0, rows=200):
+    operators = [project("a/x", "s", 0.1), project("b/x", "t", 0.1)]
+    streams = {"s": feeder(rate, rows), "t": feeder(rate, rows)}
+    return make_plan(streams, operators, {"a": "a/x", "b": "b/x"}, {"one": 2, "two": 1}, {"a": "one", "b": "two"})
+
+
+def test_a_changed_priority_is_followed():
+    """Overload: under wehr the important class is served as it comes. From 10 s on that is the other one."""
+    app = make_app(two_classes(), "wehr", changes=(Change(10.0, {"two": 9}),))
+    found = simulate(app, IDLE, trace=True)
+    assert (
+        max(event.time - event.arrival for event in found.trace.results if event.time < 10.0 and event.query == "a") < 2
+    )
+    assert {event.query for event in found.trace.results if 10.5 < event.time < 15.0} == {"b"}
+    assert found.report["classes"]["two"]["priority"] == 9
+
+
+def test_changes_come_at_their_time_between_arrivals(monkeypatch):
+    """Neither before nor after: also while a long call runs, and while nothing happens."""
+    seen = []
+    original = WeightedHighestRate.worths
+
+    def worths(self):
+        seen.append((self.view.now, dict(self.view.priorities)))
+        return original(self)
+
+    monkeypatch.setattr(WeightedHighestRate, "worths", worths)
+    changes = (Change(3.0, {"one": 7}), Change(1.03, {"two": 5}))
+    simulate(make_app(two_classes(2.0, 10), "wehr", changes=changes), IDLE)
+    first = {tuple(priorities.values()): now for now, priorities in reversed(seen)}
+    assert list(first)[::-1] == [(2, 1), (2, 5), (7, 5)]
+    assert first[(2, 5)] >= 1.03
+    assert first[(7, 5)] >= 3.0
+
+
+def test_a_change_after_the_end_is_no_event():
+    app = make_app(two_classes(2.0, 10), "wehr", changes=(Change(100.0, {"one": 7}),))
+    assert simulate(app, IDLE).report["seconds"] < 10.0
+
+
+def passing(policy="mrr", **more):
+    plan = make_plan({"s": feeder(100.0, 1000)}, [select("q/s", "s", 0.001, 1.0)], {"q": "q/s"})
+    profile = {"q/s": [(0.0, 1.0), (5.0, 0.25)]}
+    return make_app(plan, policy, simulator={"selectivities": profile}, **more)
+
+
+def test_a_selectivity_changes_with_the_arrival_of_tuples():
+    found = simulate(passing(), IDLE, trace=True).trace.results
+    before = [event for event in found if event.arrival < 5.0]
+    assert len(before) == 499
+    assert len(found) - len(before) == pytest.approx(125, abs=35)
+    assert [event[2:] for event in found] == [
+        event[2:] for event in simulate(passing("rb", slots=2), IDLE, trace=True).trace.results
+    ]
+
+
+def test_policies_see_what_was_measured(monkeypatch):
+    seen = {}
+    original = MultiBroadcastDisk._end_round
+
+    def end_round(self):
+        seen[self.view.now] = self.view.stats("q/s").selectivity
+        original(self)
+
+    monkeypatch.setattr(MultiBroadcastDisk, "_end_round", end_round)
+    simulate(passing("mbd"), IDLE)
+    assert all(passed == 1.0 for now, passed in seen.items() if now < 5.0)
+    assert next(passed for now, passed in seen.items() if now > 8.0) == pytest.approx(0.25, abs=0.1)
