@@ -100,6 +100,12 @@ class Monitor:
         """The policy was replaced."""
         self._switches.append({"at": now, "from": before, "to": after, "reason": reason})
 
+    def use(self, plan: Plan) -> None:
+        """Queries are in other classes now."""
+        self._plan = plan
+        for query in plan.queries.values():
+            self._taps[query.name].class_name = query.class_name
+
     def tap(self, query: str) -> Tap:
         """The counter of one query, for runtimes that append to it directly."""
         return self._taps[query]

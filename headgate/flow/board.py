@@ -151,6 +151,15 @@ class Board:
         self.classes_version += 1
         self.stats_version += 1  # what weighs by priorities is to be worked out anew
 
+    def set_class(self, plan: Plan) -> None:
+        """The administrator put a query into another class; `plan` is the same but for that."""
+        self.plan = plan
+        for unit in self.units:
+            classes = [plan.queries[query].class_name for query in unit.queries]
+            unit.class_name = max(classes, key=lambda name: self.priorities[name])
+        self.classes_version += 1
+        self.stats_version += 1
+
     def gate(self, edge: Edge) -> Gate:
         """The gate of a queue; it stays the same while the board lives."""
         return self._gates.setdefault(edge, Gate())

@@ -94,6 +94,11 @@ class Plan:
     flows: Mapping[Port, Flow]  # likewise
     warnings: tuple[str, ...] = ()  # what will grow for as long as it runs, and the like
 
+    def with_class(self, query: str, class_name: str) -> Plan:
+        """The same with a query in another class."""
+        moved = replace(self.queries[query], class_name=class_name)
+        return replace(self, queries={**self.queries, query: moved})
+
     @cached_property
     def consumers(self) -> Mapping[Port, tuple[Edge, ...]]:
         """The queues that receive what a port gives out."""

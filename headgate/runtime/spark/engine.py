@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
-from headgate.connect.sinks import Sink, make_sink
+from headgate.connect.sinks import make_sink
 from headgate.connect.sources import Source, make_source
 from headgate.connect.spill import SpillFolder
 from headgate.control.learning import LearnedStats
@@ -24,8 +24,10 @@ from headgate.flow.entrance import Entrance
 from headgate.flow.queue import BatchQueue, Memory, SpillError
 from headgate.flow.timekeeper import Timekeeper
 from headgate.plan.application import Application, PolicySettings, RunLimits
+from headgate.plan.errors import known_names
 from headgate.plan.model import Edge
 from headgate.plan.operators.base import Port
+from headgate.policies.parameters import whole
 from headgate.policies.registry import make_policy
 from headgate.runtime.spark.budget import take
 from headgate.runtime.spark.calls import Caller
@@ -33,6 +35,7 @@ from headgate.runtime.spark.feed import Feed
 from headgate.runtime.spark.flight import Call, essence, latencies, newest, rows_of
 from headgate.runtime.spark.isolate import Outcome, run_apart
 from headgate.runtime.spark.job import JobResult
+from headgate.runtime.spark.outputs import Outputs
 from headgate.runtime.spark.session import own_session, spark_runs, start_spark
 from headgate.runtime.spark.setup import make_caller
 from headgate.runtime.spark.warmup import sample, warm_up
@@ -98,7 +101,7 @@ class SparkRuntime:
         self._slots: list[InheritableThread] = []
         self._described: dict[int, str] = {}  # slot -> the unit its Spark jobs are named after
         self.errors: dict[str, str] = {}  # query -> why it stopped
-        self.sinks: dict[str, Sink] = {}
+        self.sinks = Outputs()
 
     # A run, from outside -----------------------------------------------------------------------------------------
 
@@ -164,7 +167,9 @@ class SparkRuntime:
                 if limits.until_idle or limits.seconds is None or not self._plan.queries:
                     return
                 time.sleep(left)  # nothing more will happen, but so many seconds were asked for
-            self._refresh_sinks()
+            failed = self.sinks.refresh()
+            with self._changed:
+                self._stop_queries(failed)
             if tick is not None:
                 tick()
 
@@ -199,6 +204,32 @@ class SparkRuntime:
             self._monitor.switched(self.now(), self._policy.name, policy.name, reason)
             self._policy = policy
             self._changed.notify_all()
+
+    def set_priority(self, class_name: str, priority: int) -> None:
+        """Give a class another priority while running; policies follow it as they do (see the docs)."""
+        self._check_class(class_name)
+        whole("priority", priority)
+        with self._changed:
+            log.info("class %s has priority %d now, was %d", class_name, priority, self._board.priorities[class_name])
+            self._board.set_priority(class_name, priority)
+            self._monitor.priorities[class_name] = priority
+            self._changed.notify_all()
+
+    def set_class(self, query: str, class_name: str) -> None:
+        """Put a query into another class while running. What it gave so far counts for that class too, from now on."""
+        self._check_class(class_name)
+        if query not in self._plan.queries:
+            raise ValueError(f"no query '{query}' runs; {known_names('queries', self._plan.queries, query)}")
+        with self._changed:
+            log.info("query %s is in class %s now, was in %s", query, class_name, self._plan.queries[query].class_name)
+            self._plan = self._plan.with_class(query, class_name)
+            self._board.set_class(self._plan)
+            self._monitor.use(self._plan)
+            self._changed.notify_all()
+
+    def _check_class(self, name: str) -> None:
+        if name not in self._plan.classes:
+            raise ValueError(f"there is no class '{name}'; {known_names('classes', self._plan.classes, name)}")
 
     # Data comes in -----------------------------------------------------------------------------------------------
 
@@ -300,7 +331,7 @@ class SparkRuntime:
         for result in outcome.results:
             for port, table in result.outputs.items():
                 for query in self._plan.sinks.get(port, ()):
-                    self._write(query, table, written, failed)
+                    self.sinks.write(query, table, self._time, written, failed)
         with self._changed:
             board = self._board
             board.now = self.now()
@@ -327,27 +358,6 @@ class SparkRuntime:
         events = {name: event for result in outcome.results for name, event in result.events.items()}
         evaluated = {name: call.bounds[name] for name in events}
         self._announce(self._time.finish(call.claim.decision.unit.operators, evaluated, events))
-
-    def _write(
-        self, query: str, table: pa.Table, written: dict[str, list[pa.Table]], failed: dict[str, Exception]
-    ) -> None:
-        table = self._time.until_the_end(query, table)
-        if table.num_rows == 0 or query in failed:
-            return
-        try:
-            self.sinks[query].write(table)
-            written.setdefault(query, []).append(table)
-        except Exception as error:  # whatever it is, it is the sink's: the other queries go on
-            failed[query] = error
-
-    def _refresh_sinks(self) -> None:
-        """Sinks that show what a relation holds catch up, also while no results come."""
-        for query, sink in self.sinks.items():
-            try:
-                sink.refresh()
-            except OSError as error:
-                with self._changed:
-                    self._stop_queries({query: error})
 
     def _queue(self, outcome: Outcome) -> SpillError | None:
         """Put what a call gave, and what it left, into the queues that are still there; the last error, if any.
@@ -455,12 +465,9 @@ class SparkRuntime:
 
     def _close_sinks(self) -> None:
         """Results that cannot be brought to an end count as an error of their query."""
-        for name, sink in self.sinks.items():
-            try:
-                sink.close()
-            except Exception as error:
-                if name not in self.errors:  # a sink that failed before is likely to fail again, for the same reason
-                    self._say_stopped(name, error)
+        for name, error in self.sinks.close().items():
+            if name not in self.errors:  # a sink that failed before is likely to fail again, for the same reason
+                self._say_stopped(name, error)
 
     def _report(self, seconds: float) -> dict[str, Any]:
         report = self._monitor.report("spark", self._policy.name, self._app.slots, seconds)
