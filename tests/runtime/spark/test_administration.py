@@ -1,0 +1,71 @@
+"""Priorities and classes that change while queries run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from headgate.plan.model import Plan, QueryClass
+from headgate.plan.operators import Port, Select
+from headgate.runtime.spark.engine import SparkRuntime
+from tests.runtime.spark.helpers import app_of, numbers, plan_of
+
+pytestmark = pytest.mark.spark
+
+
+def two_classes() -> Plan:
+    operators = [Select(id=f"{name}/s", inputs=(Port("s"),), where="v >= 0") for name in ("a", "b")]
+    plan = plan_of(operators, {"a": Port("a/s"), "b": Port("b/s")})
+    classes = {"high": QueryClass("high", 9), "low": QueryClass("low", 1)}
+    queries = {name: replace(plan.queries[name], class_name=c) for name, c in (("a", "high"), ("b", "low"))}
+    return replace(plan, classes=classes, queries=queries)
+
+
+def first_of_both(runtime: SparkRuntime) -> str:
+    """Which query runs first when both have the same input? Afterwards neither has any."""
+    before = {name: runtime.report()["queries"][name]["outputs"] for name in ("a", "b")}
+    runtime.deliver("s", numbers(50, 1))
+    runtime.step(0)
+    gained = [name for name in before if runtime.report()["queries"][name]["outputs"] > before[name]]
+    while runtime.step(0):
+        pass
+    (first,) = gained
+    return first
+
+
+def test_mbd_follows_the_administrator(spark: Any) -> None:
+    """Of ten slots the important query has nine, so it is mostly first."""
+    runtime = SparkRuntime(app_of(two_classes(), "mbd"), spark)
+    runtime.open()
+    try:
+        before = [first_of_both(runtime) for _ in range(6)]
+        runtime.set_priority("low", 81)
+        for _ in range(12):  # a round
+            first_of_both(runtime)
+        after = [first_of_both(runtime) for _ in range(6)]
+        runtime.set_class("a", "low")
+        runtime.set_class("b", "high")
+        report = runtime.report()
+    finally:
+        runtime.stop()
+    assert before.count("a") > after.count("a")
+    assert after.count("b") > before.count("b")
+    assert report["classes"]["low"]["priority"] == 81
+    assert [report["queries"][name]["class"] for name in ("a", "b")] == ["low", "high"]
+    assert report["classes"]["low"]["outputs"] == report["queries"]["a"]["outputs"]
+
+
+def test_what_does_not_exist_is_refused(spark: Any) -> None:
+    runtime = SparkRuntime(app_of(two_classes(), "mbd"), spark)
+    runtime.open()
+    try:
+        with pytest.raises(ValueError, match="there is no class 'hihg'; did you mean 'high'"):
+            runtime.set_priority("hihg", 3)
+        with pytest.raises(ValueError, match="priority is 0; it must be a whole number above 0"):
+            runtime.set_priority("high", 0)
+        with pytest.raises(ValueError, match="no query 'c' runs; known queries: a, b"):
+            runtime.set_class("c", "high")
+    finally:
+        runtime.stop()
