@@ -70,14 +70,14 @@ class AdaptiveBroadcastDisk(Policy):
         if not any(turns.ready() for turns in self._turns):
             self._slice = None
             return None
-        rounds, looked = self._rounds, 0
+        rounds, slices = self._rounds, 0
         while True:
             if self._slice is None:
                 self._slice = self._next_slice()
-                looked += 1
+                slices += 1
             decision = self._go_on(self._slice)
             if decision is not None:
-                return decision._replace(inspected=looked + decision.inspected, ends_round=self._rounds > rounds)
+                return decision._replace(switches=slices, ends_round=self._rounds > rounds)
             self._slice = None
 
     def finished(self, call: Call) -> None:

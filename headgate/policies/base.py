@@ -24,8 +24,8 @@ class Decision(NamedTuple):
 
     `tuples` bounds the input tuples taken, oldest first; `seconds` bounds the time: the simulator stops exactly
     then, Spark takes as many tuples as the statistics say fit (always at least one). `ends_round` marks the last
-    decision of a schedule round. `inspected` counts queues or schedule entries looked at on the way here, which
-    the simulator charges for.
+    decision of a schedule round. `inspected` counts queues or schedule entries looked at on the way here, `switches`
+    the classes gone on to, which the simulator charges for.
     """
 
     unit: Unit
@@ -33,6 +33,7 @@ class Decision(NamedTuple):
     seconds: float | None = None
     ends_round: bool = False
     inspected: int = 0
+    switches: int = 0
 
 
 class Call(NamedTuple):

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from headgate.policies.base import Decision, View
 from headgate.policies.class_order import ClassOrder
 from headgate.policies.credit import Credit, slices
 from headgate.policies.hr import HighestRate
 from headgate.policies.parameters import one_of, positive
-from headgate.policies.worth import Worth
 
 
 class ContinuousQueryClasses(HighestRate):
     """Weighted round robin over classes with debt, and hr within a class (Al Moakar, chapter 4).
 
     Of each `cycle` seconds a class has the part of its priority. A call is not stopped: what a class takes too much it
-    pays back by losing turns; what it leaves is lost. A class without input hands on at once. `leaves: last` runs the
-    operators that read streams only when nothing else of the class is ready, as a single core does that also reads the
-    sources. `fixed_costs: ignored` ranks by the cost a tuple alone, as the source does; `literal` counts debt as its
-    Algorithm 1 is printed. For one slot; several share the turn.
+    pays back by losing turns; what it leaves is lost. A class without input hands on at once. `leaves` and
+    `fixed_costs` are those of hr; `literal` counts debt as Algorithm 1 of the source is printed. For one slot; several
+    share the turn.
     """
 
     name = "cqc"
@@ -29,12 +28,14 @@ class ContinuousQueryClasses(HighestRate):
     )
 
     def __init__(
-        self, cycle: float = 1.0, leaves: str = "ranked", fixed_costs: str = "amortised", literal: bool = False
+        self,
+        cycle: float = 1.0,
+        leaves: Literal["ranked", "last"] = "ranked",
+        fixed_costs: Literal["amortised", "ignored"] = "amortised",
+        literal: bool = False,
     ) -> None:
-        super().__init__()
+        super().__init__(leaves, fixed_costs)
         self.cycle = positive("cycle", cycle)
-        self._leaves_last = one_of("leaves", leaves, ("ranked", "last")) == "last"
-        self._amortised = one_of("fixed_costs", fixed_costs, ("amortised", "ignored")) == "amortised"
         self._literal = one_of("literal", literal, (False, True))
 
     def start(self, view: View) -> None:
@@ -46,22 +47,11 @@ class ContinuousQueryClasses(HighestRate):
         super().start(view)
 
     def lines(self) -> Sequence[int]:
-        """Two lines for each class: in the second those that read streams, if they are to run last."""
-        streams = self.view.plan.streams
-        operators = self.view.plan.operators
-        found = []
-        for unit in self.view.units:
-            reads = any(port.node in streams for port in operators[unit.operators[0]].inputs)
-            found.append(2 * self._order.place_of[unit.index] + (self._leaves_last and reads))
-        return found
+        return self._order.place_of
 
     @property
     def line_count(self) -> int:
-        return 2 * len(self._order.names)
-
-    def worths(self) -> Sequence[Worth | None]:
-        found = super().worths()
-        return found if self._amortised else [None if w is None else w._replace(fixed_s=0.0) for w in found]
+        return len(self._order.names)
 
     def choose(self, slot: int) -> Decision | None:
         if self._version != self.view.stats_version:
@@ -71,15 +61,14 @@ class ContinuousQueryClasses(HighestRate):
         now, looked, idle = self.view.now, 0, 0
         while idle < len(self._order.names):  # classes without input, one after the other
             looked += 1
-            lines = (2 * self._turn, 2 * self._turn + 1)
             if self._may_go_on(now):
-                unit = self.best(lines[0]) or self.best(lines[1])
+                unit = self.best(self._turn)
                 if unit is not None:
                     self._entries[unit.index] = None
-                    return Decision(unit, inspected=looked)
+                    return Decision(unit, switches=looked - 1)
                 idle += 1
             else:
-                idle = 0 if any(map(self.waits, lines)) else idle + 1
+                idle = 0 if self.waits(self._turn) else idle + 1
             self._end_turn(now)
             self._turn = (self._turn + 1) % len(self._order.names)
         return None

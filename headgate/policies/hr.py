@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from headgate.flow.units import Unit
+from headgate.policies.parameters import one_of
 from headgate.policies.ranked import Entry, RankedPolicy
 from headgate.policies.rates import output_rates
+from headgate.policies.starvation import Starvation
 from headgate.policies.worth import Worth
 
 
@@ -14,7 +17,9 @@ class HighestRate(RankedPolicy):
     """Highest rate first, and everything that waits there: many queries, shared operators (Al Moakar).
 
     The rate of an operator that several read counts only the readers for whose sake it is worth running: they are
-    added best first, as long as the rate does not fall. Ties: the operator that comes first in the plan.
+    added best first, as long as the rate does not fall. Ties: the operator that comes first in the plan. `leaves: last`
+    runs operators that read streams only when no other is ready, as a core does that also reads the sources.
+    `fixed_costs: ignored` ranks by the cost a tuple alone, as the source does.
     """
 
     name = "hr"
@@ -24,12 +29,27 @@ class HighestRate(RankedPolicy):
         "Continuous Queries, as in Al Moakar's dissertation (Pittsburgh, 2013)"
     )
 
+    def __init__(
+        self,
+        leaves: Literal["ranked", "last"] = "ranked",
+        fixed_costs: Literal["amortised", "ignored"] = "amortised",
+        starvation: Starvation = None,
+        period: int = 20,
+    ) -> None:
+        super().__init__(starvation, period)
+        self._leaves_last = one_of("leaves", leaves, ("ranked", "last")) == "last"
+        self._amortised = one_of("fixed_costs", fixed_costs, ("amortised", "ignored")) == "amortised"
+
     def worths(self) -> Sequence[Worth | None]:
         rates = output_rates(self.view, best_branches=True)
-        return [rates[unit.operators[0]] for unit in self.view.units]
+        found = [rates[unit.operators[0]] for unit in self.view.units]
+        return found if self._amortised else [None if w is None else w._replace(fixed_s=0.0) for w in found]
 
     def bound(self, unit: Unit) -> int | None:
         return None
 
     def _entry(self, unit: Unit, oldest: float) -> Entry:
-        return (self.urgency(unit), unit.index)
+        return (float(self._leaves_last and self._reads_stream(unit)), self.urgency(unit), unit.index)
+
+    def _reads_stream(self, unit: Unit) -> bool:
+        return any(port.node in self.view.plan.streams for port in self.view.plan.operators[unit.operators[0]].inputs)

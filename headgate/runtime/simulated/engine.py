@@ -71,7 +71,8 @@ class Engine:
         self._trace = trace
         self._frontier = frontier  # only where there are windows to keep small
         self._agenda = agenda
-        self._overheads = bool(settings.decision_s or settings.inspect_s or settings.preempt_s or settings.call_s)
+        costs = (settings.decision_s, settings.inspect_s, settings.preempt_s, settings.call_s, settings.class_switch_s)
+        self._overheads = any(costs)
         self._number = 0
         self._check_at = _CHECK_CALLS
         self._flights: list[_Flight] = []  # a heap
@@ -135,7 +136,7 @@ class Engine:
                         continue
                     claim = claimed
                     del idle[asked]
-                    unit, tuples, seconds, _, _ = claim.decision
+                    unit, tuples, seconds, _, _, _ = claim.decision
                     self._number = number = self._number + 1
                     start = now if plain else self._start(claim)
                     light = lights[unit]
@@ -172,7 +173,8 @@ class Engine:
         """When the first operator of a call is called: after the decision, and after what the slot owes."""
         settings, slot = self._settings, claim.slot
         debt, self._debts[slot] = self._debts[slot], 0.0
-        looked = claim.decision.inspected * settings.inspect_s
+        decision = claim.decision
+        looked = decision.inspected * settings.inspect_s + decision.switches * settings.class_switch_s
         return self._board.now + debt + settings.decision_s + looked + settings.call_s
 
     def _begin_call(self, claim: Claim, start: float) -> None:
