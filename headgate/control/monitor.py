@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,13 @@ from headgate.control.recent import LAST_MOMENTS, Look, Recent
 from headgate.plan.model import Plan
 
 _FOLD = 8192  # results of a query kept before they are folded in together
+
+
+class Schedule(Protocol):
+    """What is told of a policy that makes schedules: how often it did, and when it last did."""
+
+    updates: int
+    updated_at: float
 
 
 class Tap:
@@ -128,7 +135,9 @@ class Monitor:
         self.fold()
         return self._recent[class_name].value(self._latest if now is None else now, look, since)
 
-    def report(self, runtime: str, policy: str, slots: int, seconds: float) -> dict[str, Any]:
+    def report(
+        self, runtime: str, policy: str, slots: int, seconds: float, schedule: Schedule | None = None
+    ) -> dict[str, Any]:
         """The report of a run, keys as in the documentation; a measure that is not defined is None.
 
         `throughput` counts a tuple once for each query that reads it.
@@ -153,6 +162,7 @@ class Monitor:
                 key: sum(q[key] for q in queries.values()) / seconds if seconds > 0 else 0.0
                 for key in ("inputs", "outputs")
             },
+            "schedule": {"updates": schedule.updates, "updated_at": schedule.updated_at} if schedule else None,
             "switches": list(self._switches),
             "shedding": [
                 {"query": query, "operator": operator, "tuples": tuples}

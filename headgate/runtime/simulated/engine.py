@@ -10,6 +10,7 @@ from typing import NamedTuple
 from headgate.flow.board import Board, Claim, InvariantError
 from headgate.flow.units import Unit
 from headgate.plan.application import SimulatorSettings
+from headgate.policies.base import Policy
 from headgate.runtime.simulated.accounts import Accounts
 from headgate.runtime.simulated.agenda import Agenda
 from headgate.runtime.simulated.calls import CallPlanner, RunningCall
@@ -80,6 +81,10 @@ class Engine:
         self._debts = [0.0] * board.slots  # seconds that a slot still owes for stopping its last call
         self._begun = [0.0] * board.slots  # when a slot's light call took up its tuple,
         self._before = [0.0] * board.slots  # and what stopped calls gave to that tuple before
+
+    @property
+    def policy(self) -> Policy:
+        return self._board.policy
 
     def run(self, end: float, until_idle: bool = False, short_cuts: bool = True) -> float:
         """Run until nothing is left to do, or until `end`; returns when the run was over: `end` if there is one, but

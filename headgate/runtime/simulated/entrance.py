@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import repeat
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headgate.control.monitor import Monitor
 from headgate.flow.board import Board
@@ -35,7 +36,13 @@ class Entrance:
     ) -> None:
         self.outlets = [network.outlets[Port(name)] for name in network.plan.streams]
         self._readers = [network.readers[name] for name in network.plan.streams]
-        self._stepped = [queue for queue in network.queues.values() if isinstance(queue, StepQueue)]
+        self._stepped = {
+            at: queues
+            for at, outlet in enumerate(self.outlets)
+            if (queues := [queue for queue in outlet.queues if isinstance(queue, StepQueue)])
+        }  # by stream
+        self._ended: set[int] = set()  # streams whose end is known
+        self._ends: list[tuple[int, int]] = []  # last tuples of streams in this block: their place, the stream
         self._held = np.array([outlet.held_bytes for outlet in self.outlets])
         self._logs = [(log, list(network.plan.streams).index(log.stream)) for log in network.logs]
         self._arrivals = arrivals
@@ -78,10 +85,9 @@ class Entrance:
                 time = times[at]
             self._next, self.next_time = at, time
             board.arrived = self._before + at
-            if time < math.inf:
-                return
-            if not self._load():
-                self._end_inputs()
+            while self._ends and self._ends[0][0] < at:
+                self._end_inputs(self._stepped[self._ends.pop(0)[1]])
+            if time < math.inf or not self._load():
                 return
 
     @property
@@ -118,10 +124,19 @@ class Entrance:
             for query in queries if tuples else ():
                 self._monitor.arrived(query, tuples)
 
-    def _end_inputs(self) -> None:
-        """Nothing will enter any more, so nobody waits for another input; unless it is only the run that ends."""
-        for queue in () if self.cut_off else self._stepped:
+    def _end_inputs(self, queues: Iterable[StepQueue]) -> None:
+        """A stream has ended: nobody waits for it."""
+        for queue in queues:
             queue.reach(math.inf)
+
+    def _note_ends(self, streams: NDArray[np.intp]) -> None:
+        """Find the last tuples, in this block, of streams that end with it."""
+        for stream in sorted(self._arrivals.finished & self._stepped.keys()) if not self.cut_off else ():
+            if stream not in self._ended:
+                self._ended.add(stream)
+                mine = np.flatnonzero(streams == stream)
+                self._ends.append((int(mine[-1]) if len(mine) else -1, stream))
+        self._ends.sort()
 
     def _straight_through(self, outlet: Outlet, time: float, item: Item) -> None:
         """A query that reads a stream without any operator: its tuples are results at once."""
@@ -136,6 +151,8 @@ class Entrance:
         self.count()
         block = self._arrivals.next()
         if block is None:
+            for queues in self._stepped.values() if not self.cut_off else ():
+                self._end_inputs(queues)
             return False
         kept = int(np.searchsorted(block.entries, self._end, side="right"))
         if kept < len(block.entries):
@@ -147,6 +164,7 @@ class Entrance:
         self._before += self._next
         self._next = self._counted = 0
         self._streams = block.streams
+        self._note_ends(block.streams)
         self._times = [*block.entries.tolist(), math.inf]
         self._items = list(zip(block.arrivals.tolist(), block.keys.tolist(), repeat(1.0)))
         self._targets = [self.outlets[stream] for stream in block.streams.tolist()]

@@ -73,7 +73,7 @@ def simulate(
     seconds = engine.run(end, limits.until_idle, short_cuts)
     if kept is not None:
         kept.memory.extend(ledger.trace())
-    report = monitor.report("simulated", app.policy.name, app.slots, seconds)
+    report = monitor.report("simulated", app.policy.name, app.slots, seconds, engine.policy)
     report["rejected"] = {source.stream: source.rejected for source in sources}
     return SimulationResult(report, _counters(network), kept)
 

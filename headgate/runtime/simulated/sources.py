@@ -135,6 +135,11 @@ class Merged:
         """Do tuples enter later than they arrive?"""
         return self._desk is not None
 
+    @property
+    def finished(self) -> set[int]:
+        """Streams of which all arrivals have been given out."""
+        return {at for at, known in enumerate(self._known) if self._ended[at] and not len(known)}
+
     def next(self) -> Block | None:
         """The next block; None when all sources have ended."""
         size = self._ahead

@@ -470,7 +470,7 @@ class SparkRuntime:
                 self._say_stopped(name, error)
 
     def _report(self, seconds: float) -> dict[str, Any]:
-        report = self._monitor.report("spark", self._policy.name, self._app.slots, seconds)
+        report = self._monitor.report("spark", self._policy.name, self._app.slots, seconds, self._board.policy)
         report["calls"] = {way: self._caller.calls[way] for way in ("prepared", "partitioned")}
         report["stats"] = self._stats.told()
         report["fallbacks"] = dict(self._caller.fallbacks)

@@ -1,4 +1,8 @@
-"""The workloads of the dissertation as applications for the simulator, with the operators and costs of SimAQSIOS."""
+"""The workloads of the dissertation as applications for the simulator, with the operators and costs of SimAQSIOS.
+
+A point says which: `workload`, `scheduler`, `tuples` of a stream, `seed`, and of what varies `low` (the class with a
+low input rate, 0: none), `profile` (what changes over time, "" for nothing) and `in_step`.
+"""
 
 from __future__ import annotations
 
@@ -10,46 +14,71 @@ from typing import Any
 
 import yaml
 
-from headgate.flow.seeds import derived_seed
-from headgate.plan.application import Application, PolicySettings, SimulatorSettings
+from headgate.plan.application import Application, Change, SimulatorSettings
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Query, QueryClass, Stream
 from headgate.plan.operators import Declared, Operator, Port, Project, Select, Union
 from headgate.plan.schema import parse_schema
+from headgate.studies.aqsios.schedulers import settings
 from headgate.studies.sweep import Point
 
 US = 1e-6
 SCHEMA = parse_schema("v INT", "streams")
 CALL = 12 * US  # of any operator
 COPY = 0.3 * US  # of a tuple, from the buffer of its source
-COSTS = {"select": 5.5 * US, "project": 3.5 * US, "aggregate": 19 * US, "join": 11 * US, "output": 5.5 * US}
-JOINED = 0.5  # results of a join for each tuple of either input
+SOURCE = 2 * US  # of a tuple, and of a call where sources are operators
+COSTS = {
+    "source": SOURCE,
+    "select": 5.5 * US,
+    "project": 3.5 * US,
+    "aggregate": 19 * US,
+    "join": 11 * US,
+    "union": 2 * US,
+    "except": 4 * US,
+    "output": 5.5 * US,
+}
+JOINED = EXCEPTED = 0.5  # results for each tuple of either input
 PASSED = (0.25, 1.0)  # selectivities of selects, drawn for each query
+RAMP_STEPS = 40
+BY_OPERATOR = {"rr", "hr", "wehr", "cqc", "morr", "mol"}
 
 
 @cache
 def workloads() -> Mapping[str, Any]:
     """All workloads by name."""
-    found: dict[str, Any] = yaml.safe_load(files(__package__).joinpath("workloads.yaml").read_text())
+    return _data("workloads.yaml")
+
+
+@cache
+def profiles() -> Mapping[str, Any]:
+    """What changes over time, by name."""
+    return _data("profiles.yaml")
+
+
+def _data(name: str) -> Mapping[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(files(__package__).joinpath(name).read_text(encoding="utf-8"))
     return found
 
 
 def application(point: Point) -> Application:
-    """The application of a point: `workload`, `policy`, `parameters`, `tuples` of a stream, `seed`."""
+    """The application of a point."""
     workload = workloads()[point["workload"]]
     maker = _Maker(point, workload)
+    plan = build_plan(maker.streams, {}, maker.classes, maker.operators, maker.queries)
+    policy = settings(point["scheduler"])
     source_slots, slots = workload["cores"]
     simulator = SimulatorSettings(
         noise=0.1,
-        decision_s=5.5 * US,
+        decision_s=0.0 if policy.name == "abd" else 5.5 * US,
+        class_switch_s=5 * US,
         switch_s=2 * US,
-        inspect_s=0.2 * US,
+        inspect_s=0.2 * US if policy.name in BY_OPERATOR | {"abd"} else 5.5 * US,  # a query without input costs a slot
         source_slots=source_slots,
-        source_cost_s=2 * US,
+        source_cost_s=SOURCE,
+        selectivities=maker.selectivities,
+        in_step=point.get("in_step", True),
     )
-    policy = PolicySettings(point["policy"], dict(point["parameters"]))
-    plan = build_plan(maker.streams, {}, maker.classes, maker.operators, maker.queries)
-    return Application(plan, policy, slots, point["seed"], simulator=simulator)
+    return Application(plan, policy, slots, point["seed"], simulator=simulator, changes=tuple(maker.changes))
 
 
 class _Maker:
@@ -57,54 +86,101 @@ class _Maker:
 
     def __init__(self, point: Point, workload: Mapping[str, Any]) -> None:
         self._point = point
-        self._each = workload["streams"] == "each"
-        self._draw = random.Random(derived_seed(point["seed"], "aqsios", "selectivities"))
+        self._workload = workload
+        self._profile = point.get("profile", "")
+        self._single = workload["cores"][0] == 0
+        self._draw = random.Random(f"aqsios selectivities {point['seed']}")
         self.streams: dict[str, Stream] = {}
         self.classes: dict[str, QueryClass] = {}
         self.operators: list[Operator] = []
         self.queries: list[Query] = []
+        self.selectivities: dict[str, list[tuple[float, float]]] = {}
+        self.changes: list[Change] = []
         for number, section in enumerate(workload["classes"], start=1):
-            self._add_class(f"class{number}", section)
+            self._add_class(number, section)
+        for kind in workload.get("across", ()):
+            self._add_across(kind)
+        self._take_priorities()
 
-    def _add_class(self, name: str, section: Mapping[str, Any]) -> None:
+    def _take_priorities(self) -> None:
+        """Those at the start and, from a time on, others."""
+        for at, priorities in profiles()["priorities"].get(self._profile, ()):
+            by_class = dict(zip(self.classes, priorities, strict=True))
+            if at > 0.0:
+                self.changes.append(Change(at, by_class))
+            else:
+                self.classes = {name: QueryClass(name, priority) for name, priority in by_class.items()}
+
+    def _add_class(self, number: int, section: Mapping[str, Any]) -> None:
+        name = f"class{number}"
         self.classes[name] = QueryClass(name, section["priority"])
-        inputs = self._inputs(name, section)
-        number = 0
+        inputs = self._inputs(number, section["rate"])
+        count = 0
         for kind in ("aggregate", "join", "select"):
             for _ in range(section[f"{kind}s"]):
-                number += 1
-                query = f"{name}-{kind}{number}"
-                root = self._query(query, kind, [next(inputs) for _ in range(2 if kind == "join" else 1)])
-                self.queries.append(Query(query, name, root, (), sink={"kind": "none"}))
+                count += 1
+                self._add_query(f"{name}-{kind}{count}", number, kind, inputs)
 
-    def _inputs(self, name: str, section: Mapping[str, Any]) -> Iterator[Port]:
+    def _inputs(self, number: int, rate: Any) -> Iterator[str]:
         """A stream of its own for each input of a query, or the two of the class in turn."""
-        number = 0
+        at = 0
         while True:
-            stream = f"{name}-s{number if self._each else number % 2}"
+            shared = self._workload["streams"] == "class"
+            stream = f"class{number}-s{at % 2 if shared else at}"
             if stream not in self.streams:
-                source = {
-                    "kind": "feeder",
-                    "arrivals": "poisson",
-                    "rate": section["rate"],
-                    "rows": self._point["tuples"],
-                }
-                self.streams[stream] = Stream(stream, SCHEMA, source)
-            yield Port(stream)
-            number += 1
+                self.streams[stream] = Stream(stream, SCHEMA, self._source(number, rate))
+            yield stream
+            at += 1
 
-    def _query(self, query: str, kind: str, inputs: Sequence[Port]) -> Port:
+    def _source(self, number: int, rate: Any) -> dict[str, Any]:
+        if self._point.get("low") == number:
+            rate = profiles()["low"]
+        if self._profile == "adaptive" and number == 1:
+            rate = "adaptive"
+        source: dict[str, Any] = {"kind": "feeder", "arrivals": "poisson", "rows": self._point["tuples"]}
+        if isinstance(rate, str):
+            first, changes = _rates(rate)
+            return {**source, "rate": first, "changes": changes}
+        return {**source, "rate": float(rate)}
+
+    def _add_query(self, query: str, number: int, kind: str, streams: Iterator[str]) -> None:
+        ports = [self._port(query, next(streams), at) for at in range(2 if kind == "join" else 1)]
         if kind == "aggregate":
-            port = self._add(query, "aggregate", inputs, COPY)
+            root = self._add(query, "aggregate", ports, number)
         elif kind == "join":
-            port = self._add(query, "project", [self._add(query, "join", inputs, COPY, JOINED)])
+            ports = [self._extra_select(query, at, port, number) for at, port in enumerate(ports)]
+            root = self._add(query, "project", [self._add(query, "join", ports, number, JOINED)], number)
         else:
-            port = self._add(query, "project", [self._add(query, "select", inputs, COPY, self._draw.uniform(*PASSED))])
-        return self._add(query, "output", [port])
+            passed = self._draw.uniform(*PASSED)
+            root = self._add(query, "project", [self._add(query, "select", ports, number, passed)], number)
+        self._end(query, number, root)
 
-    def _add(self, query: str, kind: str, inputs: Sequence[Port], more: float = 0.0, passed: float = 1.0) -> Port:
+    def _add_across(self, kind: str) -> None:
+        """A query over a stream of every class; it counts as the most important's."""
+        ports = [Port(f"class{number}-s0") for number in range(1, len(self._workload["classes"]) + 1)]
+        root = self._add(kind, kind, ports, 1, EXCEPTED if kind == "except" else 1.0)
+        self._end(kind, 1, root)
+
+    def _end(self, query: str, number: int, root: Port) -> None:
+        port = self._add(query, "output", [root], number)
+        self.queries.append(Query(query, f"class{number}", port, (), sink={"kind": "none"}))
+
+    def _port(self, query: str, stream: str, at: int) -> Port:
+        """On a single core, sources are operators too."""
+        return self._add(f"{query}-in{at}", "source", [Port(stream)], 0) if self._single else Port(stream)
+
+    def _extra_select(self, query: str, at: int, port: Port, number: int) -> Port:
+        """In Sel-Change every input of class 3's joins goes through a select as well."""
+        if self._profile == "sel-change" and number == 3:
+            return self._add(f"{query}-in{at}", "select", [port], number)
+        return port
+
+    def _add(self, query: str, kind: str, inputs: Sequence[Port], number: int, passed: float = 1.0) -> Port:
         name = f"{query}/{kind}"
-        declared = Declared(fixed_s=CALL, cost_s=COSTS[kind] + more, selectivity=passed)
+        fixed = SOURCE if kind == "source" else CALL
+        copied = COPY if any(port.node in self.streams for port in inputs) and not self._single else 0.0
+        declared = Declared(fixed_s=fixed, cost_s=COSTS[kind] + copied, selectivity=passed)
+        self._vary(name, kind, number, passed)
         if len(inputs) > 1:
             self.operators.append(Union(id=name, inputs=tuple(inputs), declared=declared))
         elif kind == "select":
@@ -112,3 +188,24 @@ class _Maker:
         else:
             self.operators.append(Project(id=name, inputs=tuple(inputs), declared=declared, columns={"v": "v"}))
         return Port(name)
+
+    def _vary(self, name: str, kind: str, number: int, passed: float) -> None:
+        """Selectivities that change over time, in two of the experiments."""
+        if self._profile == "sel-change" and number == 3 and kind == "select":
+            self.selectivities[name] = [(at, share) for at, share in profiles()["selectivities"]["sel-change"]]
+        if self._profile == "piat" and kind in ("select", "join") and str(number) in profiles()["factors"]:
+            factors = profiles()["factors"][str(number)]
+            self.selectivities[name] = [(at, min(1.0, passed * factor)) for at, factor in factors]
+
+
+def _rates(name: str) -> tuple[float, list[list[float]]]:
+    """The first rate of a profile, and the factors to it from times on."""
+    if name == "ramp":
+        ramp = profiles()["ramp"]
+        width = ramp["seconds"] / RAMP_STEPS
+        rise = (ramp["to"] - ramp["from"]) / RAMP_STEPS
+        steps = [[at * width, ramp["from"] + rise * (at + 0.5)] for at in range(RAMP_STEPS)]
+    else:
+        steps = profiles()["rates"][name]
+    first = steps[0][1]
+    return float(first), [[at, rate / first] for at, rate in steps[1:]]

@@ -28,6 +28,12 @@ def test_a_tuple_waits_until_no_earlier_one_can_come(tmp_path):
     assert found == [(1.0, 3.125), (3.0, 4.125), (4.0, 6.125), (6.0, 6.25)]
 
 
+def test_nobody_waits_for_a_stream_that_has_ended(tmp_path):
+    found, _ = results(tmp_path, [1.0, 4.0, 5.0, 9.0], [3.0])
+    assert found == [(1.0, 3.125), (3.0, 4.125), (4.0, 4.25), (5.0, 5.125), (9.0, 9.125)]
+    assert results(tmp_path, [1.0, 4.0], [])[0] == [(1.0, 1.125), (4.0, 4.125)]
+
+
 def test_what_is_held_back_is_queued(tmp_path):
     found, run = results(tmp_path, [1.0, 4.0], [3.0, 6.0], RunLimits(seconds=5.0))
     assert [arrival for arrival, _ in found] == [1.0, 3.0]

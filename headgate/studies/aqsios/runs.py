@@ -1,0 +1,115 @@
+"""One run of the AQSIOS study, and what is measured of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headgate.control.monitor import Monitor, priority_inversion, starvation_ratio, weighted_mean
+from headgate.plan.application import RunLimits
+from headgate.plan.model import Plan
+from headgate.runtime.simulated import simulate
+from headgate.studies.aqsios.workload import application, workloads
+from headgate.studies.sweep import Point
+
+Floats = NDArray[np.float64]
+LEVELS = ("mean", "p50", "p75", "p90", "p95")  # at which classes are compared
+PERCENTILES = (10, 25, 50, 75, 90, 95)
+WARM_S = 0.2  # tuples that arrive before do not count
+BUCKET_S = 0.1  # of a course over time
+
+
+class ClassMonitor(Monitor):
+    """A monitor that keeps every latency of a class, with the time of its result."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan)
+        self._kept: dict[str, list[tuple[Floats, Floats]]] = {name: [] for name in plan.classes}
+
+    def results(
+        self,
+        query: str,
+        now: float | Sequence[float] | Floats,
+        latencies: Sequence[float] | Floats,
+        weights: Sequence[float] | Floats | None = None,
+    ) -> None:
+        super().results(query, now, latencies, weights)
+        values = np.asarray(latencies, dtype=np.float64)
+        times = np.broadcast_to(np.asarray(now, dtype=np.float64), values.shape).copy()
+        if len(values):
+            self._kept[self.tap(query).class_name].append((times, values.copy()))
+
+    def of_class(self, name: str) -> tuple[Floats, Floats]:
+        """Times of the results of a class and their latencies, without those of tuples that came before it was warm."""
+        kept = self._kept[name]
+        if not kept:
+            return np.zeros(0), np.zeros(0)
+        times, latencies = (np.concatenate(column) for column in zip(*kept, strict=True))
+        warm = times - latencies >= WARM_S
+        return times[warm], latencies[warm]
+
+
+def run_point(point: Point) -> dict[str, Any]:
+    """Simulate one point until its queues are empty, but no longer than twice the input takes, and measure it.
+
+    Of each class k: `mean_k`, `p10_k` .. `p95_k` (seconds), `series_k` (mean of the results in each 0.1 s, or None).
+    Of all: `weighted_mean`, `weighted_p50` .., `inversion_mean`, `inversion_p50` .., `starvation`, `updates` and
+    `updated_at` of the schedule, `seconds`, `left` (share of the input that was not processed).
+    """
+    app = application(point)
+    monitor = ClassMonitor(app.plan)
+    lasts = 2.0 * input_seconds(point)
+    result = simulate(app, RunLimits(seconds=lasts, until_idle=True), monitor)
+    found: dict[str, Any] = {
+        "seconds": result.report["seconds"],
+        "updates": result.report["schedule"]["updates"],
+        "updated_at": result.report["schedule"]["updated_at"],
+        "left": _left(result.operators),
+    }
+    levels: dict[str, dict[str, float | None]] = {level: {} for level in LEVELS}
+    for name in app.plan.classes:
+        number = name.removeprefix("class")
+        times, latencies = monitor.of_class(name)
+        summary = _summary(latencies)
+        found |= {f"{key}_{number}": value for key, value in summary.items()}
+        found[f"series_{number}"] = _series(times, latencies, result.report["seconds"])
+        for level in LEVELS:
+            levels[level][name] = summary[level]
+    priorities = monitor.priorities
+    order = sorted(priorities, key=lambda name: -priorities[name])
+    for level in LEVELS:
+        found[f"weighted_{level}"] = weighted_mean(levels[level], priorities)
+        found[f"inversion_{level}"] = priority_inversion(order, levels[level], priorities)
+    found["starvation"] = starvation_ratio(order, levels["mean"])
+    return found
+
+
+def input_seconds(point: Point) -> float:
+    """How long the slowest stream brings tuples."""
+    rates = [section["rate"] for section in workloads()[point["workload"]]["classes"]]
+    numbers = [rate for rate in rates if not isinstance(rate, str)]
+    slowest = min([*numbers, 500 if point.get("low") else 1e9, 500 if len(numbers) < len(rates) else 1e9])
+    return float(point["tuples"]) / float(slowest)
+
+
+def _summary(latencies: Floats) -> dict[str, float | None]:
+    if not len(latencies):
+        return dict.fromkeys(("mean", *(f"p{p}" for p in PERCENTILES)))
+    values = np.percentile(latencies, PERCENTILES)
+    return {"mean": float(latencies.mean()), **{f"p{p}": float(v) for p, v in zip(PERCENTILES, values, strict=True)}}
+
+
+def _series(times: Floats, latencies: Floats, seconds: float) -> list[float | None]:
+    buckets = int(seconds / BUCKET_S) + 1
+    number = np.minimum((times / BUCKET_S).astype(np.int64), buckets - 1)
+    counts = np.bincount(number, minlength=buckets)
+    sums = np.bincount(number, latencies, minlength=buckets)
+    return [float(total / count) if count else None for total, count in zip(sums, counts, strict=True)]
+
+
+def _left(operators: dict[str, dict[str, int | float]]) -> float:
+    entered = sum(counts["in"] for counts in operators.values())
+    return sum(counts["queued"] for counts in operators.values()) / entered if entered else 0.0
