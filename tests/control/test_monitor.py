@@ -13,7 +13,7 @@ from tests.conformance.plans import feeder, make_plan, project
 CLASSES = {"critical": 6, "normal": 3, "archive": 1}
 KEYS = [
     "runtime", "policy", "slots", "seconds", "weighted_mean_latency", "priority_inversion", "starvation_ratio",
-    "classes", "queries", "memory", "throughput", "switches", "shedding",
+    "classes", "queries", "memory", "throughput", "schedule", "switches", "shedding",
 ]  # fmt: skip
 LATENCY_KEYS = ["mean", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "max"]
 

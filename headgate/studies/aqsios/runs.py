@@ -12,7 +12,7 @@ from headgate.control.monitor import Monitor, priority_inversion, starvation_rat
 from headgate.plan.application import RunLimits
 from headgate.plan.model import Plan
 from headgate.runtime.simulated import simulate
-from headgate.studies.aqsios.workload import application, workloads
+from headgate.studies.aqsios.workload import application, input_seconds
 from headgate.studies.sweep import Point
 
 Floats = NDArray[np.float64]
@@ -85,14 +85,6 @@ def run_point(point: Point) -> dict[str, Any]:
         found[f"inversion_{level}"] = priority_inversion(order, levels[level], priorities)
     found["starvation"] = starvation_ratio(order, levels["mean"])
     return found
-
-
-def input_seconds(point: Point) -> float:
-    """How long the slowest stream brings tuples."""
-    rates = [section["rate"] for section in workloads()[point["workload"]]["classes"]]
-    numbers = [rate for rate in rates if not isinstance(rate, str)]
-    slowest = min([*numbers, 500 if point.get("low") else 1e9, 500 if len(numbers) < len(rates) else 1e9])
-    return float(point["tuples"]) / float(slowest)
 
 
 def _summary(latencies: Floats) -> dict[str, float | None]:

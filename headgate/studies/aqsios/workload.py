@@ -6,6 +6,7 @@ low input rate, 0: none), `profile` (what changes over time, "" for nothing) and
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -81,6 +82,17 @@ def application(point: Point) -> Application:
     return Application(plan, policy, slots, point["seed"], simulator=simulator, changes=tuple(maker.changes))
 
 
+def input_seconds(point: Point) -> float:
+    """How long all streams bring tuples: until the fastest steady one has brought `tuples`. With a low input rate the
+    source would go on with one class alone, long after the others; here all end together."""
+    if point["workload"].startswith("5O"):
+        return float(profiles()["ramp"]["seconds"]) * point["tuples"] / 10_000
+    workload = workloads()[point["workload"]]
+    if "seconds" in workload:
+        return float(workload["seconds"]) * min(1.0, point["tuples"] / 10_000)
+    return float(point["tuples"] / max(section["rate"] for section in workload["classes"]))
+
+
 class _Maker:
     """Collects the parts of a plan."""
 
@@ -88,6 +100,7 @@ class _Maker:
         self._point = point
         self._workload = workload
         self._profile = point.get("profile", "")
+        self.seconds = input_seconds(point)
         self._single = workload["cores"][0] == 0
         self._draw = random.Random(f"aqsios selectivities {point['seed']}")
         self.streams: dict[str, Stream] = {}
@@ -137,11 +150,12 @@ class _Maker:
             rate = profiles()["low"]
         if self._profile == "adaptive" and number == 1:
             rate = "adaptive"
-        source: dict[str, Any] = {"kind": "feeder", "arrivals": "poisson", "rows": self._point["tuples"]}
-        if isinstance(rate, str):
-            first, changes = _rates(rate)
-            return {**source, "rate": first, "changes": changes}
-        return {**source, "rate": float(rate)}
+        source: dict[str, Any] = {"kind": "feeder", "arrivals": "poisson"}
+        steps = _rates(rate) if isinstance(rate, str) else [(0.0, float(rate))]
+        first, ends = steps[0][1], [*(at for at, _ in steps[1:]), math.inf]
+        tuples = sum(r * max(0.0, min(end, self.seconds) - at) for (at, r), end in zip(steps, ends, strict=True))
+        changes = [[at, r / first] for at, r in steps[1:]]
+        return {**source, "rate": first, "rows": round(tuples), "changes": changes}
 
     def _add_query(self, query: str, number: int, kind: str, streams: Iterator[str]) -> None:
         ports = [self._port(query, next(streams), at) for at in range(2 if kind == "join" else 1)]
@@ -198,14 +212,10 @@ class _Maker:
             self.selectivities[name] = [(at, min(1.0, passed * factor)) for at, factor in factors]
 
 
-def _rates(name: str) -> tuple[float, list[list[float]]]:
-    """The first rate of a profile, and the factors to it from times on."""
-    if name == "ramp":
-        ramp = profiles()["ramp"]
-        width = ramp["seconds"] / RAMP_STEPS
-        rise = (ramp["to"] - ramp["from"]) / RAMP_STEPS
-        steps = [[at * width, ramp["from"] + rise * (at + 0.5)] for at in range(RAMP_STEPS)]
-    else:
-        steps = profiles()["rates"][name]
-    first = steps[0][1]
-    return float(first), [[at, rate / first] for at, rate in steps[1:]]
+def _rates(name: str) -> list[tuple[float, float]]:
+    """The rates of a profile, each from a time on."""
+    if name != "ramp":
+        return [(float(at), float(rate)) for at, rate in profiles()["rates"][name]]
+    ramp = profiles()["ramp"]
+    width, rise = ramp["seconds"] / RAMP_STEPS, (ramp["to"] - ramp["from"]) / RAMP_STEPS
+    return [(at * width, ramp["from"] + rise * (at + 0.5)) for at in range(RAMP_STEPS)]
