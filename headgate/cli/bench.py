@@ -16,6 +16,7 @@ BENCHES = {
     "overhead": "what a call costs on Spark, by the way it is run",
     "state": "what windows cost on Spark, and a replay beside Structured Streaming",
     "policies": "a bursty application under every policy on Spark, beside the simulator's prediction",
+    "decisions": "what a decision costs with few and with many queries",
     "simulator": "events and tuples a second of the simulator",
 }
 EXAMPLES = """

@@ -172,7 +172,7 @@ class Board:
         """As `fed`, for a runtime that keeps the gate."""
         for unit in gate.units:
             if unit.ready:
-                if not unit.private:  # its first tuple may be another one now
+                if not unit.private or self.policy.watches_queues:  # its first tuple may be another one now
                     self._became_ready(unit)
             elif not unit.blocked:
                 unit.ready = True

@@ -110,6 +110,7 @@ class Policy(ABC):
     needs: ClassVar[tuple[str, ...]] = ()  # statistics it reads: fixed_s, cost_s, selectivity, tuple_bytes
     work_conserving: ClassVar[bool] = True
     paper: ClassVar[str] = ""
+    watches_queues: bool = False  # should it hear of every tuple that comes to a ready unit, not only of the first?
     updates: int = 0  # how often it made its schedule anew, the first time included,
     updated_at: float = 0.0  # and when it last did
 
@@ -138,7 +139,8 @@ class Policy(ABC):
     def became_ready(self, unit: Unit) -> None:
         """A unit may run from now on. It can stop being ready without notice, so check `unit.ready`.
 
-        May be called again while the unit is ready: its oldest tuple may have changed.
+        May be called again while the unit is ready: its oldest tuple may have changed, and if it `watches_queues`, more
+        tuples may wait.
         """
 
     @abstractmethod

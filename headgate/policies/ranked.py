@@ -19,10 +19,9 @@ Entry = tuple[float, ...]  # a unit's place in the ranking: the smallest runs fi
 class RankedPolicy(Policy):
     """The greatest worth first; ties go to the oldest tuple, then by `places`.
 
-    Worths are static until statistics change, so a heap keeps the ranking and a decision costs O(log n). Where calls
-    have a fixed cost a worth depends on the batch that waits, which grows without notice: then a decision looks at all
-    ready units, which is nothing beside such a call. A unit whose statistics are not known goes before all others: to
-    run it is how they become known.
+    A heap keeps the ranking, so a decision costs O(log n). Worths are static until statistics change, except where
+    calls have a fixed cost: then a worth depends on the batch that waits, and the policy asks to hear of every tuple. A
+    unit whose statistics are not known goes before all others: to run it is how they become known.
     """
 
     def __init__(self, starvation: Starvation = None, period: int = 20) -> None:
@@ -61,12 +60,16 @@ class RankedPolicy(Policy):
 
     def became_ready(self, unit: Unit) -> None:
         oldest = unit.oldest
-        if oldest is None or self._scans:
+        if oldest is None:
             return
         entry = self._entry(unit, oldest)
         if entry != self._entries[unit.index]:
             self._entries[unit.index] = entry
-            heappush(self._heaps[self._lines[unit.index]], entry)
+            heap = self._heaps[self._lines[unit.index]]
+            heappush(heap, entry)
+            if len(heap) > 2 * len(self._entries) + 64:  # entries of who never comes up would pile up
+                heap[:] = [one for one in heap if self._entries[int(one[-1])] is one]
+                heapify(heap)
 
     def choose(self, slot: int) -> Decision | None:
         if self._version != self.view.stats_version:
@@ -81,10 +84,6 @@ class RankedPolicy(Policy):
         self._entries[unit.index] = None
         return self._decisions[unit.index]
 
-    def best(self, line: int = 0) -> Unit | None:
-        """The ready unit that ranks first in a line."""
-        return self._best_of_all(line) if self._scans else self._best_of_heap(line)
-
     @property
     def ranks(self) -> Sequence[Rank] | None:
         """Unless worths depend on what waits, or on how long, calls take several tuples, or a kind of ranked policy
@@ -94,14 +93,12 @@ class RankedPolicy(Policy):
             return None
         alone = all(decision.tuples == 1 for decision in self._decisions)
         known = [worth for worth in self._worths if worth is not None]
-        if self._scans or self._relief.kind is not None or not alone or len(known) < len(self._worths):
+        if self.watches_queues or self._relief.kind is not None or not alone or len(known) < len(self._worths):
             return None
         return [Rank(worth, place) for worth, place in zip(known, self._places, strict=True)]
 
     def waits(self, line: int) -> bool:
         """Is a unit of a line ready?"""
-        if self._scans:
-            return any(self._lines[unit.index] == line for unit in self.view.ready())
         heap, entries, units = self._heaps[line], self._entries, self.view.units
         while heap and (entries[index := int(heap[0][-1])] is not heap[0] or not units[index].ready):
             if entries[index] is heappop(heap):
@@ -110,7 +107,7 @@ class RankedPolicy(Policy):
 
     def urgency(self, unit: Unit) -> float:
         """Minus the unit's priority: the smallest runs first."""
-        return self._urgency_now(unit) if self._scans else self._urgencies[unit.index]
+        return self._urgency_now(unit) if self.watches_queues else self._urgencies[unit.index]
 
     def _urgency_now(self, unit: Unit) -> float:
         worth = self._worths[unit.index]
@@ -122,8 +119,9 @@ class RankedPolicy(Policy):
     def _entry(self, unit: Unit, oldest: float) -> Entry:
         return (self.urgency(unit), oldest, self._places[unit.index], unit.index)
 
-    def _best_of_heap(self, line: int) -> Unit | None:
-        """The first of the heap. Entries that are no longer true stay in it until they come up."""
+    def best(self, line: int = 0) -> Unit | None:
+        """The ready unit that ranks first in a line. Entries that are no longer true stay in its heap until they come
+        up."""
         heap, entries, units = self._heaps[line], self._entries, self.view.units
         while heap:
             entry = heappop(heap)
@@ -141,11 +139,6 @@ class RankedPolicy(Policy):
             return unit
         return None
 
-    def _best_of_all(self, line: int) -> Unit | None:
-        ready = [unit for unit in self.view.ready() if self._lines[unit.index] == line]
-        entries = [self._entry(unit, oldest) for unit in ready if (oldest := unit.oldest) is not None]
-        return self.view.units[int(min(entries)[-1])] if entries else None
-
     def _relieve(self) -> Unit | None:
         ready = self.view.ready()
         if self._relief.kind == "oldest":
@@ -159,7 +152,7 @@ class RankedPolicy(Policy):
         self._version = self.view.stats_version
         self._worths = self.worths()
         self._decisions = [Decision(unit, self.bound(unit)) for unit in self.view.units]
-        self._scans = any(worth is not None and worth.fixed_s > 0.0 for worth in self._worths)
+        self.watches_queues = any(worth is not None and worth.fixed_s > 0.0 for worth in self._worths)
         self._rank()
 
     def _rank(self) -> None:
@@ -167,8 +160,6 @@ class RankedPolicy(Policy):
         self._urgencies = [self._urgency_now(unit) for unit in self.view.units]
         self._entries: list[Entry | None] = [None] * len(self.view.units)
         self._heaps: list[list[Entry]] = [[] for _ in range(self.line_count)]
-        if self._scans:
-            return
         for unit in self.view.ready():
             if (oldest := unit.oldest) is not None:
                 self._entries[unit.index] = entry = self._entry(unit, oldest)

@@ -66,7 +66,7 @@ class Entrance:
     def admit(self, before: float) -> None:
         """Put all tuples that enter before a time into their queues, and announce what can now run."""
         board = self._board
-        wake, fed = board.wake, self.fed
+        wake, fed, watches = board.wake, self.fed, board.policy.watches_queues
         while True:
             times, items, targets, at = self._times, self._items, self._targets, self._next
             time = times[at]
@@ -74,7 +74,7 @@ class Entrance:
                 outlet = targets[at]
                 for queue in outlet.queues:
                     queue.append(items[at])
-                    if len(queue) == 1:  # else those who may run know already
+                    if watches or len(queue) == 1:  # else those who may run know already
                         board.now = time
                         wake(queue.gate)
                     if fed is not None:
