@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 STUDIES = {
     "prb": "preemptive rate-based operator scheduling",
     "paths": "path capacity, segments, Chain and Threshold",
+    "aqsios": "class-based scheduling of continuous queries",
 }
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -159,7 +160,7 @@ def _cells(claim: Mapping[str, Any]) -> tuple[str, ...]:
         escape(claim["claim"]),
         escape(claim["measured"]),
         f"{low:.3g} to {high:.3g}",
-        f"[{_COLOURS[verdict]}]{verdict}[/]",
+        f"[{_COLOURS[verdict]}]{verdict}[/]" + ("\n(fitted)" if claim["fitted"] else ""),
     )
 
 

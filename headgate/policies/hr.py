@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from headgate.flow.units import Unit
+from headgate.policies.base import View
 from headgate.policies.parameters import one_of
 from headgate.policies.ranked import Entry, RankedPolicy
 from headgate.policies.rates import output_rates
@@ -18,7 +19,8 @@ class HighestRate(RankedPolicy):
 
     The rate of an operator that several read counts only the readers for whose sake it is worth running: they are
     added best first, as long as the rate does not fall. Ties: the operator that comes first in the plan. `leaves: last`
-    runs operators that read streams only when no other is ready, as a core does that also reads the sources.
+    runs operators that read streams only when no other is ready, and then all of them, as a core that also reads the
+    sources polls them.
     `fixed_costs: ignored` ranks by the cost a tuple alone, as the source does.
     """
 
@@ -48,8 +50,24 @@ class HighestRate(RankedPolicy):
     def bound(self, unit: Unit) -> int | None:
         return None
 
-    def _entry(self, unit: Unit, oldest: float) -> Entry:
-        return (float(self._leaves_last and self._reads_stream(unit)), self.urgency(unit), unit.index)
+    def start(self, view: View) -> None:
+        plan = view.plan
+        reading = {o.id for o in plan.operators.values() if any(port.node in plan.streams for port in o.inputs)}
+        self._leaves = [self._leaves_last and unit.operators[0] in reading for unit in view.units]
+        self._polled: dict[int, list[Unit]] = {}  # by line: leaves that are still to run before anything else
+        super().start(view)
 
-    def _reads_stream(self, unit: Unit) -> bool:
-        return any(port.node in self.view.plan.streams for port in self.view.plan.operators[unit.operators[0]].inputs)
+    def best(self, line: int = 0) -> Unit | None:
+        polled = self._polled.get(line)
+        while polled:
+            unit = polled.pop()
+            if unit.ready:
+                return unit
+        first = super().best(line)
+        if first is not None and self._leaves[first.index]:
+            others = [u for u in self.view.ready() if self._leaves[u.index] and self._lines[u.index] == line]
+            self._polled[line] = [unit for unit in reversed(others) if unit is not first]
+        return first
+
+    def _entry(self, unit: Unit, oldest: float) -> Entry:
+        return (float(self._leaves[unit.index]), self.urgency(unit), unit.index)

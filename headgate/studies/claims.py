@@ -30,13 +30,13 @@ class Results:
 
     def by_seed(self, measure: str, **parameters: Any) -> dict[int, float]:
         """One value for each seed, of the runs with these parameters. Raises LookupError when there is none, or when
-        two runs of one seed fit: that is a mistake in the study."""
+        two runs of one seed fit: that is a mistake in the study. What a run could not measure is nan."""
         found: dict[int, float] = {}
         for row in self.rows:
             if all(row.get(name) == value for name, value in parameters.items()):
                 if row["seed"] in found:
                     raise LookupError(f"more than one run with {parameters} and seed {row['seed']}")
-                found[row["seed"]] = float(row[measure])
+                found[row["seed"]] = math.nan if row[measure] is None else float(row[measure])
         if not found:
             raise LookupError(f"no run with {parameters}")
         return found
@@ -154,6 +154,7 @@ class Claim:
     figure: str
     text: str  # the paper's words in numbers
     check: Callable[[Results], Finding]
+    fitted: bool = False  # it served to choose what the paper does not tell: that it holds then proves nothing
 
     def judged(self, results: Results) -> dict[str, Any]:
         """The claim as the JSON report has it."""
@@ -168,4 +169,5 @@ class Claim:
             "interval": list(found.interval),
             "seeds": found.seeds,
             "verdict": found.verdict,
+            "fitted": self.fitted,
         }

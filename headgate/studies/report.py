@@ -74,8 +74,9 @@ def page(outcome: Outcome, charts: Sequence[Chart]) -> str:
 
 
 def _html_row(claim: dict[str, Any]) -> str:
-    cells = "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(claim)[:-1])
-    return f'<tr>{cells}<td class="{claim["verdict"]}">{claim["verdict"]}</td></tr>\n'
+    *cells, verdict = (html.escape(cell) for cell in _cells(claim))
+    told = "".join(f"<td>{cell}</td>" for cell in cells)
+    return f'<tr>{told}<td class="{claim["verdict"]}">{verdict}</td></tr>\n'
 
 
 def _sizes(outcome: Outcome) -> str:
@@ -95,7 +96,7 @@ def _cells(claim: dict[str, Any]) -> tuple[str, ...]:
         claim["measured"],
         f"{claim['value']:.4g}",
         f"{low:.4g} to {high:.4g}",
-        claim["verdict"],
+        claim["verdict"] + (" (fitted)" if claim["fitted"] else ""),
     )
 
 

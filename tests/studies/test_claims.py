@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from dataclasses import replace
 
 import pytest
 
@@ -130,5 +131,23 @@ def test_a_claim_as_json_has_it() -> None:
 
     claim = Claim("X-C1", "a paper", "Figure 1", "something is positive", check)
     told = claim.judged(Results(ROWS))
-    assert set(told) == {"id", "source", "figure", "claim", "measured", "value", "interval", "seeds", "verdict"}
-    assert (told["verdict"], told["seeds"], told["value"]) == ("reproduced", 2, 1.5)
+    assert list(told) == [
+        "id",
+        "source",
+        "figure",
+        "claim",
+        "measured",
+        "value",
+        "interval",
+        "seeds",
+        "verdict",
+        "fitted",
+    ]
+    assert (told["verdict"], told["seeds"], told["value"], told["fitted"]) == ("reproduced", 2, 1.5, False)
+    assert replace(claim, fitted=True).judged(Results(ROWS))["fitted"]
+
+
+def test_what_a_run_could_not_measure_leaves_a_claim_open() -> None:
+    found = Results([{"seed": 0, "mean": None}, {"seed": 1, "mean": 2.0}]).by_seed("mean")
+    assert math.isnan(found[0])
+    assert judge([Part("positive", list(found.values()), low=0.0)], [1.0, 2.0], "").verdict == "inconclusive"

@@ -11,7 +11,7 @@ import pytest
 
 from headgate.plan.errors import ApplicationError
 from headgate.studies.claims import Claim, Part, Results, judge
-from headgate.studies.figures import Chart, draw, need_matplotlib
+from headgate.studies.figures import Box, BoxChart, Chart, draw, need_matplotlib
 from headgate.studies.report import write
 from headgate.studies.study import Outcome, Profile, Study, reproduce
 from headgate.studies.sweep import Point
@@ -103,6 +103,25 @@ def test_what_is_not_finite_stays_valid_json(tmp_path: Path) -> None:
 def test_a_chart_leaves_out_what_was_not_measured(tmp_path: Path) -> None:
     chart = Chart("gaps", "gaps", "x", "y", {"a": [(1.0, []), (2.0, [1.0, math.nan]), (3.0, [1.0, 2.0])], "b": []})
     assert all(path.stat().st_size for path in draw([chart], tmp_path))
+
+
+def test_a_claim_that_served_to_choose_something_is_told_apart(tmp_path: Path) -> None:
+    write(reproduce(study(CLAIM, replace(CLAIM, id="T-C2", fitted=True)), TINY, None), tmp_path)
+    text, page = ((tmp_path / name).read_text() for name in ("report.md", "report.html"))
+    assert text.count("| reproduced |") == text.count("| reproduced (fitted) |") == 1
+    assert '<td class="reproduced">reproduced (fitted)</td>' in page
+    told = json.loads((tmp_path / "claims.json").read_text())["claims"]
+    assert [claim["fitted"] for claim in told] == [False, True]
+
+
+def test_boxes_are_drawn_side_by_side(tmp_path: Path) -> None:
+    box = Box(1.0, 2.0, 3.0, 4.0, 5.0, 3.5)
+    boxes = {"rr": [box, None], "fifo": [box, box]}
+    chart = BoxChart("boxes", "boxes", "class", "ms", {}, log_y=True, groups=["most important", "other"], boxes=boxes)
+    files = draw([chart], tmp_path)
+    assert [path.name for path in files] == ["boxes.png", "boxes.svg"]
+    text = files[1].read_text()
+    assert all(f"<!-- {label} -->" in text for label in ("most important", "other", "rr", "fifo"))
 
 
 def test_figures_drawn_again_are_the_same_files(tmp_path: Path) -> None:

@@ -109,7 +109,8 @@ class CallCloser:
         for queue in branch.outer:
             queue.node.entered += len(outputs)
             queue.extend(outputs)
-            self._board.wake(queue.gate)
+            if queue:  # it may hold everything back for now
+                self._board.wake(queue.gate)
         for tap in branch.taps:
             latencies = [time - item[0] for time, item in zip(times, outputs, strict=True)]
             if self._fluid:

@@ -109,7 +109,8 @@ class LightUnit:
         for queue in outlet.queues:
             queue.node.entered += 1
             queue.append(item)
-            wake(queue.gate)
+            if queue:  # it may hold everything back for now
+                wake(queue.gate)
         for tap in outlet.taps:
             tap.times.append(now)
             tap.latencies.append(now - item[0])

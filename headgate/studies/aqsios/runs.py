@@ -18,15 +18,17 @@ from headgate.studies.sweep import Point
 Floats = NDArray[np.float64]
 LEVELS = ("mean", "p50", "p75", "p90", "p95")  # at which classes are compared
 PERCENTILES = (10, 25, 50, 75, 90, 95)
-WARM_S = 0.2  # tuples that arrive before do not count
+WARM_S = 0.2  # tuples that arrive before do not count,
+WARM_PART = 0.25  # nor, in very short runs, those of the first quarter
 BUCKET_S = 0.1  # of a course over time
 
 
 class ClassMonitor(Monitor):
     """A monitor that keeps every latency of a class, with the time of its result."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, warm_s: float) -> None:
         super().__init__(plan)
+        self._warm_s = warm_s
         self._kept: dict[str, list[tuple[Floats, Floats]]] = {name: [] for name in plan.classes}
 
     def results(
@@ -48,7 +50,7 @@ class ClassMonitor(Monitor):
         if not kept:
             return np.zeros(0), np.zeros(0)
         times, latencies = (np.concatenate(column) for column in zip(*kept, strict=True))
-        warm = times - latencies >= WARM_S
+        warm = times - latencies >= self._warm_s
         return times[warm], latencies[warm]
 
 
@@ -60,9 +62,9 @@ def run_point(point: Point) -> dict[str, Any]:
     `updated_at` of the schedule, `seconds`, `left` (share of the input that was not processed).
     """
     app = application(point)
-    monitor = ClassMonitor(app.plan)
-    lasts = 2.0 * input_seconds(point)
-    result = simulate(app, RunLimits(seconds=lasts, until_idle=True), monitor)
+    lasts = input_seconds(point)
+    monitor = ClassMonitor(app.plan, min(WARM_S, WARM_PART * lasts))
+    result = simulate(app, RunLimits(seconds=2.0 * lasts, until_idle=True), monitor)
     found: dict[str, Any] = {
         "seconds": result.report["seconds"],
         "updates": result.report["schedule"]["updates"],

@@ -41,6 +41,8 @@ COSTS = {
 JOINED = EXCEPTED = 0.5  # results for each tuple of either input
 PASSED = (0.25, 1.0)  # selectivities of selects, drawn for each query
 RAMP_STEPS = 40
+_USUAL_RATE = 1500.0  # about, of streams whose rate changes
+BY_CLASS = {"abd", "cqc"}
 BY_OPERATOR = {"rr", "hr", "wehr", "cqc", "morr", "mol"}
 
 
@@ -70,7 +72,7 @@ def application(point: Point) -> Application:
     source_slots, slots = workload["cores"]
     simulator = SimulatorSettings(
         noise=0.1,
-        decision_s=0.0 if policy.name == "abd" else 5.5 * US,
+        decision_s=0.0 if policy.name in BY_CLASS else 5.5 * US,  # those pay for going on to a class
         class_switch_s=5 * US,
         switch_s=2 * US,
         inspect_s=0.2 * US if policy.name in BY_OPERATOR | {"abd"} else 5.5 * US,  # a query without input costs a slot
@@ -84,13 +86,29 @@ def application(point: Point) -> Application:
 
 def input_seconds(point: Point) -> float:
     """How long all streams bring tuples: until the fastest steady one has brought `tuples`. With a low input rate the
-    source would go on with one class alone, long after the others; here all end together."""
+    source would go on with one class alone, long after the others; here all end together. Where something changes over
+    time, the profile says how long."""
+    lasts = profiles()["seconds"].get(point.get("profile", ""))
+    if lasts is not None:
+        return float(lasts)
     if point["workload"].startswith("5O"):
         return float(profiles()["ramp"]["seconds"]) * point["tuples"] / 10_000
-    workload = workloads()[point["workload"]]
-    if "seconds" in workload:
-        return float(workload["seconds"]) * min(1.0, point["tuples"] / 10_000)
-    return float(point["tuples"] / max(section["rate"] for section in workload["classes"]))
+    rates = [section["rate"] for section in workloads()[point["workload"]]["classes"]]
+    return float(point["tuples"] / max(rate for rate in rates if not isinstance(rate, str)))
+
+
+def has_its_time(point: Point) -> bool:
+    """Does the input last as long however few tuples are asked for, because something changes over time?"""
+    return point.get("profile", "") in profiles()["seconds"] or point["workload"].startswith("5O")
+
+
+def input_tuples(point: Point) -> float:
+    """About how many tuples its queries read: how long a run takes goes with it."""
+    read = 0.0
+    for section in workloads()[point["workload"]]["classes"]:
+        rate = section["rate"] if not isinstance(section["rate"], str) else _USUAL_RATE
+        read += rate * (section["aggregates"] + 2 * section["joins"] + section["selects"])
+    return read * input_seconds(point)
 
 
 class _Maker:
@@ -165,9 +183,17 @@ class _Maker:
             ports = [self._extra_select(query, at, port, number) for at, port in enumerate(ports)]
             root = self._add(query, "project", [self._add(query, "join", ports, number, JOINED)], number)
         else:
-            passed = self._draw.uniform(*PASSED)
+            passed = self._passed(number)
             root = self._add(query, "project", [self._add(query, "select", ports, number, passed)], number)
         self._end(query, number, root)
+
+    def _passed(self, number: int) -> float:
+        """The selectivity of a select, as it is known at the start."""
+        drawn = self._draw.uniform(*PASSED)  # in any case, so that the others are the same in all experiments
+        return self._changing()[0][1] if number == 3 and self._profile == "sel-change" else drawn
+
+    def _changing(self) -> list[tuple[float, float]]:
+        return [(at, share) for at, share in profiles()["selectivities"]["sel-change"]]
 
     def _add_across(self, kind: str) -> None:
         """A query over a stream of every class; it counts as the most important's."""
@@ -206,7 +232,7 @@ class _Maker:
     def _vary(self, name: str, kind: str, number: int, passed: float) -> None:
         """Selectivities that change over time, in two of the experiments."""
         if self._profile == "sel-change" and number == 3 and kind == "select":
-            self.selectivities[name] = [(at, share) for at, share in profiles()["selectivities"]["sel-change"]]
+            self.selectivities[name] = self._changing()
         if self._profile == "piat" and kind in ("select", "join") and str(number) in profiles()["factors"]:
             factors = profiles()["factors"][str(number)]
             self.selectivities[name] = [(at, min(1.0, passed * factor)) for at, factor in factors]
