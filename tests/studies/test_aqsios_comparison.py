@@ -7,8 +7,23 @@ from typing import Any
 import pytest
 
 from headgate.studies.aqsios.compared import COMPARED, OTHER_MPRR, WORKLOADS
-from headgate.studies.aqsios.comparison import CLAIMS, COARSE, points
-from headgate.studies.aqsios.quantities import Runs, by_seed, counted, highest, in_ms, known, lowest, over_all, shown
+from headgate.studies.aqsios.comparison import CLAIMS, COARSE, NOTES, points
+from headgate.studies.aqsios.quantities import (
+    ALIKE,
+    FAR,
+    FLAT,
+    MUCH,
+    TIGHT,
+    Runs,
+    by_seed,
+    counted,
+    highest,
+    in_ms,
+    known,
+    lowest,
+    over_all,
+    shown,
+)
 from headgate.studies.aqsios.readings import priorities
 from headgate.studies.aqsios.runs import LEVELS, run_point
 from headgate.studies.claims import Results
@@ -259,6 +274,15 @@ def test_seeds_that_disagree_leave_a_claim_open() -> None:
 def test_both_readings_of_mprr_are_told() -> None:
     told = judged(as_the_paper_says)["CMP-11"]["measured"]
     assert "MPRR 3 9 30 ms, starvation 10; MPRR largest 3 9 30 ms" in told.replace("3.01", "3").replace("9.01", "9")
+
+
+def test_the_notes_tell_how_words_are_read() -> None:
+    told = " ".join(NOTES)
+    assert f"{FLAT:g} times the fastest" in told
+    assert f"'far above': {FAR:g} times" in told
+    assert f"a factor of {ALIKE:g}" in told
+    assert f"{TIGHT:g} times its mean" in told
+    assert f"more than {MUCH:g} times" in told
 
 
 def test_fitted_claims_are_marked() -> None:

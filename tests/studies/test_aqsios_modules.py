@@ -9,6 +9,7 @@ import pytest
 
 from headgate.studies.aqsios import adaptation, piat
 from headgate.studies.aqsios.courses import (
+    SETTLED_S,
     between,
     fluctuation,
     growth,
@@ -20,7 +21,7 @@ from headgate.studies.aqsios.courses import (
     stage_inversion,
     stages,
 )
-from headgate.studies.aqsios.modules import CLAIMS, points
+from headgate.studies.aqsios.modules import CLAIMS, NOTES, points
 from headgate.studies.aqsios.quantities import Runs
 from headgate.studies.aqsios.readings import point, priorities
 from headgate.studies.aqsios.runs import LEVELS, run_point
@@ -272,6 +273,12 @@ def test_the_other_readings_are_told() -> None:
     assert "without inputs in step MBD" in found["PI-1"]["measured"]
     assert "looking at all since the start: inversion at p75" in found["PI-8"]["measured"]
     assert "by construction" in found["SRC-1"]["measured"]
+
+
+def test_the_notes_tell_how_the_dissertation_was_read() -> None:
+    told = " ".join(NOTES)
+    assert f"without the first {SETTLED_S:g} s after each" in told
+    assert "are the same run" in told
 
 
 def test_fitted_claims_are_marked() -> None:

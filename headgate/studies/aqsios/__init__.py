@@ -61,5 +61,7 @@ STUDY = Study(
         "of a tenth of a second stays above three times that from 1 to 2 s; it is met from 1200 to 2000 tuples/s, a "
         "quarter off 1600; 'runaway': ten times that in the last half second. The same course: 1.25, as in SC-1.",
         "Schedulers with the same seed see the same tuples and selectivities, so their differences are paired.",
+        *comparison.NOTES,
+        *modules.NOTES,
     ),
 )

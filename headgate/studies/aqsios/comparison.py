@@ -261,3 +261,12 @@ CLAIMS: tuple[Claim, ...] = (
         ),
     ),
 )
+NOTES = (
+    "In the comparison (CMP) a claim is about class means unless it names a percentile. A bound ('below 7 ms') is "
+    "taken as published, other numbers within a factor of 2. 'Flat': the slowest class below 1.5 times the fastest; "
+    "'much': more than 1.5 times; 'far above': 10 times; 'the same': within a factor of 1.25; 'tight': no 90th "
+    "percentile above 2.5 times its mean; a 'range' goes from the 10th to the 90th percentile. What grows as long as "
+    "an overload lasts is judged only by runs of 10,000 tuples.",
+    "MPRR takes a share of a queue: of the sum of all priorities, or of the largest. It is not told which. Claims are "
+    "judged with the sum; texts give both. On 3E_6 a caption and the text disagree on MOL, which is not judged there.",
+)
