@@ -96,8 +96,8 @@ class MultiBroadcastDisk(Policy):
         while True:
             unit = self._walk(slot)
             if unit is not None:
-                looked = self._at - before + rounds * len(self._schedule)
-                return Decision(unit, ends_round=rounds > 0, inspected=max(1, looked))
+                passed = self._at - 1 - before + rounds * len(self._schedule)
+                return Decision(unit, ends_round=rounds > 0, inspected=passed)
             if not any(self.view.units[index].ready for index in self._waiting):
                 return None
             rounds += 1

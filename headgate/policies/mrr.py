@@ -27,6 +27,13 @@ class QueriesInTurn(RoundRobin):
     def __init__(self) -> None:
         super().__init__(quantum=None, unit="query")
 
+    def choose(self, slot: int) -> Decision | None:
+        before = self._next
+        decision = super().choose(slot)
+        if decision is None:
+            return None
+        return decision._replace(inspected=(decision.unit.index - before) % len(self.view.units))
+
 
 class OperatorsInTurn(RoundRobin):
     """Operators in turn, each with all that waits for it; several operators of a query may run at once."""
