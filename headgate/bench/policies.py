@@ -118,9 +118,17 @@ def drift(before: Costs, after: Costs) -> dict[str, float | None]:
 
 
 def agreement(found: Found, key: str) -> dict[str, Any]:
-    """The order of policies by a figure, least first, in both runtimes."""
+    """The order of policies by a figure, least first, in both runtimes, and whether the ends are the same. In the
+    simulator policies may be exactly equal, as pcs and threshold are while memory suffices: then each of them is best.
+    """
     ours, theirs = (sorted(found, key=lambda name: found[name][runtime][key]) for runtime in RUNTIMES)
-    return {"best": ours[0] == theirs[0], "worst": ours[-1] == theirs[-1], "spark": ours, "simulated": theirs}
+    foretold = {name: found[name]["simulated"][key] for name in found}
+    return {
+        "best": foretold[ours[0]] == foretold[theirs[0]],
+        "worst": foretold[ours[-1]] == foretold[theirs[-1]],
+        "spark": ours,
+        "simulated": theirs,
+    }
 
 
 def _both(spark: SparkSession, names: Iterable[str], sources: Sources, costs: Costs) -> dict[str, dict[str, Figures]]:
