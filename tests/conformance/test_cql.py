@@ -161,7 +161,8 @@ def test_every_policy_gives_the_reference_answer(spark: Any, folder: Path, trust
         Cut(size=sizes[number % 3], slots=1 + number % 4, calls=None if number % 2 else 6, policy=policy)
         for number, policy in enumerate(policies)
     ]
-    check(spark, folder, SMALL, cuts)
+    for part in (0, 1):  # every policy meets half of the queries; the random queries draw from all
+        check(spark, folder, dict(list(SMALL.items())[2 * part : 2 * part + 2]), cuts[part::2])
 
 
 def test_the_partitioned_way_gives_the_reference_answer(spark: Any, folder: Path) -> None:
