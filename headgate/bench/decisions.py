@@ -14,13 +14,11 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from headgate.bench.batches import key_batch
 from headgate.control.stats import DeclaredStats
 from headgate.flow.board import Board
-from headgate.flow.types import arrow_schema
 from headgate.plan.application import Application, PolicySettings
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Edge, Plan, Query, QueryClass, Stream
@@ -145,7 +143,7 @@ def unit_call_us(calls: int) -> float:
     seconds = []
     try:
         for number in range(calls + WARM):
-            runtime.deliver("s", _batch(number))
+            runtime.deliver("s", key_batch(SCHEMA, 100, ROWS, number))
             start = time.perf_counter()
             runtime.step(0)
             seconds.append(time.perf_counter() - start)
@@ -156,10 +154,3 @@ def unit_call_us(calls: int) -> float:
 
 def _spark() -> SparkSession:
     return start_spark({"master": "local[2]"})
-
-
-def _batch(seed: int) -> pa.Table:
-    keys = pa.array(np.random.default_rng(seed).integers(0, 100, ROWS, dtype=np.int32))
-    stamps = pa.array(np.arange(ROWS, dtype=np.int64))
-    schema = arrow_schema(SCHEMA)
-    return pa.Table.from_arrays([keys, *[stamps] * (len(schema) - 1)], schema=schema)

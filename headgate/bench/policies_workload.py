@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headgate.flow.types import arrow_schema
+from headgate.bench.batches import key_batch
 from headgate.plan.application import Application, PolicySettings, SimulatorSettings
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Query, QueryClass, Stream
@@ -166,7 +165,7 @@ def measure(spark: SparkSession, rounds: int) -> Costs:
             work = PROBES_S[number % len(PROBES_S)]
             for place, step in enumerate(steps):
                 rows = max(1, round(work / (step.hashes * HASH_S)))
-                runtime.deliver(_own_stream(step), _batch(rows, (number, place)))
+                runtime.deliver(_own_stream(step), key_batch(SCHEMA, KEYS, rows, (number, place)))
                 started = time.perf_counter()
                 runtime.step(0)
                 timed.append(Timed(step.id, rows, time.perf_counter() - started))
@@ -202,10 +201,3 @@ def _apart(steps: Sequence[Step]) -> Application:
 
 def _own_stream(step: Step) -> str:
     return step.id.replace("/", "_")
-
-
-def _batch(rows: int, seed: tuple[int, int]) -> pa.Table:
-    keys = np.random.default_rng(seed).integers(0, KEYS, rows, dtype=np.int32)
-    stamps = pa.array(np.arange(rows, dtype=np.int64))
-    schema = arrow_schema(SCHEMA)
-    return pa.Table.from_arrays([pa.array(keys), *[stamps] * (len(schema) - 1)], schema=schema)

@@ -88,6 +88,10 @@ class Monitor:
             tap.recorder.add_many(values, weights)
             self._recent[tap.class_name].add(times, values, weights)
             self._latest = max(self._latest, float(times.max()))
+            self.seen(tap, times, values)
+
+    def seen(self, tap: Tap, times: NDArray[np.float64], latencies: NDArray[np.float64]) -> None:
+        """Results of a query were counted; for monitors that keep more of them."""
 
     def shed(self, query: str, operator: str, tuples: int) -> None:
         """So many tuples of a query were dropped in front of an operator to lower the load."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, insort
 from collections.abc import Sequence
 
 from headgate.control.recent import Look
@@ -12,10 +11,13 @@ from headgate.flow.units import Group, Unit
 from headgate.plan.model import Plan
 from headgate.policies.base import Call, Decision, Policy, View
 from headgate.policies.broadcast import broadcast_schedule
-from headgate.policies.class_order import ClassOrder, operators_by_query
+from headgate.policies.class_order import ClassOrder
 from headgate.policies.costs import cost_per_tuple, fixed_cost
+from headgate.policies.groupings import operators_by_query
 from headgate.policies.inversion import abd_frequencies, inverted
+from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import positive, whole
+from headgate.policies.rotation import Rotation
 
 LEAST_QUOTA_S = 1e-6
 
@@ -31,10 +33,7 @@ class AdaptiveBroadcastDisk(Policy):
 
     name = "abd"
     needs = ("fixed_s", "cost_s", "selectivity")
-    paper = (
-        "Al Moakar: Class-Based Continuous Query Scheduling in Data Stream Management Systems (Pittsburgh, 2013), "
-        "chapter 5"
-    )
+    paper = f"{AL_MOAKAR}, chapter 5"
 
     def __init__(self, quota: float = 50e-6, passes: int | None = 1, window: float = 2.0, samples: int = 30) -> None:
         self.first_quota = positive("quota", quota)
@@ -48,7 +47,7 @@ class AdaptiveBroadcastDisk(Policy):
         super().start(view)
         self._classes_version = view.classes_version
         self._order = ClassOrder(view)
-        self._turns = [_Turns(units) for units in self._order.units]
+        self._turns = [Rotation(units) for units in self._order.units]
         self._frequencies = list(self._order.priorities)
         self.quota = self.first_quota
         self._grown_by = 0.0  # when the quota last grew,
@@ -67,7 +66,7 @@ class AdaptiveBroadcastDisk(Policy):
             self.start(self.view)
             for unit in ready:
                 self.became_ready(unit)
-        if not any(turns.ready() for turns in self._turns):
+        if not any(turns.waits() for turns in self._turns):
             self._slice = None
             return None
         rounds, slices = self._rounds, 0
@@ -92,10 +91,11 @@ class AdaptiveBroadcastDisk(Policy):
     def _go_on(self, current: _Slice) -> Decision | None:
         """The next call of a slice; None when it is over."""
         turns = self._turns[current.place]
-        found = turns.next() if current.missing == 0.0 else None
-        if found is None:
+        before = turns.next_place
+        unit = turns.next() if current.missing == 0.0 else None
+        if unit is None:
             return None
-        unit, passed = found
+        passed = (turns.next_place - before - 1) % len(turns.units) + 1
         current.visited += passed
         if current.visited > self.passes * len(turns.units):
             turns.back(unit)
@@ -162,44 +162,3 @@ class _Slice:
         self.visited = 0
         self.missing = 0.0
         self.unit: Unit | None = None
-
-
-class _Turns:
-    """The operators of a class in turn, inputs first, query by query."""
-
-    def __init__(self, units: Sequence[Unit]) -> None:
-        self.units = units
-        self._place = {unit: place for place, unit in enumerate(units)}
-        self._ready: list[int] = []  # places of units that may be ready, sorted
-        self._next = 0
-
-    def add(self, unit: Unit) -> None:
-        place = self._place[unit]
-        at = bisect_left(self._ready, place)
-        if at == len(self._ready) or self._ready[at] != place:
-            self._ready.insert(at, place)
-
-    def ready(self) -> bool:
-        """Is there one with input?"""
-        while self._ready and not self.units[self._ready[-1]].ready:
-            self._ready.pop()  # it will be announced again
-        return bool(self._ready)
-
-    def next(self) -> tuple[Unit, int] | None:
-        """The next one with input, and how many operators were passed to get there, itself included."""
-        if not self.ready():
-            return None
-        while True:
-            at = bisect_left(self._ready, self._next) % len(self._ready)
-            if at == len(self._ready) or self._ready[at] < self._next:
-                at = 0
-            place = self._ready.pop(at)
-            if self.units[place].ready:
-                passed = (place - self._next) % len(self.units) + 1
-                self._next = (place + 1) % len(self.units)
-                return self.units[place], passed
-
-    def back(self, unit: Unit) -> None:
-        """It was not run to its end: it is the next again."""
-        self._next = self._place[unit]
-        insort(self._ready, self._next)

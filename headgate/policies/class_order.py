@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from headgate.flow.units import Group, Unit
-from headgate.plan.model import Plan
+from headgate.flow.units import Unit
 from headgate.policies.base import View
-
-
-def operators_by_query(plan: Plan) -> list[Group]:
-    """A unit for each operator, query by query and inputs first; one that queries share stands with the first."""
-    names = dict.fromkeys(name for query in plan.queries.values() for name in query.operators)
-    return [Group(name, (name,)) for name in names]
 
 
 class ClassOrder:

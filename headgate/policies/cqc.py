@@ -9,6 +9,7 @@ from headgate.policies.base import Decision, View
 from headgate.policies.class_order import ClassOrder
 from headgate.policies.credit import Credit, slices
 from headgate.policies.hr import HighestRate
+from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import one_of, positive
 
 
@@ -22,10 +23,7 @@ class ContinuousQueryClasses(HighestRate):
     """
 
     name = "cqc"
-    paper = (
-        "Al Moakar: Class-Based Continuous Query Scheduling in Data Stream Management Systems (Pittsburgh, 2013), "
-        "chapter 4"
-    )
+    paper = f"{AL_MOAKAR}, chapter 4"
 
     def __init__(
         self,

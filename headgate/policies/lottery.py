@@ -10,12 +10,11 @@ from headgate.flow.seeds import derived_seed
 from headgate.flow.units import Group, Unit
 from headgate.plan.model import Plan
 from headgate.policies.base import Decision, Granularity, Policy, View
-from headgate.policies.mbd import units_of_queries
+from headgate.policies.groupings import queries_apart
+from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.query_costs import QueryCosts, operator_costs
 from headgate.policies.shares import Queries, shares
 from headgate.policies.tickets import Tickets
-
-_PAPER = "Al Moakar: Class-Based Continuous Query Scheduling in Data Stream Management Systems (Pittsburgh, 2013)"
 
 
 class QueryLottery(Policy):
@@ -27,10 +26,10 @@ class QueryLottery(Policy):
     name = "ml"
     unit: Granularity = "query"
     needs = ("cost_s", "selectivity")
-    paper = f"{_PAPER}, chapter 6"
+    paper = f"{AL_MOAKAR}, chapter 6"
 
     def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
-        return units_of_queries(plan)
+        return queries_apart(plan)
 
     def start(self, view: View) -> None:
         super().start(view)

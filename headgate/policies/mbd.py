@@ -16,25 +16,15 @@ from headgate.plan.model import Plan
 from headgate.policies.base import Call, Decision, Policy, View
 from headgate.policies.broadcast import broadcast_schedule
 from headgate.policies.class_order import ClassOrder
+from headgate.policies.groupings import queries_apart
 from headgate.policies.inversion import MODULES, inverted
+from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import one_of, percentage, positive, whole
 from headgate.policies.query_costs import QueryCosts
-from headgate.policies.shares import Queries, shares, sharing_groups
+from headgate.policies.shares import Queries, shares
 
-_PAPER = "Al Moakar: Class-Based Continuous Query Scheduling in Data Stream Management Systems (Pittsburgh, 2013)"
 MOVED = 0.1  # a selectivity that changed by more than this share of itself has changed
 LONGEST = 65_536.0  # slots of a round
-
-
-def units_of_queries(plan: Plan) -> list[Group]:
-    """A unit for each query; those that share operators are one."""
-    queries = {name: frozenset(query.operators) for name, query in plan.queries.items() if query.operators}
-    places = {name: place for place, name in enumerate(plan.operators)}
-    found = []
-    for group in sharing_groups(queries):
-        members = frozenset[str]().union(*(queries[name] for name in group))
-        found.append(Group("+".join(group), tuple(sorted(members, key=lambda name: places[name]))))
-    return found
 
 
 class MultiBroadcastDisk(Policy):
@@ -50,7 +40,7 @@ class MultiBroadcastDisk(Policy):
     name = "mbd"
     unit = "query"
     needs = ("cost_s", "selectivity")
-    paper = f"{_PAPER}, chapter 6"
+    paper = f"{AL_MOAKAR}, chapter 6"
 
     def __init__(
         self,
@@ -67,7 +57,7 @@ class MultiBroadcastDisk(Policy):
         self._look = Look(percentage("percentile", percentile), positive("window", window), whole("samples", samples))
 
     def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
-        return units_of_queries(plan)
+        return queries_apart(plan)
 
     def start(self, view: View) -> None:
         super().start(view)
@@ -174,10 +164,8 @@ class MultiBroadcastDisk(Policy):
             self._costs.adopt()
             self._rebuild()
             return
-        if not self._costs.known:
-            self._costs.adopt()
-            if self._costs.known:
-                self._rebuild()
+        if self._costs.became_known():
+            self._rebuild()
             return
         names = self._order.names
         latencies = [self.view.latency(name, self._look, self._since) for name in names]
@@ -223,7 +211,7 @@ class AffineBroadcastDisk(MultiBroadcastDisk):
     """As mbd, but a slot looks ahead for a query that it ran itself the last time, whose data may still be near."""
 
     name = "ambd"
-    paper = f"{_PAPER}, section 7.3"
+    paper = f"{AL_MOAKAR}, section 7.3"
     AHEAD = 10  # entries, the one that is due included
 
     def start(self, view: View) -> None:

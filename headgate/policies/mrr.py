@@ -8,12 +8,11 @@ from headgate.control.stats import Stats
 from headgate.flow.units import Group
 from headgate.plan.model import Plan
 from headgate.policies.base import Decision, View
-from headgate.policies.class_order import operators_by_query
+from headgate.policies.groupings import operators_by_query
+from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import one_of
 from headgate.policies.portions import Base, portions, taken
 from headgate.policies.rr import RoundRobin
-
-_PAPER = "Al Moakar: Class-Based Continuous Query Scheduling in Data Stream Management Systems (Pittsburgh, 2013)"
 
 
 class QueriesInTurn(RoundRobin):
@@ -22,13 +21,13 @@ class QueriesInTurn(RoundRobin):
     name = "mrr"
     unit = "query"
     preemption = "none"
-    paper = f"{_PAPER}, chapter 6"
+    paper = f"{AL_MOAKAR}, chapter 6"
 
     def __init__(self) -> None:
         super().__init__(quantum=None, unit="query")
 
     def choose(self, slot: int) -> Decision | None:
-        before = self._next
+        before = self._rotation.next_place
         decision = super().choose(slot)
         if decision is None:
             return None
@@ -40,7 +39,7 @@ class OperatorsInTurn(RoundRobin):
 
     name = "morr"
     preemption = "none"
-    paper = f"{_PAPER}, chapter 6"
+    paper = f"{AL_MOAKAR}, chapter 6"
 
     def __init__(self) -> None:
         super().__init__(quantum=None, unit="operator")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import deque
-from collections.abc import Sequence
 from typing import ClassVar
 
 from headgate.flow.units import Unit
 from headgate.policies.base import Decision, Policy, View
 from headgate.policies.class_order import ClassOrder
+from headgate.policies.papers import AL_MOAKAR
+from headgate.policies.rotation import Rotation
 from headgate.policies.threads import class_threads
-
-_PAPER = "Al Moakar: Class-Based Continuous Query Scheduling in Data Stream Management Systems (Pittsburgh, 2013)"
 
 
 class ThreadPerClass(Policy):
@@ -25,18 +23,18 @@ class ThreadPerClass(Policy):
     name = "pct"
     unit = "query"
     work_conserving = False
-    paper = f"{_PAPER}, chapter 6"
+    paper = f"{AL_MOAKAR}, chapter 6"
     splits: ClassVar[bool] = False  # may a class have two threads?
 
     def start(self, view: View) -> None:
         super().start(view)
         order = ClassOrder(view)
         classes = dict(zip(order.names, order.units, strict=True))
-        self._threads = [_Thread(thread.queries) for thread in class_threads(classes, view.slots, self.splits)]
+        self._threads = [Rotation(thread.queries) for thread in class_threads(classes, view.slots, self.splits)]
         self._thread_of = {unit: thread for thread in self._threads for unit in thread.units}
         self._own = len(self._threads) <= view.slots  # has every thread a slot of its own?
         self._line = deque(self._threads)
-        self._holders: list[_Thread | None] = [None] * view.slots
+        self._holders: list[Rotation | None] = [None] * view.slots
 
     def became_ready(self, unit: Unit) -> None:
         self._thread_of[unit].add(unit)
@@ -48,20 +46,19 @@ class ThreadPerClass(Policy):
     def _of_its_own(self, slot: int) -> Unit | None:
         if slot >= len(self._threads):
             return None
-        thread = self._threads[slot]
-        return thread.next() or thread.next()  # the second begins a new pass
+        return self._threads[slot].next()
 
     def _in_line(self, slot: int) -> Unit | None:
         thread = self._holders[slot]
         if thread is not None:
-            unit = thread.next()
+            unit = thread.next(around=False)
             if unit is not None:
                 return unit
             self._holders[slot] = None
             self._line.append(thread)
         for _ in range(len(self._line)):
             thread = self._line.popleft()
-            unit = thread.next() or thread.next()
+            unit = thread.next()
             if unit is not None:
                 self._holders[slot] = thread
                 return unit
@@ -74,30 +71,3 @@ class SplitThreads(ThreadPerClass):
 
     name = "pct-s"
     splits = True
-
-
-class _Thread:
-    """The queries of a thread, in turn."""
-
-    def __init__(self, units: Sequence[Unit]) -> None:
-        self.units = units
-        self._places = {unit: place for place, unit in enumerate(units)}
-        self._ready: list[int] = []  # places of units that may be ready, sorted
-        self._next = 0
-
-    def add(self, unit: Unit) -> None:
-        place = self._places[unit]
-        at = bisect_left(self._ready, place)
-        if at == len(self._ready) or self._ready[at] != place:
-            self._ready.insert(at, place)
-
-    def next(self) -> Unit | None:
-        """The next ready query of this pass; None ends the pass."""
-        ready = self._ready
-        while (at := bisect_left(ready, self._next)) < len(ready):
-            place = ready.pop(at)
-            if self.units[place].ready:
-                self._next = place + 1
-                return self.units[place]
-        self._next = 0
-        return None

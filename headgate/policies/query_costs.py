@@ -12,7 +12,7 @@ class QueryCosts:
     """Expected costs of queries, and the selectivities that they were worked out with.
 
     The cost of a query is the sum over its inputs of what one tuple costs from there to the root, each query as if it
-    shared nothing (Al Moakar, section 6.1). What is not known yet counts as if all queries cost the same.
+    shared nothing (Al Moakar, section 6.1). One that is not known yet counts like the mean of those that are.
     """
 
     def __init__(self, view: View) -> None:
@@ -26,9 +26,20 @@ class QueryCosts:
         """Go by the statistics of now."""
         view = self._view
         costs = {query: self._cost(paths) for query, paths in self._paths.items()}
-        self.known = all(cost is not None for cost in costs.values())
-        self.seconds: Mapping[str, float] = {q: cost if self.known and cost else 1.0 for q, cost in costs.items()}
+        known = [cost for cost in costs.values() if cost is not None]
+        usual = sum(known) / len(known) if known else 1.0
+        self.seconds: Mapping[str, float] = {q: usual if cost is None else cost for q, cost in costs.items()}
+        self._unknown = len(costs) - len(known)
+        self._version = view.stats_version
         self._selectivities = {name: view.stats(name).selectivity for name in view.plan.operators}
+
+    def became_known(self) -> bool:
+        """Adopt costs that were not known before, if there are any now."""
+        if not self._unknown or self._version == self._view.stats_version:
+            return False
+        before = self._unknown
+        self.adopt()
+        return self._unknown < before
 
     def moved(self, by: float) -> bool:
         """Has a selectivity changed by more than such a share of what it was?"""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import ClassVar, Literal
 
 from headgate.flow.units import Unit
 from headgate.policies.base import Decision, Policy, Preemption, View
 from headgate.policies.parameters import one_of, positive
+from headgate.policies.rotation import Rotation
 
 
 class RoundRobin(Policy):
@@ -28,28 +28,14 @@ class RoundRobin(Policy):
 
     def start(self, view: View) -> None:
         super().start(view)
-        self._ready: list[int] = []  # indices of units that may be ready, sorted
-        self._next = 0  # where the turn stands
+        self._rotation = Rotation(view.units)
 
     def became_ready(self, unit: Unit) -> None:
-        at = bisect_left(self._ready, unit.index)
-        if at == len(self._ready) or self._ready[at] != unit.index:
-            self._ready.insert(at, unit.index)
+        self._rotation.add(unit)
 
     def choose(self, slot: int) -> Decision | None:
-        ready, units = self._ready, self.view.units
-        while ready:
-            if not units[ready[-1]].ready:
-                ready.pop()  # it will be announced again
-                continue
-            at = bisect_left(ready, self._next)
-            index = ready.pop(0 if at == len(ready) else at)
-            if not units[index].ready:
-                continue
-            self._next = index + 1
-            last = not ready or ready[-1] < index  # the last of those in the list is ready, see above
-            return Decision(units[index], seconds=self.turn(units[index]), ends_round=last)
-        return None
+        unit = self._rotation.next()
+        return None if unit is None else Decision(unit, seconds=self.turn(unit), ends_round=self._rotation.at_end)
 
     @property
     def in_turns_of(self) -> float | None:

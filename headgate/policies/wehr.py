@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headgate.policies.hr import HighestRate
+from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.worth import Worth
 
 
@@ -12,7 +13,7 @@ class WeightedHighestRate(HighestRate):
     """The rate times the priority of the class: one ranking for all, so nothing keeps a class from starving."""
 
     name = "wehr"
-    paper = "Al Moakar: Class-Based Continuous Query Scheduling in Data Stream Management Systems (Pittsburgh, 2013)"
+    paper = AL_MOAKAR
 
     def worths(self) -> Sequence[Worth | None]:
         weights = [self.view.priorities[unit.class_name] for unit in self.view.units]

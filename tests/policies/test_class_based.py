@@ -325,6 +325,24 @@ def test_mbd_leaves_all_as_it_is_without_inversion():
         assert changed(selecting(), 0.1, latencies) == ([50, 40, 30], False)
 
 
+def test_mbd_repairs_although_the_cost_of_a_query_is_not_known():
+    """c never had input, so that nothing is known of it: it counts like the others, and frequencies change."""
+    operators = [project("a/x", "s", 1.0), project("b/x", "t", 3.0), select("c/x", "u", None)]
+    plan = make_plan(
+        {name: feeder() for name in "stu"},
+        operators,
+        {name: f"{name}/x" for name in "abc"},
+        {"a": 50, "b": 40, "c": 30},
+        {name: name for name in "abc"},
+    )
+    desk = Desk(plan, "mbd", latencies={"a": 1.0, "b": 3.0, "c": 2.0}, inversion="dvp", selectivity=None)
+    assert desk.policy._costs.seconds == {"a": 1.0, "b": 3.0, "c": 2.0}
+    for _ in range(80):
+        desk.feed("a/x")
+        desk.run(0.01)
+    assert desk.policy._frequencies[2] < 30
+
+
 @pytest.mark.parametrize(("mode", "frequencies"), [("follow", [90, 50, 40]), ("fixed", [50, 40, 30])])
 def test_mbd_follows_changed_priorities(mode, frequencies):
     desk = Desk(selecting(), "mbd", priorities=mode)

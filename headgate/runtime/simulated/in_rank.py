@@ -334,9 +334,9 @@ def _members(board: Board, ranks: Sequence[Rank], lights: LightUnits) -> list[_M
     for line in lines.values():
         line.sole = line.steps[0] if len(line.steps) == 1 else None
         for step in line.steps:
-            (after,) = (*plain[step.node.id].outlets[0].queues, None)[:1]
-            if step.following is None and after is not None:
-                step.line = lines[after]
+            onward = plain[step.node.id].outlets[0].queues
+            if step.following is None and onward:
+                step.line = lines[onward[0]]
     return members
 
 

@@ -9,13 +9,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from headgate.studies.aqsios.readings import NOTHING
+from headgate.studies.aqsios.readings import FACTOR, NOTHING
 from headgate.studies.aqsios.workload import workloads
 from headgate.studies.claims import BySeed, Part, Results, Row, estimate, paired
 
 TUPLES = 10_000  # of a stream, in the dissertation
 MS = 1e-3
-TWOFOLD = 2.0  # a published number is met within this factor: the costs are not the dissertation's
 FLAT = 1.5  # "flat": the slowest class is at most so many times slower than the fastest
 MUCH = 1.5  # "much slower": more than so many times
 FAR = 10.0  # "far above": more than so many times
@@ -130,7 +129,7 @@ def gap(first: BySeed, second: BySeed) -> list[float]:
 
 def near(what: str, measure: BySeed, published: float) -> Part:
     """A published number, met within a factor of 2."""
-    return Part(f"{what} near {published:g}", known(measure), published / TWOFOLD, published * TWOFOLD)
+    return Part(f"{what} near {published:g}", known(measure), published / FACTOR, published * FACTOR)
 
 
 def above(what: str, measure: BySeed, bound: float) -> Part:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.control.monitor import Monitor, priority_inversion, starvation_ratio, weighted_mean
+from headgate.control.monitor import Monitor, Tap, priority_inversion, starvation_ratio, weighted_mean
 from headgate.plan.application import RunLimits
 from headgate.plan.model import Plan
 from headgate.runtime.simulated import simulate
@@ -31,18 +30,8 @@ class ClassMonitor(Monitor):
         self._warm_s = warm_s
         self._kept: dict[str, list[tuple[Floats, Floats]]] = {name: [] for name in plan.classes}
 
-    def results(
-        self,
-        query: str,
-        now: float | Sequence[float] | Floats,
-        latencies: Sequence[float] | Floats,
-        weights: Sequence[float] | Floats | None = None,
-    ) -> None:
-        super().results(query, now, latencies, weights)
-        values = np.asarray(latencies, dtype=np.float64)
-        times = np.broadcast_to(np.asarray(now, dtype=np.float64), values.shape).copy()
-        if len(values):
-            self._kept[self.tap(query).class_name].append((times, values.copy()))
+    def seen(self, tap: Tap, times: Floats, latencies: Floats) -> None:
+        self._kept[tap.class_name].append((times, latencies))
 
     def of_class(self, name: str) -> tuple[Floats, Floats]:
         """Times of the results of a class and their latencies, without those of tuples that came before it was warm."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.control.monitor import Monitor
+from headgate.control.monitor import Monitor, Tap
 from headgate.flow.arrivals import make_arrivals
 from headgate.plan.application import Application
 from headgate.plan.model import Plan
@@ -42,21 +42,11 @@ class SecondsMonitor(Monitor):
             found = np.where(at >= 0, levels[np.maximum(at, 0)], 0.0)
         return found
 
-    def results(
-        self,
-        query: str,
-        now: float | Sequence[float] | Floats,
-        latencies: Sequence[float] | Floats,
-        weights: Sequence[float] | Floats | None = None,
-    ) -> None:
-        super().results(query, now, latencies, weights)
-        values = np.asarray(latencies, dtype=np.float64)
-        seconds = np.broadcast_to(np.asarray(now, dtype=np.float64), values.shape).astype(np.int64)
-        if not len(values):
-            return
+    def seen(self, tap: Tap, times: Floats, latencies: Floats) -> None:
+        seconds = times.astype(np.int64)
         self._grow(int(seconds.max()) + 1)
         self.outputs += np.bincount(seconds, minlength=len(self.outputs))
-        self.latencies += np.bincount(seconds, values, minlength=len(self.latencies))
+        self.latencies += np.bincount(seconds, latencies, minlength=len(self.latencies))
 
     def _grow(self, size: int) -> None:
         missing = size - len(self.outputs)
