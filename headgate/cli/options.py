@@ -34,6 +34,15 @@ MasterOption = Annotated[
     str | None,
     typer.Option("--master", metavar="URL", help="Spark master: local[*] (default), spark://host:7077, yarn ..."),
 ]
+PlotsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot",
+        metavar="FOLDER",
+        help="Draw the latencies of each class, as boxes and over time, into this folder (PNG and SVG).",
+        show_default=False,
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value on stdout and nothing else.")]
 
 

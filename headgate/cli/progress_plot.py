@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headgate.charts.files import need_matplotlib, new_figure, save
 from headgate.plan.errors import ApplicationError
 
 if TYPE_CHECKING:
@@ -25,10 +26,7 @@ def check_plot(path: Path) -> None:
         raise ApplicationError(label, "this is no picture that can be drawn", "end the name in .png or .svg")
     if not path.parent.is_dir():
         raise ApplicationError(label, f"there is no folder '{path.parent}'", "make it first")
-    try:
-        import matplotlib  # noqa: F401 - only asked for
-    except ImportError as error:
-        raise ApplicationError(label, "matplotlib is not installed", "pip install 'headgate[study]'") from error
+    need_matplotlib(label)
 
 
 def draw_charts(charts: Sequence[Mapping[str, Any]], path: Path) -> list[str]:
@@ -38,22 +36,15 @@ def draw_charts(charts: Sequence[Mapping[str, Any]], path: Path) -> list[str]:
         raise ApplicationError(
             f"--plot {path}", "no path has a progress chart", "declare the cost of every operator of a path"
         )
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     columns = min(_MOST_COLUMNS, math.ceil(math.sqrt(len(known))))
     rows = math.ceil(len(known) / columns)
-    figure = Figure(figsize=(_SIDE_IN * columns, _SIDE_IN * rows * 0.85), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(_SIDE_IN * columns, _SIDE_IN * rows * 0.85)
     grid = figure.subplots(rows, columns, squeeze=False).flat
     for axes, chart in zip(grid, known, strict=False):
         _draw(axes, chart)
     for axes in list(grid)[len(known) :]:
         axes.set_axis_off()
-    # The same application gives the same file: no date, no drawn names.
-    with rc_context({"svg.hashsalt": "headgate"}):
-        figure.savefig(path, dpi=120, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
+    save(figure, path)
     return [chart["path"] for chart in charts if chart["points"] is None]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console, Group
@@ -51,16 +51,22 @@ def _queries(queries: Mapping[str, Any]) -> Table:
 
 def _totals(report: Mapping[str, Any]) -> Table:
     memory, throughput = report.get("memory") or {}, report.get("throughput") or {}
+    weighted, inversion = report.get("weighted_latency") or {}, report.get("inversion") or {}
     table = Table(show_header=False, box=None, pad_edge=False)
     for words, value in (
-        ("weighted mean latency", _seconds(report.get("weighted_mean_latency"))),
-        ("priority inversion", _number(report.get("priority_inversion"))),
+        ("weighted mean latency", f"{_seconds(report.get('weighted_mean_latency'))}{_at(weighted, 'p95', _seconds)}"),
+        ("priority inversion", f"{_number(report.get('priority_inversion'))}{_at(inversion, 'p75', _number)}"),
         ("starvation ratio", _number(report.get("starvation_ratio"))),
         ("queued, mean / max", f"{_bytes(memory.get('mean'))} / {_bytes(memory.get('max'))}"),
         ("inputs / outputs a second", f"{_number(throughput.get('inputs'))} / {_number(throughput.get('outputs'))}"),
     ):
         table.add_row(words, value)
     return table
+
+
+def _at(levels: Mapping[str, float | None], level: str, words: Callable[[float | None], str]) -> str:
+    """A measure at another level than the mean, where there is one."""
+    return "" if levels.get(level) is None else f" (at {level}: {words(levels[level])})"
 
 
 def _print_events(report: Mapping[str, Any], out: Console) -> None:

@@ -60,7 +60,7 @@ def reproduce(
     Each claim gets the measured value with a confidence interval over seeds and a verdict: reproduced, refuted or
     inconclusive.
     """
-    from headgate.studies.figures import need_matplotlib
+    from headgate.charts.files import need_matplotlib
 
     study = _study(name)
     need_matplotlib()  # rather now than after the runs

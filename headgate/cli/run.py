@@ -13,6 +13,7 @@ from headgate.cli.options import (
     IdleOption,
     JsonOption,
     MasterOption,
+    PlotsOption,
     PolicyOption,
     SecondsOption,
     SeedOption,
@@ -23,6 +24,7 @@ from headgate.cli.options import (
     overrides,
 )
 from headgate.cli.output import console, print_json, speaks_plainly
+from headgate.cli.run_plot import check_plots, plot
 
 if TYPE_CHECKING:
     from headgate.cli.live import Show
@@ -36,6 +38,8 @@ headgate run examples/sensors.yaml --seconds 20
 headgate run examples/sensors.yaml --until-idle --policy fifo --json
 
 headgate run examples/sensors.yaml --master spark://host:7077
+
+headgate run examples/sensors.yaml --seconds 20 --plot out/run
 """
 SOME_QUERY_STOPPED = 1  # exit code
 
@@ -50,6 +54,7 @@ def run(
     seed: SeedOption = None,
     changes: SetOption = None,
     master: MasterOption = None,
+    plots: PlotsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run an application on Spark until its limits or Ctrl-C; ends with the report.
@@ -60,6 +65,8 @@ def run(
         changes = [*(changes or []), f"spark.master={master}"]
     app = load(path, changes, policy, slots, seed)
     when = limits(seconds, until_idle)
+    if plots is not None:
+        check_plots(plots)
 
     from headgate.cli.live import progress
 
@@ -71,6 +78,7 @@ def run(
         from headgate.cli.reporting import print_report
 
         print_report(report, console())
+    plot(report, plots, quiet=as_json)
     exit_with(report)
 
 

@@ -8,6 +8,7 @@ from headgate.cli.options import (
     App,
     IdleOption,
     JsonOption,
+    PlotsOption,
     PolicyOption,
     SecondsOption,
     SeedOption,
@@ -18,6 +19,7 @@ from headgate.cli.options import (
     overrides,
 )
 from headgate.cli.output import console, print_json, speaks_plainly
+from headgate.cli.run_plot import check_plots, plot
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -27,6 +29,8 @@ headgate simulate examples/sensors.yaml --seconds 20
 headgate simulate examples/sensors.yaml --until-idle --policy rr:quantum=0.01 --slots 1
 
 headgate simulate examples/sensors.yaml --seconds 20 --set streams.sensors.source.rate=6000 --json
+
+headgate simulate examples/sensors.yaml --policy mbd --plot out/mbd
 """
 
 
@@ -39,12 +43,15 @@ def simulate(
     until_idle: IdleOption = False,
     seed: SeedOption = None,
     changes: SetOption = None,
+    plots: PlotsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run an application in virtual time. No Spark; the same seed gives the same report, to the last digit."""
     app = load(path, changes, policy, slots, seed)
     # Virtual time costs nothing to let run out, so without a limit the run lasts until the work is done.
     when = limits(seconds, until_idle or seconds is None)
+    if plots is not None:
+        check_plots(plots)
 
     from headgate.plan.load import located
     from headgate.runtime.simulated import simulate as run_simulation
@@ -53,10 +60,11 @@ def simulate(
         report = run_simulation(app, when).report
     if as_json:
         print_json(report)
-        return
-    from headgate.cli.reporting import print_report
+    else:
+        from headgate.cli.reporting import print_report
 
-    print_report(report, console())
+        print_report(report, console())
+    plot(report, plots, quiet=as_json)
 
 
 def register(app: typer.Typer) -> None:

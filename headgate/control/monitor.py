@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headgate.control.course import Course
 from headgate.control.latency import LatencyRecorder
 from headgate.control.level import TimeLevel
+from headgate.control.measures import LEVELS, by_priority, priority_inversion, starvation_ratio, weighted_mean
 from headgate.control.recent import LAST_MOMENTS, Look, Recent
 from headgate.plan.model import Plan
 
@@ -42,7 +43,7 @@ class Monitor:
     """Counts inputs, results, shed tuples and queued bytes; used by both runtimes, under their lock.
 
     Pure: times come in with the calls, in seconds since the run began. `priorities` are the administrator's current
-    ones; a runtime that lets them change sets them here too.
+    ones, to be read; `set_priority` changes them.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -54,6 +55,7 @@ class Monitor:
         self._shed: dict[tuple[str, str], int] = {}
         self._switches: list[dict[str, Any]] = []
         self._memory = TimeLevel()
+        self._course = Course(self.priorities)
         self._latest = 0.0
 
     # What runtimes tell ------------------------------------------------------------------------------------------
@@ -87,6 +89,7 @@ class Monitor:
             times = np.broadcast_to(np.asarray(now, dtype=np.float64), values.shape)
             tap.recorder.add_many(values, weights)
             self._recent[tap.class_name].add(times, values, weights)
+            self._course.add(tap.class_name, times, values, weights)
             self._latest = max(self._latest, float(times.max()))
             self.seen(tap, times, values)
 
@@ -111,8 +114,15 @@ class Monitor:
         """The policy was replaced."""
         self._switches.append({"at": now, "from": before, "to": after, "reason": reason})
 
+    def set_priority(self, now: float, class_name: str, priority: int) -> None:
+        """A class has another priority from now on."""
+        self.priorities[class_name] = priority
+        self._course.set_priorities(now, self.priorities)
+
     def use(self, plan: Plan) -> None:
-        """Queries are in other classes now."""
+        """Queries are in other classes now. What they gave before stays with the old class in the course, and in what
+        is recent; in the report it counts for the new one."""
+        self.fold()  # what waits in the taps came before
         self._plan = plan
         for query in plan.queries.values():
             self._taps[query.name].class_name = query.class_name
@@ -149,8 +159,8 @@ class Monitor:
         self.fold()
         queries = {name: self._query_report(name) for name in self._plan.queries}
         classes = {name: self._class_report(name) for name in self._plan.classes}
-        means = {name: report["latency"]["mean"] for name, report in classes.items()}
-        order = sorted(self.priorities, key=lambda name: -self.priorities[name])
+        levels = {key: {name: one["latency"][key] for name, one in classes.items()} for key in LEVELS}
+        order, means = by_priority(self.priorities), levels["mean"]
         return {
             "runtime": runtime,
             "policy": policy,
@@ -159,6 +169,8 @@ class Monitor:
             "weighted_mean_latency": weighted_mean(means, self.priorities),
             "priority_inversion": priority_inversion(order, means, self.priorities),
             "starvation_ratio": starvation_ratio(order, means),
+            "weighted_latency": {key: weighted_mean(one, self.priorities) for key, one in levels.items()},
+            "inversion": {key: priority_inversion(order, one, self.priorities) for key, one in levels.items()},
             "classes": classes,
             "queries": queries,
             "memory": {"mean": self._memory.mean(seconds), "max": self._memory.max},
@@ -172,6 +184,7 @@ class Monitor:
                 {"query": query, "operator": operator, "tuples": tuples}
                 for (query, operator), tuples in self._shed.items()
             ],
+            "course": self._course.told(seconds),
         }
 
     def _query_report(self, name: str) -> dict[str, Any]:
@@ -202,40 +215,6 @@ class Monitor:
             self.results(tap.query, tap.times, tap.latencies)
             tap.times.clear()
             tap.latencies.clear()
-
-
-def weighted_mean(means: Mapping[str, float | None], priorities: Mapping[str, int]) -> float | None:
-    """sum(P_c RT_c) / sum(P_c) over the classes with results (AQSIOS, weighted average response time)."""
-    known = [(priorities[name], mean) for name, mean in means.items() if mean is not None]
-    total = sum(priority for priority, _ in known)
-    return sum(priority * mean for priority, mean in known) / total if total > 0 else None
-
-
-def priority_inversion(
-    order: Sequence[str], means: Mapping[str, float | None], priorities: Mapping[str, int]
-) -> float | None:
-    """Cumulative priority inversion ratio: sum of (P_i / P_i+1) max(0, RT_i / RT_i+1 - 1) over neighbouring classes.
-
-    `order` is by falling priority. Pairs of equal priority, or with a class without results, count 0 (AQSIOS 1.5);
-    None when no class has results.
-    """
-    if all(means[name] is None for name in order):
-        return None
-    total = 0.0
-    for high, low in pairwise(order):
-        above, below = means[high], means[low]
-        if above is None or not below or priorities[high] == priorities[low]:
-            continue
-        total += priorities[high] / priorities[low] * max(0.0, above / below - 1.0)
-    return total
-
-
-def starvation_ratio(order: Sequence[str], means: Mapping[str, float | None]) -> float | None:
-    """Mean latency of the least important class over that of the most important; None unless both are known."""
-    if len(order) < 2:
-        return None
-    highest, lowest = means[order[0]], means[order[-1]]
-    return lowest / highest if highest and lowest is not None else None
 
 
 def _whole(count: float) -> int | float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -27,44 +26,54 @@ LAST_MOMENTS = Look()
 
 
 class Recent:
-    """Values with their times, kept for as long as the longest window that was asked for."""
+    """Values with their times, kept in order of time for as long as the longest window that was asked for.
+
+    Policies may look after every few results, so neither adding nor looking goes over all that is kept.
+    """
 
     def __init__(self) -> None:
         self._kept_s = WINDOW_S
-        self._newest = 0.0
-        self._blocks: deque[tuple[float, Floats, Floats, Floats | None]] = deque()  # last time, times, values, weights
+        self._rows: Floats = np.empty((3, 64))  # times, values, weights; those from _first to _end are kept
+        self._first = self._end = 0
+        self._weighted = False
 
     def add(self, times: Floats, values: Floats, weights: Sequence[float] | Floats | None = None) -> None:
         """Values with their times, in any order."""
-        sizes = None if weights is None else np.asarray(weights, dtype=np.float64)
-        last = float(times.max())
-        self._newest = max(self._newest, last)
-        self._blocks.append((last, times, values, sizes))
-        oldest = self._newest - self._kept_s - _SLACK_S
-        while self._blocks and self._blocks[0][0] < oldest:
-            self._blocks.popleft()
+        self._weighted |= weights is not None
+        block = np.stack([times, values, np.ones(len(values)) if weights is None else np.asarray(weights)])
+        at = self._first + int(np.searchsorted(self._kept[0], times.min(), side="right"))
+        if at < self._end:  # folded in later than another query's
+            block = np.concatenate([self._rows[:, at : self._end], block], axis=1)
+        if len(times) > 1 or at < self._end:
+            block = block[:, np.argsort(block[0], kind="stable")]
+        self._end = at
+        self._append(block)
+        oldest = self._rows[0, self._end - 1] - self._kept_s - _SLACK_S
+        self._first += int(np.searchsorted(self._kept[0], oldest))
 
     def value(self, now: float, look: Look = LAST_MOMENTS, since: float = -1.0) -> float | None:
         """What `look` asks for, over (now - window, now] without what came up to `since`."""
         self._kept_s = max(self._kept_s, look.window_s)
-        values, weights = self._inside(max(now - look.window_s, since), now)
+        after, until = np.searchsorted(self._kept[0], (max(now - look.window_s, since), now), side="right")
+        _, values, weights = self._kept[:, after:until]
         if len(values) < max(1, look.least):
             return None
         if look.percentile is None:
-            return float(values.mean() if weights is None else np.average(values, weights=weights))
-        if weights is None:
+            return float(np.average(values, weights=weights) if self._weighted else values.mean())
+        if not self._weighted:
             return float(np.percentile(values, look.percentile))
         return float(np.percentile(values, look.percentile, weights=weights, method="inverted_cdf"))
 
-    def _inside(self, after: float, now: float) -> tuple[Floats, Floats | None]:
-        found: list[tuple[Floats, Floats | None]] = []
-        for last, times, values, weights in self._blocks:
-            if last > after:
-                inside = (times > after) & (times <= now)
-                found.append((values[inside], None if weights is None else weights[inside]))
-        if not found:
-            return np.zeros(0), None
-        if all(weights is None for _, weights in found):
-            return np.concatenate([values for values, _ in found]), None
-        sizes = [np.ones(len(values)) if weights is None else weights for values, weights in found]
-        return np.concatenate([values for values, _ in found]), np.concatenate(sizes)
+    @property
+    def _kept(self) -> Floats:
+        return self._rows[:, self._first : self._end]
+
+    def _append(self, block: Floats) -> None:
+        end = self._end + block.shape[1]
+        if end > self._rows.shape[1]:  # what is kept moves to the front, with as much room again behind it
+            kept = self._kept
+            self._rows = np.empty((3, 2 * (kept.shape[1] + block.shape[1])))
+            self._rows[:, : kept.shape[1]] = kept
+            self._first, self._end, end = 0, kept.shape[1], kept.shape[1] + block.shape[1]
+        self._rows[:, self._end : end] = block
+        self._end = end

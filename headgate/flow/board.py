@@ -153,6 +153,8 @@ class Board:
 
     def set_class(self, plan: Plan) -> None:
         """The administrator put a query into another class; `plan` is the same but for that."""
+        if [group.operators for group in self.policy.units(plan, self._stats)] != [u.operators for u in self.units]:
+            self.install(self.policy, plan)  # a policy that puts queries of a class together
         self.plan = plan
         for unit in self.units:
             classes = [plan.queries[query].class_name for query in unit.queries]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from headgate.control.recent import Look
@@ -50,6 +51,7 @@ class AdaptiveBroadcastDisk(Policy):
         self._turns = [Rotation(units) for units in self._order.units]
         self._frequencies = list(self._order.priorities)
         self.quota = self.first_quota
+        self._at = 0  # where the walk stands in the round
         self._grown_by = 0.0  # when the quota last grew,
         self._grew = False  # in this round?
         self._slice: _Slice | None = None
@@ -72,8 +74,8 @@ class AdaptiveBroadcastDisk(Policy):
         rounds, slices = self._rounds, 0
         while True:
             if self._slice is None:
-                self._slice = self._next_slice()
-                slices += 1
+                passed, self._slice = self._next_slice()
+                slices += passed
             decision = self._go_on(self._slice)
             if decision is not None:
                 return decision._replace(switches=slices, ends_round=self._rounds > rounds)
@@ -118,12 +120,25 @@ class AdaptiveBroadcastDisk(Policy):
         self._grown_by, self._grew = seconds, True
         self.quota += seconds
 
-    def _next_slice(self) -> _Slice:
-        if self._at == len(self._schedule):
+    def _next_slice(self) -> tuple[int, _Slice]:
+        """The next slice of a class that has something to do, and how many it is from here."""
+        waiting = [place for place, turns in enumerate(self._turns) if turns.waits()]
+        passed = 0
+        while True:
+            due = [at for place in waiting if (at := self._following(place)) is not None]
+            if due:
+                at = min(due)
+                passed += at + 1 - self._at
+                self._at = at + 1
+                return passed, _Slice(self._schedule[at], self.view.now + self.quota)
+            passed += len(self._schedule) - self._at
             self._end_round()
-        place = self._schedule[self._at]
-        self._at += 1
-        return _Slice(place, self.view.now + self.quota)
+
+    def _following(self, place: int) -> int | None:
+        """The next slot of a class in this round."""
+        slots = self._slots[place]
+        number = bisect_left(slots, self._at)
+        return slots[number] if number < len(slots) else None
 
     # The end of a round ------------------------------------------------------------------------------------------
 
@@ -146,6 +161,9 @@ class AdaptiveBroadcastDisk(Policy):
 
     def _rebuild(self) -> None:
         self._schedule = broadcast_schedule(enumerate(self._frequencies))
+        self._slots: list[list[int]] = [[] for _ in self._frequencies]  # of each class in the round
+        for at, place in enumerate(self._schedule):
+            self._slots[place].append(at)
         self._at = 0
         self.updated_at = self.view.now
         self.updates += 1

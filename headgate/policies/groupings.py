@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Sequence
+
 from headgate.flow.units import Group
 from headgate.plan.model import Plan
-from headgate.policies.shares import sharing_groups
+from headgate.policies.shares import promoted_class, sharing_groups
 
 
 def operators_by_query(plan: Plan) -> list[Group]:
@@ -15,10 +18,40 @@ def operators_by_query(plan: Plan) -> list[Group]:
 
 def queries_apart(plan: Plan) -> list[Group]:
     """A unit for each query; those that share operators are one."""
-    queries = {name: frozenset(query.operators) for name, query in plan.queries.items() if query.operators}
-    places = {name: place for place, name in enumerate(plan.operators)}
-    found = []
-    for group in sharing_groups(queries):
-        members = frozenset[str]().union(*(queries[name] for name in group))
-        found.append(Group("+".join(group), tuple(sorted(members, key=lambda name: places[name]))))
-    return found
+    return [_unit(plan, members) for members in _sharing(plan)]
+
+
+def queries_together(plan: Plan, most: int) -> list[Group]:
+    """As `queries_apart`, but up to `most` queries of a class are one unit: as few units as that takes, of like size.
+
+    On Spark a unit is one job, so they share what a job costs beside its tuples.
+    """
+    if most == 1:
+        return queries_apart(plan)
+    priorities = {name: found.priority for name, found in plan.classes.items()}
+    by_class: dict[str, list[Sequence[str]]] = {}
+    for members in _sharing(plan):
+        name = promoted_class((plan.queries[query].class_name for query in members), priorities)
+        by_class.setdefault(name, []).append(members)
+    return [_unit(plan, together) for groups in by_class.values() for together in _packed(groups, most)]
+
+
+def _sharing(plan: Plan) -> list[tuple[str, ...]]:
+    return sharing_groups({name: set(query.operators) for name, query in plan.queries.items() if query.operators})
+
+
+def _packed(groups: Sequence[Sequence[str]], most: int) -> Iterable[list[str]]:
+    left = sum(map(len, groups))
+    units = math.ceil(left / most)
+    packed: list[str] = []
+    for group in groups:
+        if packed and len(packed) + len(group) > math.ceil(left / max(1, units)):
+            yield packed
+            left, units, packed = left - len(packed), units - 1, []
+        packed.extend(group)
+    yield packed
+
+
+def _unit(plan: Plan, queries: Sequence[str]) -> Group:
+    members = {name for query in queries for name in plan.queries[query].operators}
+    return Group("+".join(queries), tuple(name for name in plan.operators if name in members))

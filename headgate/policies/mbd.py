@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Literal
 
+from headgate.control.learning import Ratio
 from headgate.control.recent import Look
 from headgate.control.stats import Stats
 from headgate.flow.seeds import derived_seed
@@ -16,7 +17,7 @@ from headgate.plan.model import Plan
 from headgate.policies.base import Call, Decision, Policy, View
 from headgate.policies.broadcast import broadcast_schedule
 from headgate.policies.class_order import ClassOrder
-from headgate.policies.groupings import queries_apart
+from headgate.policies.groupings import queries_together
 from headgate.policies.inversion import MODULES, inverted
 from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import one_of, percentage, positive, whole
@@ -35,11 +36,14 @@ class MultiBroadcastDisk(Policy):
     frequencies (`inversion`) or the costs in use (`selectivity`: `s` when selectivities have moved, then nothing else;
     `sa` always), and changed priorities are taken up (`priorities: follow`). Latencies are the mean, or a `percentile`,
     of at least `samples` results in the last `window` seconds.
+
+    `together` is how many queries of a class may be one unit, and so one job: they share what a call costs beside its
+    tuples. `fixed_costs: ignored` goes by the cost a tuple alone, as the source does.
     """
 
     name = "mbd"
     unit = "query"
-    needs = ("cost_s", "selectivity")
+    needs = ("fixed_s", "cost_s", "selectivity")
     paper = f"{AL_MOAKAR}, chapter 6"
 
     def __init__(
@@ -50,19 +54,24 @@ class MultiBroadcastDisk(Policy):
         percentile: float | None = None,
         window: float = 2.0,
         samples: int = 30,
+        together: int = 1,
+        fixed_costs: Literal["amortised", "ignored"] = "amortised",
     ) -> None:
+        self.together = whole("together", together)
+        self._amortised = one_of("fixed_costs", fixed_costs, ("amortised", "ignored")) == "amortised"
         self.inversion = one_of("inversion", inversion, (None, *MODULES))
         self.selectivity = one_of("selectivity", selectivity, (None, "s", "sa"))
         self.follows = one_of("priorities", priorities, ("follow", "fixed")) == "follow"
         self._look = Look(percentage("percentile", percentile), positive("window", window), whole("samples", samples))
 
     def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
-        return queries_apart(plan)
+        return queries_together(plan, self.together)
 
     def start(self, view: View) -> None:
         super().start(view)
         self._chance = random.Random(derived_seed(view.seed, "mbd"))
-        self._costs = QueryCosts(view)
+        self._trains = {name: Ratio(None) for name in view.plan.classes}  # tuples a call
+        self._costs = QueryCosts(view, self._trains if self._amortised else None)
         self._waiting: dict[int, None] = {}  # units that were announced and not found without input since
         self._marked: set[int] = set()  # units to run once more when they are done
         self._again: list[list[Unit]] = [[] for _ in range(view.slots)]  # those that are, by slot
@@ -82,19 +91,19 @@ class MultiBroadcastDisk(Policy):
             marked = self._again[slot].pop()
             if marked.ready:
                 return Decision(marked)
-        before, rounds = self._at, 0
+        before, passed, ended = self._at, 0, False
         while True:
             unit = self._walk(slot)
             if unit is not None:
-                passed = self._at - 1 - before + rounds * len(self._schedule)
-                return Decision(unit, ends_round=rounds > 0, inspected=passed)
+                return Decision(unit, ends_round=ended, inspected=passed + self._at - 1 - before)
             if not any(self.view.units[index].ready for index in self._waiting):
                 return None
-            rounds += 1
-            self._end_round()
+            before, passed, ended = 0, passed + len(self._schedule) - before, True
+            self._end_round()  # which may make another schedule
 
     def finished(self, call: Call) -> None:
         index = call.unit.index
+        self._trains[call.unit.class_name].learn(call.tuples, 1)
         if index in self._marked:
             self._marked.remove(index)
             self._again[call.slot].append(call.unit)

@@ -8,23 +8,30 @@ from headgate.control.stats import Stats
 from headgate.flow.units import Group
 from headgate.plan.model import Plan
 from headgate.policies.base import Decision, View
-from headgate.policies.groupings import operators_by_query
+from headgate.policies.groupings import operators_by_query, queries_together
 from headgate.policies.papers import AL_MOAKAR
-from headgate.policies.parameters import one_of
+from headgate.policies.parameters import one_of, whole
 from headgate.policies.portions import Base, portions, taken
 from headgate.policies.rr import RoundRobin
 
 
 class QueriesInTurn(RoundRobin):
-    """Queries in turn, whole and with all that waits; one that runs elsewhere is passed over. Knows no classes."""
+    """Queries in turn, whole and with all that waits; one that runs elsewhere is passed over. Knows no classes.
+
+    With `together`, up to so many queries of a class are one unit, and so one job.
+    """
 
     name = "mrr"
     unit = "query"
     preemption = "none"
     paper = f"{AL_MOAKAR}, chapter 6"
 
-    def __init__(self) -> None:
+    def __init__(self, together: int = 1) -> None:
         super().__init__(quantum=None, unit="query")
+        self.together = whole("together", together)
+
+    def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
+        return super().units(plan, stats) if self.together == 1 else queries_together(plan, self.together)
 
     def choose(self, slot: int) -> Decision | None:
         before = self._rotation.next_place

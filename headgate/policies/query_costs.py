@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from headgate.control.learning import Ratio
 from headgate.plan.paths import Path, find_paths
 from headgate.policies.base import View
+from headgate.policies.costs import fixed_cost
 
 
 class QueryCosts:
@@ -13,10 +15,16 @@ class QueryCosts:
 
     The cost of a query is the sum over its inputs of what one tuple costs from there to the root, each query as if it
     shared nothing (Al Moakar, section 6.1). One that is not known yet counts like the mean of those that are.
+
+    With `trains`, the tuples a call of each class, a tuple also bears its part of what a call costs beside its tuples.
+    The train is the class's and not the query's own: a query that is served often has short trains, would seem dear,
+    and be served even more often.
     """
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, trains: Mapping[str, Ratio] | None = None) -> None:
         self._view = view
+        self._trains = trains
+        self._units = {query: unit for unit in view.units for query in unit.queries}
         self._paths: dict[str, list[Path]] = {name: [] for name in view.plan.queries}
         for path in find_paths(view.plan):
             self._paths[path.query].append(path)
@@ -25,7 +33,7 @@ class QueryCosts:
     def adopt(self) -> None:
         """Go by the statistics of now."""
         view = self._view
-        costs = {query: self._cost(paths) for query, paths in self._paths.items()}
+        costs = {query: self._cost(query, paths) for query, paths in self._paths.items()}
         known = [cost for cost in costs.values() if cost is not None]
         usual = sum(known) / len(known) if known else 1.0
         self.seconds: Mapping[str, float] = {q: usual if cost is None else cost for q, cost in costs.items()}
@@ -49,8 +57,11 @@ class QueryCosts:
                 return True
         return False
 
-    def _cost(self, paths: Sequence[Path]) -> float | None:
-        total = 0.0
+    def _cost(self, query: str, paths: Sequence[Path]) -> float | None:
+        total = self._fixed(query) if paths else 0.0
+        if total is None:
+            return None
+        total *= len(paths)
         for path in paths:
             reach = 1.0
             for edge, branch in zip(path.edges, path.branches, strict=True):
@@ -61,6 +72,16 @@ class QueryCosts:
                 total += reach * cost
                 reach *= passed
         return total
+
+    def _fixed(self, query: str) -> float | None:
+        """What a tuple bears of the fixed cost of a call."""
+        if self._trains is None:
+            return 0.0
+        unit = self._units[query]
+        fixed, train = fixed_cost(unit, self._view), self._trains[unit.class_name].value
+        if not fixed:
+            return fixed
+        return fixed / train if train else None
 
 
 def operator_costs(view: View) -> dict[str, float]:

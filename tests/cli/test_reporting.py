@@ -18,6 +18,8 @@ REPORT: dict[str, Any] = {
     "weighted_mean_latency": 0.4,
     "priority_inversion": 0.0,
     "starvation_ratio": 4.1,
+    "weighted_latency": {"mean": 0.4, "p95": 0.9},
+    "inversion": {"mean": 0.0, "p75": 1.25},
     "classes": {
         "archive": {"priority": 1, "inputs": 5, "outputs": 0, "shed": 0, "latency": dict.fromkeys(LATENCY)},
         "critical": {"priority": 6, "inputs": 12345, "outputs": 99, "shed": 7, "latency": LATENCY},
@@ -44,6 +46,8 @@ def test_everything_is_there() -> None:
         "200 ms",
         "1.5 s",
         "2.5 MB / 3 GB",
+        "400 ms (at p95: 900 ms)",
+        "0 (at p75: 1.25)",
         "205.8 / 1,650",
         "from rr, to pcs",
     ):

@@ -15,6 +15,10 @@ def assert_close(one: Any, other: Any, relative: float) -> None:
         assert one.keys() == other.keys()
         for key in one:
             assert_close(one[key], other[key], max(relative, 0.003) if key in PERCENTILES else relative)
+    elif isinstance(one, list):
+        assert len(one) == len(other)
+        for mine, theirs in zip(one, other, strict=True):
+            assert_close(mine, theirs, relative)
     elif isinstance(one, float):
         assert one == pytest.approx(other, rel=relative, abs=1e-12)
     else:

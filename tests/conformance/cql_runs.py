@@ -117,7 +117,7 @@ def run(spark: Any, plan: Plan, data: Data, cut: Cut, folder: Path, **more: Any)
         _steps(runtime, cut)
     while sum(runtime.step(slot) for slot in range(cut.slots)):
         pass
-    assert runtime.waiting() == 0
+    assert not any(runtime.unfinished().values())
     report = runtime.stop()
     assert report["errors"] == {}
     return {name: changes_of(sink.tables()) for name, sink in runtime.sinks.items()}  # type: ignore[attr-defined]

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from headgate.plan.application import PolicySettings
-from headgate.policies.registry import POLICIES, policy_parameters
+from headgate.policies.registry import POLICIES
+from tests.conformance.choices import ALL, choices
 from tests.conformance.cql_runs import PLACES, Cut, Data, differences, expected, plan_of, run, trusting
 from tests.conformance.cql_strategies import applications
 from tests.conformance.cql_strategies import data as any_data
@@ -99,16 +100,6 @@ MORE = {
 SMALL = {name: QUERIES[name] for name in ("some", "recent", "came", "with_query")}
 
 
-def at_every_unit(policy: str) -> Iterator[PolicySettings]:
-    """A policy at every granularity that it can be told to use. A new policy joins by being registered."""
-    if "unit" not in policy_parameters(POLICIES[policy]):
-        yield PolicySettings(policy)
-        return
-    for unit in ("operator", "path", "query"):
-        yield PolicySettings(policy, {"unit": unit})
-
-
-POLICIES_AND_UNITS = [choice for name in POLICIES for choice in at_every_unit(name)]
 FIFO = PolicySettings("fifo", {"unit": "operator"})
 CUTS = [  # one way to cut operators into units, so that plans are made once
     Cut(policy=FIFO),
@@ -155,8 +146,8 @@ def test_more_queries(spark: Any, folder: Path, trusted: None) -> None:
 def test_every_policy_gives_the_reference_answer(spark: Any, folder: Path, trusted: None) -> None:
     sizes = (1, 5, 1000)
     # Each way to cut operators into units is planned anew, which takes seconds; the random queries draw from all.
-    offered = [list(at_every_unit(name)) for name in POLICIES]
-    policies = [choices[number % len(choices)] for number, choices in enumerate(offered)]
+    offered = [list(choices(name)) for name in POLICIES]
+    policies = [ways[number % len(ways)] for number, ways in enumerate(offered)]
     cuts = [
         Cut(size=sizes[number % 3], slots=1 + number % 4, calls=None if number % 2 else 6, policy=policy)
         for number, policy in enumerate(policies)
@@ -196,7 +187,7 @@ def test_rstream_of_a_query_with_a_sliding_rows_window() -> None:
 
 def _random(spark: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, draws: st.DataObject) -> None:
     queries, data = draws.draw(applications()), draws.draw(any_data())
-    policy = draws.draw(st.sampled_from(POLICIES_AND_UNITS))
+    policy = draws.draw(st.sampled_from(ALL))
     cut = Cut(
         size=draws.draw(st.sampled_from([1, 3, 1000])),
         slots=draws.draw(st.integers(1, 4)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,8 @@ from headgate.flow.types import arrow_schema
 from headgate.plan.application import Application, PolicySettings, RunLimits
 from headgate.plan.model import Plan
 from headgate.plan.operators import Port, Project, Select, Split, TableJoin, Union
-from headgate.policies.registry import POLICIES, policy_parameters
 from headgate.runtime.spark.engine import SparkRuntime
+from tests.conformance.choices import ALL, label
 from tests.conformance.plans import SCHEMA, feeder, make_plan
 from tests.conformance.reference import PLACES, Row, Values, evaluate
 from tests.conformance.strategies import TABLE, plans
@@ -27,19 +26,6 @@ from tests.conformance.strategies import TABLE, plans
 pytestmark = pytest.mark.spark
 
 ROWS = st.lists(st.tuples(st.none() | st.integers(0, 4), st.none() | st.integers(0, 30)), max_size=25)
-UNITS = ("operator", "path", "query")
-
-
-def settings_of(policy: str) -> Iterator[PolicySettings]:
-    """A policy at every granularity that it can be told to use."""
-    if "unit" not in policy_parameters(POLICIES[policy]):
-        yield PolicySettings(policy)
-        return
-    for unit in UNITS:
-        yield PolicySettings(policy, {"unit": unit})
-
-
-ALL = [choice for name in POLICIES for choice in settings_of(name)]
 WAYS = (
     ((1000, 1), (5, 4)),
     ((5, 1), (1, 2)),
@@ -70,7 +56,7 @@ def run(
         pass
     report = runtime.stop()  # checks that every queue conserved its tuples
     assert report["errors"] == {}
-    assert runtime.waiting() == 0, "a work-conserving policy left tuples behind"
+    assert not any(runtime.unfinished().values()), "a work-conserving policy left tuples behind"
     return {name: _rows(sink) for name, sink in runtime.sinks.items()}
 
 
@@ -117,7 +103,7 @@ FIXED = make_plan(
 DATA = _stamped({"s0": [(i % 5, i) for i in range(24)], "s1": [(None if i % 7 == 0 else i % 4, i) for i in range(17)]})
 
 
-@pytest.mark.parametrize("policy", ALL, ids=lambda p: f"{p.name}-{p.parameters.get('unit', 'own')}")
+@pytest.mark.parametrize("policy", ALL, ids=label)
 def test_every_policy_batch_size_and_slot_count_gives_one_answer(
     spark: Any, folder: Path, policy: PolicySettings
 ) -> None:
@@ -128,7 +114,7 @@ def test_every_policy_batch_size_and_slot_count_gives_one_answer(
         assert run(spark, FIXED, policy, DATA, size, slots, folder) == expected, (size, slots)
 
 
-@pytest.mark.parametrize("policy", ALL, ids=lambda p: f"{p.name}-{p.parameters.get('unit', 'own')}")
+@pytest.mark.parametrize("policy", ALL, ids=label)
 def test_slots_that_run_at_the_same_time_give_the_same_answer(spark: Any, folder: Path, policy: PolicySettings) -> None:
     """The plan above with real threads: a source thread that replays files, and four slots."""
     rows = {name: given * 40 for name, given in DATA.items()}

@@ -6,14 +6,16 @@ import math
 import numpy as np
 import pytest
 
-from headgate.control.monitor import Monitor, priority_inversion, starvation_ratio, weighted_mean
+from headgate.control.measures import LEVELS, priority_inversion, starvation_ratio, weighted_mean
+from headgate.control.monitor import Monitor
 from headgate.control.recent import Look
 from tests.conformance.plans import feeder, make_plan, project
 
 CLASSES = {"critical": 6, "normal": 3, "archive": 1}
 KEYS = [
     "runtime", "policy", "slots", "seconds", "weighted_mean_latency", "priority_inversion", "starvation_ratio",
-    "classes", "queries", "memory", "throughput", "schedule", "switches", "shedding",
+    "weighted_latency", "inversion", "classes", "queries", "memory", "throughput", "schedule", "switches", "shedding",
+    "course",
 ]  # fmt: skip
 LATENCY_KEYS = ["mean", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "max"]
 
@@ -37,6 +39,8 @@ def test_an_empty_report_has_every_key_and_no_invented_numbers(monitor):
         assert set(part["latency"].values()) == {None}
         assert part["inputs"] == part["outputs"] == part["shed"] == 0
     assert report["memory"] == {"mean": 0.0, "max": 0.0}
+    assert report["weighted_latency"] == report["inversion"] == dict.fromkeys(LEVELS)
+    assert set(report["course"]["inversion"]) == {None}
     assert json.loads(json.dumps(report)) == report
 
 
@@ -60,6 +64,39 @@ def test_a_full_report(monitor):
     assert report["shedding"] == [{"query": "log", "operator": "log/p", "tuples": 7}]
     assert report["switches"] == [{"at": 1.5, "from": "rr", "to": "mbd", "reason": "latency of critical above 0.5 s"}]
     assert report["throughput"] == {"inputs": 6.0, "outputs": 0.4}
+
+
+def test_classes_are_compared_at_every_level(monitor):
+    """Of the critical class every tenth result is slow: means are in order, the upper percentiles are not."""
+    monitor.results("fire", 1.0, np.array([0.1] * 90 + [3.0] * 10))
+    monitor.results("average", 1.0, np.full(100, 1.0))
+    report = monitor.report("simulated", "rr", 1, 10.0)
+    assert list(report["weighted_latency"]) == list(report["inversion"]) == list(LEVELS)
+    assert report["weighted_latency"]["mean"] == report["weighted_mean_latency"]
+    assert report["inversion"]["mean"] == report["priority_inversion"] == 0.0
+    assert report["weighted_latency"]["p75"] == pytest.approx((6 * 0.1 + 3 * 1.0) / 9, rel=0.01)
+    assert report["inversion"]["p75"] == 0.0
+    assert report["weighted_latency"]["p95"] == pytest.approx((6 * 3.0 + 3 * 1.0) / 9, rel=0.01)
+    assert report["inversion"]["p95"] == pytest.approx(2 * (3.0 - 1.0), rel=0.01)
+
+
+def test_the_course_knows_priorities_and_classes_of_the_time(monitor):
+    monitor.result("fire", 0.05, 2.0)
+    monitor.result("average", 0.05, 1.0)
+    monitor.set_priority(0.1, "normal", 12)
+    monitor.result("fire", 0.15, 2.0)
+    monitor.result("average", 0.15, 1.0)
+    monitor.use(monitor._plan.with_class("fire", "archive"))
+    monitor.result("fire", 0.25, 5.0)
+    report = monitor.report("simulated", "rr", 1, 0.3)
+    assert report["course"] == {
+        "bucket": 0.1,
+        "times": [0.0, 0.1, 0.2],
+        "classes": {"critical": [2.0, 2.0, None], "normal": [1.0, 1.0, None], "archive": [None, None, 5.0]},
+        "inversion": [2.0, 0.0, 0.0],
+    }
+    assert report["classes"]["archive"]["outputs"] == 3  # there all results of a query count for its class of now
+    assert report["classes"]["normal"]["priority"] == monitor.priorities["normal"] == 12
 
 
 def test_memory_is_weighted_by_time(monitor):

@@ -39,9 +39,9 @@ class Desk:
                 del queue.arrivals[:taken]
         return claim
 
-    def end(self, claim, seconds=0.0):
+    def end(self, claim, seconds=0.0, tuples=1):
         self.board.now += seconds
-        self.board.release(claim, 1, 0)
+        self.board.release(claim, tuples, 0)
 
     def run(self, seconds=0.0):
         """A whole call: what ran, or None."""
@@ -343,6 +343,22 @@ def test_mbd_repairs_although_the_cost_of_a_query_is_not_known():
     assert desk.policy._frequencies[2] < 30
 
 
+def test_mbd_a_shorter_round_after_a_longer_one():
+    """A round of 100 + 1 slots becomes one of 2 while the walk stands in it: what was passed is never negative."""
+    plan = queries({"a": 1.0, "b": 1.0}, {"one": (100, ["a"]), "two": (1, ["b"])})
+    desk = Desk(plan, "mbd")
+    passed = []
+    for number in range(400):
+        desk.board.now += 0.01
+        if number == 60:
+            desk.board.set_priority("one", 1)
+        desk.feed("a/x")
+        passed.append(desk.run(0.01).inspected)
+    assert desk.policy._frequencies == [1, 1]
+    assert min(passed) == 0
+    assert max(passed) == 1  # the slot of b, which has nothing to do
+
+
 @pytest.mark.parametrize(("mode", "frequencies"), [("follow", [90, 50, 40]), ("fixed", [50, 40, 30])])
 def test_mbd_follows_changed_priorities(mode, frequencies):
     desk = Desk(selecting(), "mbd", priorities=mode)
@@ -353,6 +369,46 @@ def test_mbd_follows_changed_priorities(mode, frequencies):
         desk.run(0.01)
     assert desk.policy._frequencies == frequencies
     assert desk.policy._order.names == (["c", "a", "b"] if mode == "follow" else ["a", "b", "c"])
+
+
+def test_mbd_together_makes_units_of_queries_of_a_class():
+    """Seven and two queries, at most three together: three units of like size, and one."""
+    plan = queries(dict.fromkeys("abcdefgxy", 1.0), {"one": (2, list("abcdefg")), "two": (1, ["x", "y"])})
+    desk = plain(plan, together=3)
+    assert [unit.id for unit in desk.board.units] == ["a+b+c", "d+e", "f+g", "x+y"]
+    assert [unit.class_name for unit in desk.board.units] == ["one"] * 3 + ["two"]
+    feed_all(desk, "abc")
+    assert desk.run().unit.id == "a+b+c"
+    assert desk.run() is None  # one call took the input of all three
+
+
+def test_mbd_together_regroups_when_a_query_changes_class():
+    plan = queries(dict.fromkeys("abxy", 1.0), {"one": (2, ["a", "b"]), "two": (1, ["x", "y"])})
+    desk = plain(plan, together=2)
+    feed_all(desk, "bx")
+    desk.board.set_class(plan.with_class("b", "two"))
+    assert {unit.id: unit.class_name for unit in desk.board.units} == {"a": "one", "b+x": "two", "y": "two"}
+    assert (desk.run().unit.id, desk.run()) == ("b+x", None)
+
+
+@pytest.mark.parametrize(("fixed_costs", "slots"), [("amortised", [1, 1]), ("ignored", [1, 9])])
+def test_mbd_counts_what_a_call_costs_beside_its_tuples(fixed_costs, slots):
+    """Costs of 1 and 9 us a tuple; a call costs 1 ms beside them, of which each of 10 tuples bears 100 us."""
+    plan = queries({"a": 1e-6, "b": 9e-6}, {"one": (1, ["a", "b"])})
+    desk = plain(plan, call_fixed_s=1e-3, fixed_costs=fixed_costs)
+    for _ in range(40):
+        feed_all(desk, "ab")
+        desk.end(desk.begin(), 1e-3, tuples=10)
+        desk.board.learned()
+    shares = [gate + len(places) - 1 for gate, places in zip(desk.policy._gates, desk.policy._places, strict=True)]
+    assert shares == pytest.approx(slots, abs=0.1)
+
+
+def test_mrr_together_serves_queries_of_a_class_at_once():
+    plan = queries(dict.fromkeys("abxy", 1.0), {"one": (2, ["a", "b"]), "two": (1, ["x", "y"])})
+    desk = Desk(plan, "mrr", together=2)
+    feed_all(desk, "abxy")
+    assert [desk.run().unit.id, desk.run().unit.id, desk.run()] == ["a+b", "x+y", None]
 
 
 def test_ambd_prefers_what_its_slot_ran_last():

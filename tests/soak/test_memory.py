@@ -83,7 +83,7 @@ def _sample(spark: Any, runtime: SparkRuntime) -> dict[str, float]:
         "at": round(runtime.now(), 1),
         "heap_mb": (java.totalMemory() - java.freeMemory()) / 2**20,
         "python_mb": psutil.Process().memory_info().rss / 2**20,
-        "waiting": runtime.waiting(),
+        "waiting": sum(runtime.unfinished().values()),
         "state_rows": sum(size["rows"] for size in runtime.report()["state"].values()),
     }
 

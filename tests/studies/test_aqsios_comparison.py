@@ -8,23 +8,35 @@ import pytest
 
 from headgate.studies.aqsios.compared import COMPARED, OTHER_MPRR, WORKLOADS
 from headgate.studies.aqsios.comparison import CLAIMS, COARSE, NOTES, points
-from headgate.studies.aqsios.quantities import (
-    ALIKE,
-    FAR,
-    FLAT,
-    MUCH,
-    TIGHT,
-    Runs,
-    by_seed,
+from headgate.studies.aqsios.parts import (
+    PERCENT,
+    above,
     counted,
+    greater,
     highest,
     in_ms,
-    known,
     lowest,
-    over_all,
+    near,
+    nothing,
+    seeds_of,
     shown,
+    shown_ms,
+    smaller,
 )
-from headgate.studies.aqsios.readings import priorities
+from headgate.studies.aqsios.quantities import (
+    Runs,
+    by_seed,
+    gap,
+    known,
+    largest,
+    over_all,
+    ratio,
+    smallest,
+    to_ms,
+    total,
+    unevenness,
+)
+from headgate.studies.aqsios.readings import ALIKE, FAR, FLAT, MUCH, NOTHING, TIGHT, numbered, priorities
 from headgate.studies.aqsios.runs import LEVELS, run_point
 from headgate.studies.claims import Results
 from headgate.studies.study import Profile
@@ -309,11 +321,57 @@ def test_quantities_of_nothing() -> None:
 
 def test_quantities_by_seed() -> None:
     assert by_seed(lambda a, b: a - b, {0: 3.0, 1: 5.0}, {1: 4.0, 2: 1.0}) == {1: 1.0}
-    assert over_all(max, [{0: 1.0, 1: math.nan}, {0: 2.0, 1: 3.0}])[0] == 2.0
-    assert math.isnan(over_all(max, [{0: 1.0, 1: math.nan}, {0: 2.0, 1: 3.0}])[1])
+    both = over_all(largest, [{0: 1.0, 1: math.nan}, {0: 2.0, 1: 3.0}])
+    assert both[0] == 2.0
+    assert math.isnan(both[1])
+    assert total([{0: 1.0, 1: 2.0}, {0: 2.0}]) == {0: 3.0}
+    assert ratio({0: 3.0, 1: 1.0}, {0: 2.0, 1: 4.0}) == [1.5, 0.25]
+    assert gap({0: 3.0}, {0: 2.0}) == [1.0]
+    assert to_ms({0: 0.25}) == {0: 250.0}
     of = {"a": {0: 1.0}, "b": {0: 2.0}}
     assert [part.samples for part in highest("x", of, "b")] == [[1.0]]
     assert [part.samples for part in lowest("x", of, "a")] == [[1.0]]
+
+
+def test_quantities_of_numbers() -> None:
+    assert (largest([1.0, 3.0, 2.0]), smallest([2.0, 1.0, 3.0]), unevenness([2.0, 1.0, 3.0])) == (3.0, 1.0, 3.0)
+    for of in (largest, smallest, unevenness):
+        assert math.isnan(of([1.0, math.nan, 2.0]))
+    assert math.isnan(unevenness([0.0, 1.0]))  # no ratio to nothing
+    assert math.isnan(ratio({0: 1.0}, {0: 0.0})[0])
+
+
+def test_parts() -> None:
+    assert (near("x", {0: 1.0}, 4.0).low, near("x", [1.0], 4.0).high) == (2.0, 8.0)
+    assert near("x", [1.0], 4.0).what == "x near 4"
+    assert near("x", [1.0], 4.0, "{:g} ms, about").what == "x 4 ms, about"
+    assert above("x", {}, 1.0).samples != []  # nothing was run: open, not an error
+    assert (nothing("x", [0.0]).low, nothing("x", [0.0]).high) == (-NOTHING, NOTHING)
+    first, second = {0: 6.0}, {0: 2.0}
+    assert (greater("x", first, second, 2.0).samples, greater("x", first, second, 2.0).low) == ([3.0], 2.0)
+    assert (smaller("x", first, second).samples, smaller("x", first, second).high) == ([3.0], 1.0)
+
+
+def test_texts() -> None:
+    assert (shown([0.25, 0.75]), shown({0: 0.5}, PERCENT), shown_ms({0: 0.0125})) == ("0.5", "50.0%", "12.5")
+    assert shown([1.0, math.nan]) == "not known"
+    assert seeds_of({0: 0.0, 1: 0.3}) == "1 of 2 seeds"
+
+
+def test_two_runs_with_one_seed_are_a_mistake() -> None:
+    row = points(Profile("tiny", 10, 1))[0]
+    with pytest.raises(LookupError, match="more than one run"):
+        Runs(Results([row, row | {"tuples": 20}]), row["workload"], row["scheduler"])
+
+
+def test_claims_by_number() -> None:
+    check = CLAIMS[0].check
+    one, two = numbered("X", "chapter 1", [("Figure 1", "a", check), ("Figure 2", "b", check)], first=3, fitted={"X-4"})
+    assert [(claim.id, claim.figure, claim.fitted) for claim in (one, two)] == [
+        ("X-3", "Figure 1", False),
+        ("X-4", "Figure 2", True),
+    ]
+    assert one.source.endswith(", chapter 1")
 
 
 @pytest.mark.parametrize("scheduler", ["MBD", "PCT_S"])

@@ -11,7 +11,7 @@ from headgate.cli.reproduce import STUDIES
 from headgate.policies.registry import make_policy
 from headgate.studies.aqsios import STUDY, scalability, single_and_dual
 from headgate.studies.aqsios.charts import charts
-from headgate.studies.aqsios.readings import between, classes
+from headgate.studies.aqsios.readings import classes
 from headgate.studies.aqsios.scalability import knee
 from headgate.studies.aqsios.schedulers import settings
 from headgate.studies.aqsios.single_and_dual import ADAPTIVE, waits
@@ -267,7 +267,6 @@ def test_a_rise_is_from_when_on_a_response_stays_high() -> None:
     assert knee([*calm, None, *[5.0] * 30]) == pytest.approx(3.6)
     assert knee([1.0] * 67) == pytest.approx(6.667)  # not before the end
     assert math.isnan(knee([None] * 67))
-    assert between([None, 1.0, 3.0], 0.0, 0.3) == 2.0
 
 
 @pytest.mark.parametrize("profile", [FULL, COARSE])

@@ -18,6 +18,8 @@ from headgate.studies.aqsios.courses import (
     inversion_over_time,
     late_inversion,
     mean_between,
+    nearest,
+    over_by_stage,
     stage_inversion,
     stages,
 )
@@ -313,11 +315,18 @@ def course(**series: Sequence[float | None]) -> Row:
 
 
 def test_whole_tenths_of_a_second_between_two_times() -> None:
-    row = course(series_1=[1.0, None, 3.0, 4.0, 5.0])
-    assert between(row, 1, 0.0, 0.3) == [1.0, 3.0]
-    assert between(row, 1, 0.15, 0.45) == [3.0, 4.0]
-    assert mean_between(row, 1, 0.2, 0.4) == 3.5
-    assert math.isnan(mean_between(row, 1, 0.1, 0.2))
+    means = [1.0, None, 3.0, 4.0, 5.0]
+    assert between(means, 0.0, 0.3) == [1.0, 3.0]
+    assert between(means, 0.15, 0.45) == [3.0, 4.0]
+    assert mean_between(means, 0.2, 0.4) == 3.5
+    assert math.isnan(mean_between(means, 0.1, 0.2))
+
+
+def test_tenths_of_a_second_next_to_two_times() -> None:
+    means = [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert between(means, 0.14, 0.37, nearest) == [2.0, 3.0, 4.0]
+    assert between(means, 0.16, 0.34, nearest) == [3.0]
+    assert between(means, 0.1, 0.3, nearest) == between(means, 0.1, 0.3)
 
 
 def test_stages_of_priorities() -> None:
@@ -341,6 +350,8 @@ def test_inversion_uses_the_priorities_of_the_time() -> None:
     runs = _changing([2.5] * 30)  # above class 2, which is as important in the first second
     assert stage_inversion(runs, 0) == {0: 0.0}
     assert stage_inversion(runs, 1) == {0: pytest.approx(1.25 * 0.25)}
+    assert stage_inversion(runs, 1, 2) == stage_inversion(runs) == {0: pytest.approx(2 * 1.25 * 0.25)}
+    assert over_by_stage([runs], 1, 2) == "MBD 1.25 1.25 1.25"
     assert inversion_over_time(runs) == {0: pytest.approx(1.25 * 0.25 * 2 / 3)}
     assert inversion_over_time(runs, 1.0, 2.0) == {0: pytest.approx(1.25 * 0.25)}
     assert in_stage(runs, 2, 1) == {0: 2.5}

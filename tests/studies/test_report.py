@@ -9,9 +9,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from headgate.charts.boxes import Box
+from headgate.charts.files import need_matplotlib
 from headgate.plan.errors import ApplicationError
 from headgate.studies.claims import Claim, Part, Results, judge
-from headgate.studies.figures import Box, BoxChart, Chart, draw, need_matplotlib
+from headgate.studies.figures import BoxChart, Chart, draw
 from headgate.studies.report import write
 from headgate.studies.study import Outcome, Profile, Study, reproduce
 from headgate.studies.sweep import Point

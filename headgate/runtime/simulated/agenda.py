@@ -37,7 +37,7 @@ class Agenda:
         while self._changes and self._changes[0].at_s <= now:
             for name, priority in self._changes.popleft().priorities.items():
                 self._board.set_priority(name, priority)
-                self._monitor.priorities[name] = priority
+                self._monitor.set_priority(now, name, priority)
         if self._look_at <= now:
             self._look_at += LOOK_S
             for watched in self._watched:

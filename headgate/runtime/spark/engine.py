@@ -15,7 +15,6 @@ from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
 from headgate.connect.sinks import make_sink
-from headgate.connect.sources import Source, make_source
 from headgate.connect.spill import SpillFolder
 from headgate.control.learning import LearnedStats
 from headgate.control.monitor import Monitor
@@ -31,8 +30,8 @@ from headgate.policies.parameters import whole
 from headgate.policies.registry import make_policy
 from headgate.runtime.spark.budget import take
 from headgate.runtime.spark.calls import Caller
-from headgate.runtime.spark.feed import Feed
-from headgate.runtime.spark.flight import Call, essence, latencies, newest, rows_of
+from headgate.runtime.spark.feed import Feed, open_sources
+from headgate.runtime.spark.flight import Call, essence, latencies, newest, rows_of, unfinished
 from headgate.runtime.spark.isolate import Outcome, run_apart
 from headgate.runtime.spark.job import JobResult
 from headgate.runtime.spark.outputs import Outputs
@@ -61,8 +60,10 @@ class SparkRuntime:
         spark: SparkSession | None = None,
         queue_bytes: int = QUEUE_BYTES,
         partitioned_rows: int | None = None,
+        monitor: Monitor | None = None,
     ) -> None:
         self._app = app
+        self._monitor = monitor or Monitor(app.plan)
         self._opened = ExitStack()  # what the run holds besides sinks and threads; let go of when it ends
         owns_spark = spark is None and not spark_runs()
         self._spark = spark or start_spark(app.spark)
@@ -79,7 +80,6 @@ class SparkRuntime:
         self._session = own_session(self._spark)
         self._caller: Caller = make_caller(self._session, app, partitioned_rows)
         self._opened.callback(self._caller.close)
-        self._monitor = Monitor(app.plan)
         self._plan = app.plan
         self._policy = app.policy
         self._spill = SpillFolder()
@@ -99,6 +99,7 @@ class SparkRuntime:
         self._stats_due = 0.0
         self._feed: Feed | None = None
         self._slots: list[InheritableThread] = []
+        self._flying: dict[int, Call] = {}  # by slot
         self._described: dict[int, str] = {}  # slot -> the unit its Spark jobs are named after
         self.errors: dict[str, str] = {}  # query -> why it stopped
         self.sinks = Outputs()
@@ -130,10 +131,10 @@ class SparkRuntime:
         app = self._app
         self.open()
         streams = app.plan.streams
-        samples = {name: sample(s, Entrance(streams[name])) for name, s in self._sources(quiet=True).items()}
+        samples = {name: sample(s, Entrance(streams[name])) for name, s in open_sources(app, quiet=True).items()}
         known = {name: table for name, table in samples.items() if table is not None}
         warm_up(self._caller, self._plan, self._board.units, known)
-        sources = self._sources()
+        sources = open_sources(app)
         self._began = time.monotonic()
         self._feed = Feed(sources, self.now, self.deliver, self._ticked, self._memory_short, self.ended)
         self._slots = [
@@ -143,12 +144,6 @@ class SparkRuntime:
         self._feed.start()
         for slot in self._slots:
             slot.start()
-
-    def _sources(self, quiet: bool = False) -> dict[str, Source]:
-        """Fresh sources of every stream that is read."""
-        app, epoch_us = self._app, time.time_ns() // 1000
-        read = [stream for name, stream in app.plan.streams.items() if app.plan.consumers[Port(name)]]
-        return {stream.name: make_source(stream, app.folder, app.seed, epoch_us, quiet) for stream in read}
 
     def now(self) -> float:
         """Seconds since the run began."""
@@ -190,10 +185,11 @@ class SparkRuntime:
         with self._changed:
             return self._report(self.now())
 
-    def waiting(self) -> int:
-        """Tuples that wait in the queues of running queries."""
-        live = {operator for query in self._plan.queries.values() for operator in query.operators}
-        return sum(queue.count for edge, queue in self._queues.items() if edge.operator in live)
+    def unfinished(self) -> dict[str, int]:
+        """Tuples that wait in the queues of each query or that a call has in hand."""
+        with self._changed:
+            held = unfinished(self._queues, self._flying.values())
+            return {query.name: sum(held[name] for name in query.operators) for query in self._plan.queries.values()}
 
     def use(self, policy: PolicySettings, reason: str = "asked for") -> None:
         """Replace the policy while running."""
@@ -212,7 +208,7 @@ class SparkRuntime:
         with self._changed:
             log.info("class %s has priority %d now, was %d", class_name, priority, self._board.priorities[class_name])
             self._board.set_priority(class_name, priority)
-            self._monitor.priorities[class_name] = priority
+            self._monitor.set_priority(self.now(), class_name, priority)
             self._changed.notify_all()
 
     def set_class(self, query: str, class_name: str) -> None:
@@ -313,6 +309,7 @@ class SparkRuntime:
             for edge in unit.edges:
                 self._queues[edge].due = None
             call = Call(claim, plan, inputs, self._time.begin(unit.operators), newest(inputs, self._board.now))
+            self._flying[slot] = call
         if self._described.get(slot) != unit.id:
             self._described[slot] = unit.id
             self._spark.sparkContext.setJobGroup(self._group, f"{', '.join(unit.queries)}: {unit.id}", True)
@@ -345,6 +342,7 @@ class SparkRuntime:
                 failed.update(dict.fromkeys(call.claim.decision.unit.queries, spill_error))
             self._note_progress(call, outcome)
             rows = rows_of(call.inputs) - rows_of(outcome.unused)
+            del self._flying[call.claim.slot]
             board.release(call.claim, rows, sum(t.num_rows for tables in written.values() for t in tables))
             self._monitor.memory(board.now, board.memory)
             for operator, error in outcome.failed.items():
@@ -439,7 +437,7 @@ class SparkRuntime:
 
     def _note_idle(self) -> None:
         """Set `done` when nothing can happen any more. Lock held."""
-        if self._time.open or self._board.flying or self.waiting():
+        if self._time.open or self._board.flying or any(self.unfinished().values()):
             return
         if all(queue.due is None for queue in self._queues.values()):
             self._done.set()
@@ -471,6 +469,7 @@ class SparkRuntime:
 
     def _report(self, seconds: float) -> dict[str, Any]:
         report = self._monitor.report("spark", self._policy.name, self._app.slots, seconds, self._board.policy)
+        report["rounds"] = self._board.rounds
         report["calls"] = {way: self._caller.calls[way] for way in ("prepared", "partitioned")}
         report["stats"] = self._stats.told()
         report["fallbacks"] = dict(self._caller.fallbacks)

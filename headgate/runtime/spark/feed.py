@@ -9,13 +9,22 @@ from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
-from headgate.connect.sources import Source
+from headgate.connect.sources import Source, make_source
+from headgate.plan.application import Application
+from headgate.plan.operators.base import Port
 
 log = logging.getLogger("headgate.source")
 
 TICK_S = 0.005  # how often sources are asked; the price is at most this much latency
 DUTY = 0.2  # most of a core's time that reading may take when there is no hurry; ticks get longer with many sources
 ROWS_A_TICK = 100_000  # most rows read from one source at once, so that no source holds the others up
+
+
+def open_sources(app: Application, quiet: bool = False) -> dict[str, Source]:
+    """Fresh sources of every stream that is read."""
+    epoch_us = time.time_ns() // 1000
+    read = [stream for name, stream in app.plan.streams.items() if app.plan.consumers[Port(name)]]
+    return {stream.name: make_source(stream, app.folder, app.seed, epoch_us, quiet) for stream in read}
 
 
 class Feed(threading.Thread):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow.compute as pc
 
 from headgate.flow.board import Claim
 from headgate.flow.progress import Bounds
+from headgate.flow.queue import BatchQueue
 from headgate.plan.model import Edge, Plan
 from headgate.plan.schema import ARRIVAL
 
@@ -35,6 +37,17 @@ def newest(inputs: Mapping[Edge, pa.Table], now: float) -> int:
 
 def rows_of(tables: Mapping[Edge, pa.Table]) -> int:
     return sum(table.num_rows for table in tables.values())
+
+
+def unfinished(queues: Mapping[Edge, BatchQueue], calls: Iterable[Call]) -> Counter[str]:
+    """Operator -> tuples in its queues or in the hand of a call that starts with it."""
+    held = Counter[str]()
+    for edge, queue in queues.items():
+        held[edge.operator] += queue.count
+    for call in calls:
+        for edge, table in call.inputs.items():
+            held[edge.operator] += table.num_rows
+    return held
 
 
 def latencies(table: pa.Table, now: float) -> np.ndarray:

@@ -10,31 +10,26 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from headgate.studies.aqsios.courses import in_stage, late_inversion, stage_inversion
-from headgate.studies.aqsios.quantities import (
-    ALIKE,
-    Runs,
+from headgate.studies.aqsios.courses import in_stage, late_inversion, over_by_stage, over_in_stage, stage_inversion
+from headgate.studies.aqsios.parts import (
     alike,
     all_in_ms,
-    by_seed,
     counted,
     free,
     greater,
     in_ms,
     inversions,
     inverts,
-    known,
     listed,
     lowest,
     nothing,
-    over,
-    ratio,
     shown,
+    smaller,
     something,
-    to_ms,
 )
-from headgate.studies.aqsios.readings import PAPER, point
-from headgate.studies.claims import BySeed, Claim, Finding, Part, Results, judge
+from headgate.studies.aqsios.quantities import Runs, known, ratio, to_ms
+from headgate.studies.aqsios.readings import ALIKE, FACTOR, PAPER, point
+from headgate.studies.claims import Claim, Finding, Part, Results, judge
 from headgate.studies.study import Profile
 
 SELECTING = "5I"
@@ -92,14 +87,15 @@ def _sel2(results: Results) -> Finding:
 def _sel3(results: Results) -> Finding:
     weighted = {name: runs.weighted() for name, runs in _selecting(results).items()}
     corrected = {name: weighted[name] for name in CORRECTED}
-    slightly = ratio(weighted["MBD_DSP_SA"], weighted["MBD_DVP_SA"])
+    two = weighted["MBD_DSP_SA"], weighted["MBD_DVP_SA"]
+    slightly = smaller(f"MBD_DSP_SA at most {ALIKE:g} times MBD_DVP_SA", *two, ALIKE)
     parts = [
         *lowest("weighted time", weighted, "MBD_S"),
         *lowest("weighted time", corrected, "MBD_DVP_SA"),
-        Part(f"MBD_DSP_SA at most {ALIKE:g} times MBD_DVP_SA", slightly, high=ALIKE),
+        slightly,
     ]
     text = f"weighted ms {listed({name: to_ms(measure) for name, measure in weighted.items()})}"
-    return judge(parts, slightly, text)
+    return judge(parts, slightly.samples, text)
 
 
 # Priorities
@@ -110,28 +106,22 @@ def _following(results: Results, change: str) -> tuple[Runs, Runs]:
     return fixed, following
 
 
-def _one_over(runs: Runs, at: int, first: int, second: int) -> BySeed:
-    """The ratio of two classes in a stage."""
-    return by_seed(over, in_stage(runs, at, first), in_stage(runs, at, second))
-
-
-def _in_stages(runs: Runs, first: int, second: int) -> str:
-    """`MBD 0.9 0.7 0.7`, class 1 over class 2, say."""
-    return f"{runs.name} {' '.join(shown(_one_over(runs, at, first, second)) for at in range(3))}"
-
-
 def _up1(results: Results) -> Finding:
     fixed, following = _following(results, "pr-change")
-    late = {r.name: by_seed(lambda a, b: a + b, *(stage_inversion(r, at) for at in (1, 2))) for r in (fixed, following)}
+    late = {r.name: stage_inversion(r, 1, 2) for r in (fixed, following)}
     parts = [
-        alike("MBD: change of class 1 without effect", _one_over(fixed, 1, 1, 2), _one_over(fixed, 0, 1, 2)),
-        alike("MBD: change of class 5 without effect", _one_over(fixed, 2, 5, 4), _one_over(fixed, 1, 5, 4)),
+        alike("MBD: change of class 1 without effect", over_in_stage(fixed, 1, 1, 2), over_in_stage(fixed, 0, 1, 2)),
+        alike("MBD: change of class 5 without effect", over_in_stage(fixed, 2, 5, 4), over_in_stage(fixed, 1, 5, 4)),
         something("MBD inverted after 1 s", late["MBD"]),
         nothing("MBD_UP without inversion after 1 s", late["MBD_UP"]),
-        greater("MBD_UP: class 1 gains after 1 s", _one_over(following, 0, 1, 2), _one_over(following, 1, 1, 2)),
-        greater("MBD_UP: class 5 loses after 2 s", _one_over(following, 2, 5, 4), _one_over(following, 1, 5, 4)),
+        greater(
+            "MBD_UP: class 1 gains after 1 s", over_in_stage(following, 0, 1, 2), over_in_stage(following, 1, 1, 2)
+        ),
+        greater(
+            "MBD_UP: class 5 loses after 2 s", over_in_stage(following, 2, 5, 4), over_in_stage(following, 1, 5, 4)
+        ),
     ]
-    ratios = [", ".join(_in_stages(r, *pair) for r in (fixed, following)) for pair in ((1, 2), (5, 4))]
+    ratios = [over_by_stage((fixed, following), *pair) for pair in ((1, 2), (5, 4))]
     text = (
         f"inversion from 1 s on {counted(late)}; in 0 to 1, 1 to 2, 2 to 3 s class 1 over 2: {ratios[0]}; 5 over 4: "
         f"{ratios[1]}"
@@ -146,8 +136,8 @@ def _up2(results: Results) -> Finding:
         greater("MBD_UP: class 5 drops after 2 s", in_stage(following, 1, 5), in_stage(following, 2, 5)),
         alike("MBD_UP: class 5 at the level of 4 after 2 s", in_stage(following, 2, 5), in_stage(following, 2, 4)),
     ]
-    text = f"in 0 to 1, 1 to 2, 2 to 3 s class 5 over 4: {', '.join(_in_stages(r, 5, 4) for r in (fixed, following))}"
-    return judge(parts, known(_one_over(following, 2, 5, 4)), text)
+    text = f"in 0 to 1, 1 to 2, 2 to 3 s class 5 over 4: {over_by_stage((fixed, following), 5, 4)}"
+    return judge(parts, known(over_in_stage(following, 2, 5, 4)), text)
 
 
 # Sources and affinity
@@ -166,7 +156,7 @@ def _src1(results: Results) -> Finding:
 def _ambd1(results: Results) -> Finding:
     plain, affine = (Runs(results, AFFINE, name) for name in ("MBD", "AMBD"))
     worse = [value - 1 for value in ratio(affine.weighted(), plain.weighted())]
-    parts = [Part(f"AMBD {WORSE:.0%} worse than MBD", worse, WORSE / 2, WORSE * 2)]
+    parts = [Part(f"AMBD {WORSE:.0%} worse than MBD", worse, WORSE / FACTOR, WORSE * FACTOR)]
     text = f"weighted mean of AMBD over MBD's, less 1: {shown(worse)}; {all_in_ms((plain, affine))}"
     return judge(parts, worse, text)
 

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+from headgate.charts.boxes import Box
 from headgate.studies.aqsios.readings import classes, courses
 from headgate.studies.aqsios.runs import BUCKET_S
 from headgate.studies.aqsios.scalability import OVERLOAD, QUERIES, RATES, SCHEDULER, cores_of, weighted_courses
 from headgate.studies.aqsios.single_and_dual import ADAPTIVE, DUAL_SETTINGS, SINGLE_SETTINGS
 from headgate.studies.claims import Results
-from headgate.studies.figures import Box, BoxChart, Chart
+from headgate.studies.figures import BoxChart, Chart
 
 _RESPONSE = "response, ms"
 _CLASS = "class, from the most important"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from headgate.studies.aqsios.quantities import MS, Runs, free, greater, in_ms, inverts, shown
-from headgate.studies.aqsios.readings import PAPER
-from headgate.studies.claims import BySeed, Claim, Finding, Part, Results
+from headgate.studies.aqsios.parts import free, greater, in_ms, inverts, shown
+from headgate.studies.aqsios.quantities import MS, Runs
+from headgate.studies.aqsios.readings import Told, numbered
+from headgate.studies.claims import BySeed, Claim, Part, Results
 
 WORKLOADS = ("5G_4", "3D_6", "3E_6", "3F_6", "5I")
 COMPARED = ("MBD", "MRR", "MORR", "ML", "MOL", "MPRR", "PCT", "PCT_S")
@@ -15,15 +16,11 @@ OTHER_MPRR = "MPRR largest"  # with a share of the largest priority
 FITTED = frozenset({"CMP-7", "CMP-8", "CMP-9", "CMP-11", "CMP-14", "CMP-15", "CMP-19", "CMP-22", "CMP-24"})
 
 Compared = Mapping[str, Runs]
-Told = tuple[str, str, Callable[[Results], Finding]]  # figure, text and check of a claim
 
 
-def numbered(first: int, told: Sequence[Told]) -> tuple[Claim, ...]:
-    """The claims from a number on."""
-    return tuple(
-        Claim(f"CMP-{number}", f"{PAPER}, section 6.3.1", figure, text, check, fitted=f"CMP-{number}" in FITTED)
-        for number, (figure, text, check) in enumerate(told, start=first)
-    )
+def claims_from(first: int, told: Sequence[Told]) -> tuple[Claim, ...]:
+    """The claims of the comparison from a number on."""
+    return numbered("CMP", "section 6.3.1", told, first=first, fitted=FITTED)
 
 
 def on(workload: str, results: Results) -> Compared:

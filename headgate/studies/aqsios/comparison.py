@@ -1,7 +1,7 @@
 """Seven multi-core schedulers and MBD on five workloads: claims CMP-1 to CMP-28 (section 6.3.1, Figures 21 to 69).
 
 A claim is about class means unless it names a percentile. Bounds ("below 7 ms") are taken as published, other numbers
-are met within a factor of 2, and words ("flat", "much slower") as `quantities` has them. Where a caption and the text
+are met within a factor of 2, and words ("flat", "much slower") as `readings` has them. Where a caption and the text
 disagree, the caption counts. MPRR's share of a queue is not told; texts give both readings, the claims are judged with
 a share of the sum of all priorities.
 """
@@ -17,8 +17,8 @@ from headgate.studies.aqsios.compared import (
     WORKLOADS,
     all_but,
     both_shares,
+    claims_from,
     every,
-    numbered,
     of_all,
     on,
     slower_in,
@@ -26,26 +26,23 @@ from headgate.studies.aqsios.compared import (
     split_by_inversion,
 )
 from headgate.studies.aqsios.courses import steady
-from headgate.studies.aqsios.quantities import (
-    MS,
-    Runs,
+from headgate.studies.aqsios.parts import (
     above,
     all_in_ms,
     below,
     flat,
     free,
-    gap,
     greater,
     highest,
     in_ms,
     inversions,
     inverts,
-    known,
     listed,
     more,
     near,
-    ratio,
+    nothing,
 )
+from headgate.studies.aqsios.quantities import MS, Runs, gap, known, ratio, to_ms
 from headgate.studies.aqsios.readings import NOTHING, point
 from headgate.studies.aqsios.runs import LEVELS
 from headgate.studies.claims import Claim, Finding, Part, Results, judge
@@ -75,7 +72,7 @@ def _c1(results: Results) -> Finding:
     parts = [greater(f"PCT class 3 slower than {k}", means[3], means[k]) for k in (1, 2, 4, 5)]
     parts.append(inverts(pct))
     for k, mean in split.each().items():
-        parts.append(Part(f"PCT_S as PCT in class {k}", gap(mean, means[k]), -NOTHING, NOTHING))
+        parts.append(nothing(f"PCT_S as PCT in class {k}", gap(mean, means[k])))
     headline = ratio(means[3], means[1])
     return judge(parts, headline, f"{all_in_ms((pct, split))}; inversion {inversions((pct, split))}")
 
@@ -91,7 +88,7 @@ def _c3(results: Results) -> Finding:
     parts = [
         greater("MOL slower than ML (weighted)", mol.weighted(), ml.weighted()),
         more("MOL more inverted than ML", mol.inverted(), ml.inverted()),
-        *(greater(f"ML class 5 wider than class {k}", ml.spread(5), ml.spread(k)) for k in range(1, 5)),
+        *(greater(f"ML class 5 wider than class {k}", ml.width(5), ml.width(k)) for k in range(1, 5)),
         flat(mol),
     ]
     text = f"{all_in_ms((ml, mol))}; p90 {all_in_ms((ml, mol), 'p90')}; inversion {inversions((ml, mol))}"
@@ -104,7 +101,7 @@ def _c4(results: Results) -> Finding:
     parts = [part for name in all_but("MBD") for part in slower_in(runs[name], mbd, [1])]
     parts += [free(mbd), free(mprr), *slower_in(mprr, mbd, range(2, 6))]
     parts.append(greater("MPRR's starvation above MBD's", mprr.starvation(), mbd.starvation()))
-    first = listed({name: {s: v / MS for s, v in runs[name].of("mean_1").items()} for name in COMPARED})
+    first = listed({name: to_ms(runs[name].of("mean_1")) for name in COMPARED})
     return judge(parts, known(mbd.of("mean_1")), f"class 1, ms: {first}; {in_ms(mbd)}. {both_shares(runs)}")
 
 
@@ -142,10 +139,10 @@ def _c25(results: Results) -> Finding:
     mrr, morr, ml, mol = some(on("5I", results), "MRR", "MORR", "ML", "MOL")
     parts = [flat(mrr), flat(morr), *every(below, mrr, 10), *every(below, morr, 10)]
     parts += [above(f"{runs.name} widest range", runs.widest(), 10 * MS) for runs in (ml, mol)]
-    parts += [below(f"ML range of class {k}", ml.spread(k), 10 * MS) for k in (1, 2)]
-    parts.append(greater("ML range of class 5 three times that of class 1", ml.spread(5), ml.spread(1), 3.0))
+    parts += [below(f"ML range of class {k}", ml.width(k), 10 * MS) for k in (1, 2)]
+    parts.append(greater("ML range of class 5 three times that of class 1", ml.width(5), ml.width(1), 3.0))
     text = f"{all_in_ms((mrr, morr, ml, mol))}; p90 {all_in_ms((ml, mol), 'p90')}"
-    return judge(parts, known(ml.spread(5)), text)
+    return judge(parts, known(ml.width(5)), text)
 
 
 def _c26(results: Results) -> Finding:
@@ -191,7 +188,7 @@ def _c28(results: Results) -> Finding:
             greater(f"{rival.name} slower on {workload} (weighted)", rival.weighted(), mbd.weighted())
             for rival in rivals
         ]
-        weighted = listed({r.name: {s: v / MS for s, v in r.weighted().items()} for r in (mbd, *rivals)})
+        weighted = listed({r.name: to_ms(r.weighted()) for r in (mbd, *rivals)})
         texts.append(f"{workload}: weighted ms {weighted}, inversion {inversions([mbd], LEVELS)}")
     headline = known(Runs(results, WORKLOADS[0], "MBD").inverted(LEVELS))
     return judge(parts, headline, f"MBD and those without inversion at any level in any seed. {'; '.join(texts)}")
@@ -202,7 +199,7 @@ def _clean(runs: Runs) -> bool:
 
 
 CLAIMS: tuple[Claim, ...] = (
-    *numbered(
+    *claims_from(
         1,
         (
             (
@@ -226,7 +223,7 @@ CLAIMS: tuple[Claim, ...] = (
         ),
     ),
     *three_classes.CLAIMS,
-    *numbered(
+    *claims_from(
         24,
         (
             (

@@ -15,27 +15,23 @@ from typing import Any
 
 from headgate.studies.aqsios import adaptation, piat
 from headgate.studies.aqsios.courses import late_inversion
-from headgate.studies.aqsios.quantities import (
-    Runs,
+from headgate.studies.aqsios.parts import (
     alike,
-    by_seed,
     counted,
     free,
     greater,
     highest,
     in_ms,
-    known,
     listed,
     lowest,
     more,
     nothing,
-    over_all,
-    ratio,
     shown,
+    shown_ms,
     something,
-    to_ms,
 )
-from headgate.studies.aqsios.readings import PAPER, point
+from headgate.studies.aqsios.quantities import Runs, by_seed, known, over_all, ratio, smallest, to_ms
+from headgate.studies.aqsios.readings import Told, numbered, point
 from headgate.studies.aqsios.schedulers import MODULES
 from headgate.studies.claims import BySeed, Claim, Finding, Part, Results, judge
 from headgate.studies.study import Profile
@@ -162,7 +158,7 @@ class Expected:
         if self.highest:
             parts += highest("weighted time", weighted, self.highest)
         if self.lowest:
-            least = over_all(min, [weighted[name] for name in self.lowest])
+            least = over_all(smallest, [weighted[name] for name in self.lowest])
             others = [name for name in MODULES if name not in self.lowest]
             label = " or ".join(self.lowest)
             parts += [more(f"weighted time of {label} below {name}'s", weighted[name], least) for name in others]
@@ -173,8 +169,8 @@ class Expected:
 
     def _text(self, results: Results) -> str:
         plain = _without(results, self.low)
-        inverted, weighted = plain.inverted((self.level,)), to_ms(plain.weighted())
-        texts = [f"MBD alone: inversion {shown(inverted)}, weighted {shown(weighted)} ms"]
+        inverted, weighted = plain.inverted((self.level,)), plain.weighted()
+        texts = [f"MBD alone: inversion {shown(inverted)}, weighted {shown_ms(weighted)} ms"]
         for label, window in (("looking at 0.5 s", ""), ("looking at all since the start", CUMULATIVE)):
             runs = self._runs(results, window)
             if not any(r.rows for r in runs.values()):
@@ -205,7 +201,7 @@ _LOW75_3 = Expected(
     3, "p75", corrected=("DSP",), kept=("DVP", "IVP", "ISP"), quickest="DSP", lowest=("DVP", "IVP"), highest="DSP"
 )
 
-_TOLD: tuple[tuple[str, str, Callable[[Results], Finding]], ...] = (
+_TOLD: tuple[Told, ...] = (
     ("Figure 84", "class 1 low, no module: class 1 is slower than class 2", _pi1),
     ("Figure 85", "class 2 low, no module: no inversion at the average, but at p75 class 2 is slower than 3", _pi2),
     ("Figure 86", "class 3 low, no module: class 3 is slower than class 4", _pi3),
@@ -243,10 +239,7 @@ _TOLD: tuple[tuple[str, str, Callable[[Results], Finding]], ...] = (
     ),
 )
 CLAIMS: tuple[Claim, ...] = (
-    *(
-        Claim(f"PI-{number}", f"{PAPER}, section 6.3.3", figure, text, check, fitted=f"PI-{number}" in FITTED)
-        for number, (figure, text, check) in enumerate(_TOLD, start=1)
-    ),
+    *numbered("PI", "section 6.3.3", _TOLD, fitted=FITTED),
     *adaptation.CLAIMS,
     *piat.CLAIMS,
 )

@@ -6,7 +6,6 @@ changes of priorities; inversion uses the priorities of the time, whether or not
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -14,40 +13,36 @@ from headgate.studies.aqsios.courses import (
     between,
     fluctuation,
     growth,
-    in_stage,
+    inversion_by_stage,
     inversion_over_time,
     mean_between,
+    over_by_stage,
+    over_in_stage,
     stage_inversion,
-    stages,
     steady,
 )
-from headgate.studies.aqsios.quantities import (
-    MS,
-    Runs,
+from headgate.studies.aqsios.parts import (
     above,
     all_in_ms,
-    by_seed,
     counted,
     greater,
     in_ms,
-    known,
     listed,
     more,
     near,
     nothing,
-    over,
-    over_all,
     shown,
     something,
 )
-from headgate.studies.aqsios.readings import PAPER, point
+from headgate.studies.aqsios.quantities import MS, Runs, by_seed, known, largest, over, over_all, smallest
+from headgate.studies.aqsios.readings import Told, numbered, point
 from headgate.studies.aqsios.workload import profiles
-from headgate.studies.claims import BySeed, Claim, Finding, Part, Results, Row, judge
+from headgate.studies.claims import BySeed, Finding, Part, Results, Row, judge
 from headgate.studies.study import Profile
 
 WORKLOAD, CHANGES = "5L", "piat"
-ADAPTIVE = ("MBD_DVP_SA_UP", "MBD_DSP_SA_UP")
-FAMILY = ("MBD", *ADAPTIVE)
+ADAPTING = ("MBD_DVP_SA_UP", "MBD_DSP_SA_UP")
+FAMILY = ("MBD", *ADAPTING)
 SCHEDULERS = ("PCT", "PCT_S", "MRR", "MORR", "ML", "MOL", "MPRR", *FAMILY)
 PARTS = 4  # into which the run is cut where something rises continuously
 EPISODE_S = (7.1, 7.7)  # "about 7.2 to 7.6 s"
@@ -67,10 +62,10 @@ def _runs(results: Results, *names: str) -> list[Runs]:
     return [Runs(results, WORKLOAD, name, profile=CHANGES) for name in names]
 
 
-def _largest(runs: Runs, k: int) -> BySeed:
+def _peak(runs: Runs, k: int) -> BySeed:
     """The largest mean of 0.1 s while input comes."""
     seconds = profiles()["seconds"][CHANGES]
-    return runs.take(lambda row: max(between(row, k, 0.0, seconds), default=0.0))
+    return runs.take(lambda row: max(between(row[f"series_{k}"], 0.0, seconds), default=0.0))
 
 
 def _least_rise(runs: Runs, k: int) -> BySeed:
@@ -78,23 +73,10 @@ def _least_rise(runs: Runs, k: int) -> BySeed:
     width = profiles()["seconds"][CHANGES] / PARTS
 
     def of_row(row: Row) -> float:
-        means = [mean_between(row, k, at * width, (at + 1) * width) for at in range(PARTS)]
+        means = [mean_between(row[f"series_{k}"], at * width, (at + 1) * width) for at in range(PARTS)]
         return min(after - before for before, after in pairwise(means))
 
     return runs.take(of_row)
-
-
-def _in_stages(runs: Runs) -> BySeed:
-    """The inversion of class means, summed over the times between changes of priorities."""
-    return by_seed(lambda *of: sum(of), *(stage_inversion(runs, at) for at in range(len(stages(CHANGES)))))
-
-
-def _by_stage(several: Iterable[Runs]) -> str:
-    """`MBD 0 0.3 0.2`, the inversion between changes of priorities."""
-    return ", ".join(
-        f"{runs.name} {' '.join(shown(stage_inversion(runs, at)) for at in range(len(stages(CHANGES))))}"
-        for runs in several
-    )
 
 
 def _ranked(runs: Runs) -> list[Part]:
@@ -111,17 +93,16 @@ def _ranked(runs: Runs) -> list[Part]:
 def _p1(results: Results) -> Finding:
     pct, split = _runs(results, "PCT", "PCT_S")
     parts = [
-        above("PCT class 3 at most, s,", _largest(pct, 3), 2.0),
-        near("PCT_S class 3 at most, s,", _largest(split, 3), 2.0),
+        above("PCT class 3 at most, s,", _peak(pct, 3), 2.0),
+        near("PCT_S class 3 at most, s,", _peak(split, 3), 2.0),
         *(
             Part(f"{r.name} class 3 rises from quarter to quarter", known(_least_rise(r, 3)), low=0.0)
             for r in (pct, split)
         ),
     ]
-    largest = listed({r.name: _largest(r, 3) for r in (pct, split)})
-    return judge(
-        parts, known(_largest(pct, 3)), f"largest mean of 0.1 s in class 3, s: {largest}; {all_in_ms((pct, split))}"
-    )
+    peaks = listed({r.name: _peak(r, 3) for r in (pct, split)})
+    text = f"largest mean of 0.1 s in class 3, s: {peaks}; {all_in_ms((pct, split))}"
+    return judge(parts, known(_peak(pct, 3)), text)
 
 
 def _p2(results: Results) -> Finding:
@@ -129,27 +110,29 @@ def _p2(results: Results) -> Finding:
     parts = [steady(runs, k) for runs in (mrr, morr) for k in runs.classes]
     parts += [*_ranked(mrr), *_ranked(morr)]
     parts.append(greater("MORR slower than MRR (weighted)", morr.weighted(), mrr.weighted()))
-    parts += [something(f"{runs.name} inverted", _in_stages(runs)) for runs in (mrr, morr)]
-    grown = {runs.name: over_all(max, [growth(runs, k) for k in runs.classes]) for runs in (mrr, morr)}
-    text = f"{all_in_ms((mrr, morr))}; largest growth {listed(grown)}; inversion by stage {_by_stage((mrr, morr))}"
-    return judge(parts, known(_in_stages(mrr)), text)
+    parts += [something(f"{runs.name} inverted", stage_inversion(runs)) for runs in (mrr, morr)]
+    grown = {runs.name: over_all(largest, [growth(runs, k) for k in runs.classes]) for runs in (mrr, morr)}
+    text = f"{all_in_ms((mrr, morr))}; largest growth {listed(grown)}; {inversion_by_stage((mrr, morr))}"
+    return judge(parts, known(stage_inversion(mrr)), text)
 
 
 def _p3(results: Results) -> Finding:
     ml, mol = _runs(results, "ML", "MOL")
     varies = {runs.name: fluctuation(runs) for runs in (ml, mol)}
     parts = [more("ML fluctuates more than MOL", varies["ML"], varies["MOL"]), *_ranked(mol)]
-    parts += [something(f"{runs.name} inverted", _in_stages(runs)) for runs in (ml, mol)]
+    parts += [something(f"{runs.name} inverted", stage_inversion(runs)) for runs in (ml, mol)]
     text = f"coefficient of variation over time {listed(varies)}; {all_in_ms((ml, mol))}"
-    text += f"; inversion by stage {_by_stage((ml, mol))}"
+    text += f"; {inversion_by_stage((ml, mol))}"
     return judge(parts, known(varies["ML"]), text)
 
 
 def _p4(results: Results) -> Finding:
     mprr, *family = _runs(results, "MPRR", *FAMILY)
     means = mprr.each()
-    faster = {r.name: over_all(min, [by_seed(over, means[k], r.of(f"mean_{k}")) for k in mprr.classes]) for r in family}
-    after = by_seed(lambda a, b: a + b, *(stage_inversion(mprr, at) for at in (1, 2)))
+    faster = {
+        r.name: over_all(smallest, [by_seed(over, means[k], r.of(f"mean_{k}")) for k in mprr.classes]) for r in family
+    }
+    after = stage_inversion(mprr, 1, 2)
     parts = [
         *(greater(f"MPRR class 1 faster than {k}", means[k], means[1]) for k in range(2, 6)),
         *(near(f"MPRR class {k}", means[k], 120 * MS) for k in (4, 5)),
@@ -157,61 +140,53 @@ def _p4(results: Results) -> Finding:
         something("MPRR inverted after 4.5 s", after),
         *(above(f"least ratio of a class to {name}'s", least, 1.0) for name, least in faster.items()),
     ]
-    text = f"{all_in_ms((mprr, *family))}; inversion by stage {_by_stage([mprr])}; least ratio to {listed(faster)}"
+    text = f"{all_in_ms((mprr, *family))}; {inversion_by_stage([mprr])}; least ratio to {listed(faster)}"
     return judge(parts, known(means[5]), text)
-
-
-def _four_over_five(runs: Runs, at: int) -> BySeed:
-    return by_seed(over, in_stage(runs, at, 4), in_stage(runs, at, 5))
-
-
-def _four_and_five(several: Iterable[Runs]) -> str:
-    return ", ".join(f"{r.name} {' '.join(shown(_four_over_five(r, at)) for at in range(3))}" for r in several)
 
 
 def _p5(results: Results) -> Finding:
     (mbd,) = _runs(results, "MBD")
-    after = by_seed(lambda a, b: a + b, *(stage_inversion(mbd, at) for at in (1, 2)))
+    after = stage_inversion(mbd, 1, 2)
     parts = [
-        *(above(f"MBD class 4 over 5 in stage {at + 1}", _four_over_five(mbd, at), 1.0) for at in range(3)),
+        *(above(f"MBD class 4 over 5 in stage {at + 1}", over_in_stage(mbd, at, 4, 5), 1.0) for at in range(3)),
         something("MBD inverted after 4.5 s", after),
     ]
-    text = f"{in_ms(mbd)}; class 4 over 5 by stage {_four_and_five([mbd])}; inversion by stage {_by_stage([mbd])}"
+    text = f"{in_ms(mbd)}; class 4 over 5 by stage {over_by_stage([mbd], 4, 5)}; {inversion_by_stage([mbd])}"
     return judge(parts, known(after), text)
 
 
 def _p6(results: Results) -> Finding:
-    runs = _runs(results, *ADAPTIVE)
+    runs = _runs(results, *ADAPTING)
     parts = [
-        Part(f"{r.name} class 4 faster than 5 in stage {at + 1}", known(_four_over_five(r, at)), high=1.0)
+        Part(f"{r.name} class 4 faster than 5 in stage {at + 1}", known(over_in_stage(r, at, 4, 5)), high=1.0)
         for r in runs
         for at in (1, 2)
     ]
-    return judge(parts, parts[-1].samples, f"class 4 over 5 by stage {_four_and_five(runs)}; {all_in_ms(runs)}")
+    return judge(parts, parts[-1].samples, f"class 4 over 5 by stage {over_by_stage(runs, 4, 5)}; {all_in_ms(runs)}")
 
 
 def _p7(results: Results) -> Finding:
     inverted = {runs.name: inversion_over_time(runs) for runs in _runs(results, *SCHEDULERS)}
     parts = [
         more(f"inversion over time of {name} below {other}'s", inverted[other], inverted[name])
-        for name in ADAPTIVE
+        for name in ADAPTING
         for other in SCHEDULERS
-        if other not in ADAPTIVE
+        if other not in ADAPTING
     ]
     start, end = EPISODE_S
-    (dsp,) = _runs(results, ADAPTIVE[1])
+    (dsp,) = _runs(results, ADAPTING[1])
     seconds = profiles()["seconds"][CHANGES]
     inside = {seed: value * (end - start) / seconds for seed, value in inversion_over_time(dsp, start, end).items()}
     share = by_seed(over, inside, inverted[dsp.name])
     parts.append(Part(f"more than half of DSP's inversion from {start} to {end} s", known(share), low=0.5))
     text = (
         f"mean inversion of 0.1 s {counted(inverted)}; share of DSP's from {start} to {end} s {shown(share)}; "
-        f"inversion by stage {_by_stage(_runs(results, *FAMILY))}"
+        f"{inversion_by_stage(_runs(results, *FAMILY))}"
     )
     return judge(parts, known(inverted[dsp.name]), text)
 
 
-_TOLD = (
+_TOLD: tuple[Told, ...] = (
     ("Figures 124 and 125", "PCT and PCT_S: class 3 rises continuously to about 2 s, above 2 s with PCT", _p1),
     (
         "Figures 126 and 127",
@@ -237,7 +212,4 @@ _TOLD = (
         _p7,
     ),
 )
-CLAIMS: tuple[Claim, ...] = tuple(
-    Claim(f"PIAT-{number}", f"{PAPER}, section 6.3.7", figure, text, check, fitted=f"PIAT-{number}" in FITTED)
-    for number, (figure, text, check) in enumerate(_TOLD, start=1)
-)
+CLAIMS = numbered("PIAT", "section 6.3.7", _TOLD, fitted=FITTED)

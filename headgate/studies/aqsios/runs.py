@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.control.monitor import Monitor, Tap, priority_inversion, starvation_ratio, weighted_mean
+from headgate.control.measures import by_priority, priority_inversion, starvation_ratio, weighted_mean
+from headgate.control.monitor import Monitor, Tap
 from headgate.plan.application import RunLimits
 from headgate.plan.model import Plan
 from headgate.runtime.simulated import simulate
@@ -70,7 +71,7 @@ def run_point(point: Point) -> dict[str, Any]:
         for level in LEVELS:
             levels[level][name] = summary[level]
     priorities = monitor.priorities
-    order = sorted(priorities, key=lambda name: -priorities[name])
+    order = by_priority(priorities)
     for level in LEVELS:
         found[f"weighted_{level}"] = weighted_mean(levels[level], priorities)
         found[f"inversion_{level}"] = priority_inversion(order, levels[level], priorities)

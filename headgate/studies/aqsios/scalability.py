@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from headgate.studies.aqsios.readings import (
-    PAPER,
-    Setting,
-    between,
-    classes,
-    courses,
-    distinct,
-    in_settings,
-    largest,
-    left_out,
-    ms,
-    near,
-    point,
-    priorities,
-    shown,
-    spread,
-)
+from headgate.studies.aqsios.courses import Course, mean_between, nearest
+from headgate.studies.aqsios.parts import WITHIN_MS, greater, more, near, shown, shown_ms
+from headgate.studies.aqsios.quantities import Runs, known, largest, over_all, ratio, to_ms, unevenness
+from headgate.studies.aqsios.readings import ALIKE, PAPER, classes, distinct, point, priorities
 from headgate.studies.aqsios.runs import BUCKET_S
+from headgate.studies.aqsios.settings import Setting, in_settings, left_out
 from headgate.studies.aqsios.workload import profiles
-from headgate.studies.claims import BySeed, Claim, Finding, Part, Results, difference, judge, paired
+from headgate.studies.claims import BySeed, Claim, Finding, Part, Results, judge
 from headgate.studies.study import Profile
 
 QUERIES = "5S"  # queries grow with the cores,
@@ -37,7 +25,6 @@ FEW_CORES = {QUERIES: (2, 4), RATES: (2, 4), OVERLOAD: (2, 4)}
 SCHEDULER = "MBD"
 SETTINGS = (Setting(""), Setting("without inputs in step", in_step=False))
 RAMP_TUPLES = 10_000  # the ramp is as long as it is, however few tuples other runs have
-FLAT = 1.25  # largest over smallest
 LEVELS_MS = {1: (1.28, 1.56), 2: (1.72, 1.85), 3: (2.54, 2.67), 4: (3.00, 3.13), 5: (3.85, 4.13)}  # published
 WEIGHTED_MS = (2.11, 2.18)
 LIMITS_MS = {1: 2.5, 2: 3.5, 3: 5.0, 4: 6.0, 5: 9.0}  # to which figures 70 to 74 go,
@@ -70,15 +57,15 @@ def cores_of(results: Results, family: str) -> list[int]:
 
 
 def _flat(results: Results, setting: Setting) -> Finding:
-    by_n = {n: f"{QUERIES}_{n}" for n in cores_of(results, QUERIES)}
+    by_n = _by_cores(results, setting, QUERIES)
     measures = {**{f"class {k}": f"mean_{k}" for k in LEVELS_MS}, "weighted mean": "weighted_mean"}
     published = {**{f"class {k}": level for k, level in LEVELS_MS.items()}, "weighted mean": WEIGHTED_MS}
     parts, texts = [], []
     for what, measure in measures.items():
-        found = [setting.of(results, measure, workload, SCHEDULER) for workload in by_n.values()]
-        parts.append(Part(f"{what} flat", _most_over_least(found), high=FLAT))
+        found = {n: runs.of(measure) for n, runs in by_n.items()}
+        parts.append(_the_same(f"{what} flat", found))
         low, high = published[what]
-        levels = ", ".join(f"{n}: {ms(level)}" for n, level in zip(by_n, found, strict=True))
+        levels = ", ".join(f"{n}: {shown_ms(level)}" for n, level in found.items())
         texts.append(f"{what} {levels} ({low:g} to {high:g})")
     weighted = parts[-1].samples
     worst = max(parts, key=lambda part: sum(part.samples))
@@ -89,64 +76,64 @@ def _flat(results: Results, setting: Setting) -> Finding:
     return judge(parts, weighted, text)
 
 
-def _most_over_least(found: Sequence[BySeed]) -> list[float]:
-    return paired(lambda *values: spread(values), *found)
+def _by_cores(results: Results, setting: Setting, family: str) -> dict[int, Runs]:
+    return {n: setting.runs(results, f"{family}_{n}", SCHEDULER) for n in cores_of(results, family)}
+
+
+def _the_same(what: str, by_cores: Mapping[int, BySeed]) -> Part:
+    """A measure stays the same over all core counts."""
+    return Part(what, known(over_all(unevenness, by_cores.values())), high=ALIKE)
 
 
 def _limits(results: Results) -> Finding:
-    setting = SETTINGS[0]
-    workloads = [f"{QUERIES}_{n}" for n in cores_of(results, QUERIES)]
+    by_n = _by_cores(results, SETTINGS[0], QUERIES)
     parts, texts = [], []
-    limits = {**{f"_{k}": limit for k, limit in LIMITS_MS.items()}, "weighted": WEIGHTED_LIMIT_MS}
-    for what, limit in limits.items():
-        measure = "weighted_p90" if what == "weighted" else f"p90{what}"
-        name = "weighted p90" if what == "weighted" else f"class {what[1:]}'s p90"
-        found = [setting.of(results, measure, workload, SCHEDULER) for workload in workloads]
-        most = paired(lambda *values: 1e3 * largest(values), *found)
-        parts.append(near(name, most, limit, " ms"))
-        texts.append(f"{shown(most)} of {limit:g}")
+    limits = {f"p90_{k}": (f"class {k}'s p90", limit) for k, limit in LIMITS_MS.items()}
+    limits["weighted_p90"] = ("weighted p90", WEIGHTED_LIMIT_MS)
+    for measure, (what, limit) in limits.items():
+        most = over_all(largest, [runs.of(measure) for runs in by_n.values()])
+        parts.append(near(what, to_ms(most), limit, WITHIN_MS))
+        texts.append(f"{shown_ms(most)} of {limit:g}")
     text = f"largest 90th percentile over all core counts, ms, by class and weighted: {', '.join(texts)}"
     return judge(parts, parts[-1].samples, text)
 
 
 def _faster(results: Results, setting: Setting) -> Finding:
-    by_n = {n: f"{RATES}_{n}" for n in cores_of(results, RATES)}
+    by_n = _by_cores(results, setting, RATES)
     parts, texts = [], []
     for k in classes(f"{RATES}_4"):
-        found = {n: setting.of(results, f"mean_{k}", workload, SCHEDULER) for n, workload in by_n.items()}
+        found = {n: runs.of(f"mean_{k}") for n, runs in by_n.items()}
         for (a, at_a), (b, at_b) in pairwise(found.items()):
-            parts.append(Part(f"class {k} falls from {a} to {b} cores", difference(at_b, at_a), high=0.0))
-        texts.append(f"class {k} {', '.join(f'{n}: {ms(mean)}' for n, mean in found.items())}")
-    first, *_, last = (setting.of(results, "weighted_mean", workload, SCHEDULER) for workload in by_n.values())
-    headline = paired(lambda least, most: most / least, first, last)
+            parts.append(more(f"class {k} falls from {a} to {b} cores", at_a, at_b))
+        texts.append(f"class {k} {', '.join(f'{n}: {shown_ms(mean)}' for n, mean in found.items())}")
+    first, *_, last = (runs.weighted() for runs in by_n.values())
+    headline = ratio(last, first)
     text = f"weighted mean with the most cores is {shown(headline)} of that with 2; by cores, ms: {'; '.join(texts)}"
     return judge(parts, headline, text)
 
 
 def weighted_courses(results: Results, workload: str) -> dict[int, list[float | None]]:
     """The weighted mean of the classes in each tenth of a second, by seed; None where a class has no result."""
-    wanted = {"workload": workload, "scheduler": SCHEDULER, "low": 0, "profile": "", "in_step": True}
-    by_class = [courses(results, f"series_{k}", **wanted) for k in classes(workload)]
-    weights = priorities(workload)
+    runs, weights = Runs(results, workload, SCHEDULER), priorities(workload)
     found: dict[int, list[float | None]] = {}
-    for seed in by_class[0]:
-        tenths = zip(*(course[seed] for course in by_class), strict=True)
+    for seed, row in runs.rows.items():
+        tenths = zip(*(row[f"series_{k}"] for k in runs.classes), strict=True)
         found[seed] = [_weighted(values, weights) for values in tenths]
     return found
 
 
 def _weighted(values: Sequence[float | None], weights: Sequence[int]) -> float | None:
-    known = [value for value in values if value is not None]
-    if len(known) < len(values):
+    present = [value for value in values if value is not None]
+    if len(present) < len(values):
         return None
-    return sum(w * value for w, value in zip(weights, known, strict=True)) / sum(weights)
+    return sum(w * value for w, value in zip(weights, present, strict=True)) / sum(weights)
 
 
-def knee(course: Sequence[float | None]) -> float:
+def knee(course: Course) -> float:
     """From when on, until the end of the ramp, a response is above three times what it was when calm; that end where
     it never is, nan where it is not known."""
     ends = float(profiles()["ramp"]["seconds"])
-    border = SHARP * between(course, *CALM_S)
+    border = SHARP * mean_between(course, *CALM_S)
     if math.isnan(border):
         return math.nan
     within = course[: int(ends / BUCKET_S)]
@@ -156,30 +143,27 @@ def knee(course: Sequence[float | None]) -> float:
 
 
 def _overload(results: Results) -> Finding:
-    ends = float(profiles()["ramp"]["seconds"])
-    calm, knees, runaway, texts = [], [], [], []
-    parts = []
-    for n in cores_of(results, OVERLOAD):
-        found = weighted_courses(results, f"{OVERLOAD}_{n}")
-        calm.append({seed: between(course, *CALM_S) for seed, course in found.items()})
-        knees.append({seed: knee(course) for seed, course in found.items()})
-        last = {seed: between(course, ends - LAST_S, ends) for seed, course in found.items()}
-        runaway.append(paired(lambda end, start: end / start, last, calm[-1]))
-        parts += [
-            Part(f"{n} cores: rise between 1200 and 2000 tuples/s", list(knees[-1].values()), *KNEE_S),
-            Part(f"{n} cores: at the end above ten times the calm response", runaway[-1], low=RUNAWAY),
-        ]
-        texts.append(
-            f"{n}: {ms(calm[-1])} ms from 1 to 2 s, rise at {shown(knees[-1].values())} s, "
-            f"{shown(runaway[-1])} times as much at the end"
-        )
-    if not parts:
+    cores = cores_of(results, OVERLOAD)
+    if not cores:
         return left_out()
-    if len(calm) > 1:
-        parts.append(Part("the same before the rise for all core counts", _most_over_least(calm), high=FLAT))
-        parts.append(Part("the rise at the same time for all core counts", _most_over_least(knees), high=FLAT))
+    ends = float(profiles()["ramp"]["seconds"])
+    calm, knees, parts, texts = {}, {}, [], []
+    for n in cores:
+        found = weighted_courses(results, f"{OVERLOAD}_{n}")
+        calm[n] = {seed: mean_between(course, *CALM_S) for seed, course in found.items()}
+        knees[n] = {seed: knee(course) for seed, course in found.items()}
+        last = {seed: mean_between(course, ends - LAST_S, ends, nearest) for seed, course in found.items()}
+        runaway = greater(f"{n} cores: at the end above ten times the calm response", last, calm[n], RUNAWAY)
+        parts += [Part(f"{n} cores: rise between 1200 and 2000 tuples/s", known(knees[n]), *KNEE_S), runaway]
+        texts.append(
+            f"{n}: {shown_ms(calm[n])} ms from 1 to 2 s, rise at {shown(knees[n])} s, "
+            f"{shown(runaway.samples)} times as much at the end"
+        )
+    if len(cores) > 1:
+        parts.append(_the_same("the same before the rise for all core counts", calm))
+        parts.append(_the_same("the rise at the same time for all core counts", knees))
     text = f"weighted mean by cores: {'; '.join(texts)} (published: a sharp rise at 3.6 s)"
-    return judge(parts, list(knees[0].values()), text)
+    return judge(parts, known(knees[cores[0]]), text)
 
 
 CLAIMS = (

@@ -7,7 +7,12 @@ from typing import Any
 from headgate.plan.application import PolicySettings
 
 _SINGLE = {"leaves": "last", "fixed_costs": "ignored"}
-_PLAIN: dict[str, Any] = {"inversion": None, "selectivity": None, "priorities": "fixed"}
+_PLAIN: dict[str, Any] = {
+    "inversion": None,
+    "selectivity": None,
+    "priorities": "fixed",
+    "fixed_costs": "ignored",
+}
 DETECTION: dict[str, Any] = {"window": 0.5, "samples": 30}
 MODULES = ("DVP", "IVP", "DSP", "ISP")
 

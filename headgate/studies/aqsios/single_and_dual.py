@@ -7,28 +7,27 @@ from itertools import pairwise
 from typing import Any
 
 from headgate.policies.broadcast import broadcast_schedule
-from headgate.studies.aqsios.readings import (
-    FACTOR,
-    PAPER,
-    Check,
-    Setting,
-    between,
-    classes,
-    courses,
-    distinct,
-    in_settings,
-    largest,
-    ms,
+from headgate.studies.aqsios.courses import growth, mean_between, nearest
+from headgate.studies.aqsios.parts import (
+    PERCENT,
+    WITHIN,
+    WITHIN_MS,
+    all_in_ms,
+    each_in_ms,
+    greater,
     near,
-    none,
-    point,
-    ratio,
+    nothing,
+    seeds_of,
     shown,
-    some,
-    spread,
+    shown_ms,
+    smaller,
+    something,
 )
+from headgate.studies.aqsios.quantities import by_seed, known, largest, over, ratio, to_ms, unevenness
+from headgate.studies.aqsios.readings import FACTOR, FLAT, GROWN, PAPER, classes, distinct, point
+from headgate.studies.aqsios.settings import Check, Setting, in_settings
 from headgate.studies.aqsios.workload import input_seconds
-from headgate.studies.claims import BySeed, Claim, Finding, Part, Results, judge, paired, reduction
+from headgate.studies.claims import Claim, Finding, Part, Results, Row, judge, reduction
 from headgate.studies.study import Profile
 
 SINGLE = ("A", "B", "C")
@@ -36,6 +35,7 @@ SINGLE = ("A", "B", "C")
 SINGLE_SETTINGS = (
     Setting("", {"CQC": "CQC single"}, in_step=False),
     Setting("with debt as printed", {"CQC": "CQC single literal"}, in_step=False),
+    Setting("with inputs in step", {"CQC": "CQC single"}),
 )
 DUAL = {"D": ("CQC", "ABD", "WeHR"), "E": ("CQC", "ABD"), "F": ("CQC", "ABD"), "5G": ("CQC", "ABD")}
 DUAL_SETTINGS = (
@@ -51,8 +51,6 @@ ADAPTIVE = "adaptive"
 ADAPTIVE_MS = (2.2, 2.46, 2.6, 3.8, 6.9)
 BURST_S = (5.5, 6.0)  # of class 1's rate
 STEP_S = 0.5  # over which the course of a class is looked at
-CLOSE = 1.5  # class means are close together: the largest is less than so many times the smallest
-SETTLED = 2.0  # a class that starves takes at least so many times as long at the end as near the start
 EXAMPLE = {"A": 5, "B": 4, "C": 3, "D": 2, "E": 1}  # priorities in figure 8
 
 
@@ -64,37 +62,35 @@ def points(profile: Profile) -> list[dict[str, Any]]:
 def _points(profile: Profile, seed: int) -> Iterator[dict[str, Any]]:
     for setting in SINGLE_SETTINGS[: 1 if profile.coarse else None]:
         for workload in SINGLE:
-            for name in ("RR", "HR", setting.schedulers["CQC"]):
-                yield point(workload, name, profile.tuples, seed, in_step=setting.in_step)
+            for name in ("RR", "HR", "CQC"):
+                yield point(workload, setting.named(name), profile.tuples, seed, in_step=setting.in_step)
             yield point(f"{workload}_H", "HR", profile.tuples, seed, in_step=setting.in_step)
     for setting in DUAL_SETTINGS[: 2 if profile.coarse else None]:
         for workload, names in DUAL.items():
             for name in names:
-                scheduler = setting.schedulers.get(name, name)
-                yield point(workload, scheduler, profile.tuples, seed, in_step=setting.in_step)
+                yield point(workload, setting.named(name), profile.tuples, seed, in_step=setting.in_step)
     for name in QUOTAS:
         yield point("E", name, profile.tuples, seed)
     for setting in DUAL_SETTINGS[: 1 if profile.coarse else None]:
-        name = setting.schedulers.get("ABD", "ABD")
-        yield point("5G", name, profile.tuples, seed, profile=ADAPTIVE, in_step=setting.in_step)
+        yield point("5G", setting.named("ABD"), profile.tuples, seed, profile=ADAPTIVE, in_step=setting.in_step)
 
 
 def _gain(results: Results, setting: Setting, workload: str) -> list[float]:
     """How many times faster class 1 is under CQC than under HR."""
-    hr, cqc = (setting.of(results, "mean_1", workload, name) for name in ("HR", "CQC"))
+    hr, cqc = (setting.runs(results, workload, name).of("mean_1") for name in ("HR", "CQC"))
     return ratio(hr, cqc)
 
 
-def _all_means(results: Results, setting: Setting, workload: str, schedulers: Sequence[str]) -> str:
-    told = [f"{name} {setting.means_ms(results, workload, name)}" for name in schedulers]
-    return f"class means on {workload}: {', '.join(told)}"
+def _all_means(results: Results, setting: Setting, workload: str, *schedulers: str) -> str:
+    several = (setting.runs(results, workload, name) for name in schedulers)
+    return f"class means on {workload}: {all_in_ms(several, comma=', ')}"
 
 
 def _single_gain(workload: str, published: float) -> Check:
     def check(results: Results, setting: Setting) -> Finding:
         gain = _gain(results, setting, workload)
-        text = f"class 1 is {shown(gain)} times faster; {_all_means(results, setting, workload, ('RR', 'HR', 'CQC'))}"
-        return judge([near("gain", gain, published)], gain, text)
+        text = f"class 1 is {shown(gain)} times faster; {_all_means(results, setting, workload, 'RR', 'HR', 'CQC')}"
+        return judge([near("gain", gain, published, WITHIN)], gain, text)
 
     return check
 
@@ -110,10 +106,10 @@ def _least_gain(results: Results, setting: Setting) -> Finding:
 def _alone(results: Results, setting: Setting) -> Finding:
     parts, texts = [], []
     for workload in SINGLE:
-        alone = setting.of(results, "mean_1", f"{workload}_H", "HR")
-        shared = setting.of(results, "mean_1", workload, "CQC")
-        parts.append(Part(f"{workload}: alone under HR below CQC", ratio(alone, shared), high=1.0))
-        texts.append(f"{workload} {ms(alone)} against {ms(shared)} ms")
+        alone = setting.runs(results, f"{workload}_H", "HR").of("mean_1")
+        shared = setting.runs(results, workload, "CQC").of("mean_1")
+        parts.append(smaller(f"{workload}: alone under HR below CQC", alone, shared))
+        texts.append(f"{workload} {shown_ms(alone)} against {shown_ms(shared)} ms")
     return judge(parts, parts[0].samples, f"class 1 alone against all classes under CQC: {', '.join(texts)}")
 
 
@@ -123,26 +119,20 @@ def _moves(workloads: Sequence[str], better: Sequence[int], worse: Sequence[int]
     def check(results: Results, setting: Setting) -> Finding:
         parts, texts = [], []
         for workload in workloads:
-            told = []
-            for k in classes(workload):
-                hr, cqc = (setting.of(results, f"mean_{k}", workload, name) for name in ("HR", "CQC"))
-                change = ratio(cqc, hr)
-                told.append(shown(change))
-                if k in better:
-                    parts.append(Part(f"{workload}: class {k} faster", change, high=1.0))
-                elif k in worse:
-                    parts.append(Part(f"{workload}: class {k} slower", change, low=1.0))
-            texts.append(f"{workload} {', '.join(told)}")
+            hr, cqc = (setting.runs(results, workload, name).each() for name in ("HR", "CQC"))
+            parts += [smaller(f"{workload}: class {k} faster", cqc[k], hr[k]) for k in better]
+            parts += [greater(f"{workload}: class {k} slower", cqc[k], hr[k]) for k in worse]
+            texts.append(f"{workload} {', '.join(shown(ratio(cqc[k], hr[k])) for k in classes(workload))}")
         return judge(parts, parts[0].samples, f"CQC's class means over HR's: {'; '.join(texts)}")
 
     return check
 
 
 def _weights(results: Results, setting: Setting) -> Finding:
-    b, c = (setting.of(results, "mean_3", workload, "CQC") for workload in ("B", "C"))
-    found = ratio(b, c)
-    text = f"class 3 takes {ms(b)} ms under B and {ms(c)} ms under C, {shown(found)} of it"
-    return judge([Part("class 3 faster under B", found, high=1.0)], found, text)
+    b, c = (setting.runs(results, workload, "CQC").of("mean_3") for workload in ("B", "C"))
+    part = smaller("class 3 faster under B", b, c)
+    text = f"class 3 takes {shown_ms(b)} ms under B and {shown_ms(c)} ms under C, {shown(part.samples)} of it"
+    return judge([part], part.samples, text)
 
 
 def waits(schedule: Sequence[str], name: str) -> int:
@@ -170,77 +160,61 @@ def _example(results: Results) -> Finding:
 
 def _saved(results: Results, setting: Setting, measure: str, workload: str) -> list[float]:
     """By which share ABD is below CQC."""
-    cqc, abd = (setting.of(results, measure, workload, name) for name in ("CQC", "ABD"))
-    return reduction(cqc, abd)
+    cqc, abd = (setting.runs(results, workload, name).of(measure) for name in ("CQC", "ABD"))
+    return known(reduction(cqc, abd))
 
 
 def _d_weighted(results: Results, setting: Setting) -> Finding:
     saved = _saved(results, setting, "weighted_mean", "D")
-    wehr, abd = (setting.of(results, "weighted_mean", "D", name) for name in ("WeHR", "ABD"))
+    wehr, abd = (setting.runs(results, "D", name).weighted() for name in ("WeHR", "ABD"))
     times = ratio(wehr, abd)
-    parts = [near("weighted mean below CQC's by", saved, 0.1216), near("WeHR's over ABD's", times, 26)]
+    parts = [near("weighted mean below CQC's by", saved, 0.1216, WITHIN), near("WeHR's over ABD's", times, 26, WITHIN)]
     text = (
-        f"weighted mean {shown(saved, True)} below CQC's, WeHR's {shown(times)} times ABD's; "
-        f"{_all_means(results, setting, 'D', DUAL['D'])}"
+        f"weighted mean {shown(saved, PERCENT)} below CQC's, WeHR's {shown(times)} times ABD's; "
+        f"{_all_means(results, setting, 'D', *DUAL['D'])}"
     )
     return judge(parts, saved, text)
 
 
 def _d_classes(results: Results, setting: Setting) -> Finding:
     saved = _saved(results, setting, "mean_1", "D")
-    abd, wehr = (setting.of(results, "mean_1", "D", name) for name in ("ABD", "WeHR"))
-    better = reduction(abd, wehr)
-    last = setting.of(results, "mean_3", "D", "WeHR")
+    abd, wehr = (setting.runs(results, "D", name) for name in ("ABD", "WeHR"))
+    better = known(reduction(abd.of("mean_1"), wehr.of("mean_1")))
+    last = wehr.of("mean_3")
     parts = [
-        near("class 1 below CQC's by", saved, 0.366),
-        near("WeHR's class 1 below ABD's by", better, 0.1),
-        Part("WeHR's class 3 above 2 s within a factor of 2", list(last.values()), low=2.0 / FACTOR),
+        near("class 1 below CQC's by", saved, 0.366, WITHIN),
+        near("WeHR's class 1 below ABD's by", better, 0.1, WITHIN),
+        Part("WeHR's class 3 above 2 s within a factor of 2", known(last), low=2.0 / FACTOR),
     ]
     text = (
-        f"class 1 {shown(saved, True)} below CQC's; WeHR's is {shown(better, True)} below ABD's; WeHR's class 3 takes "
-        f"{ms(last)} ms, growing with the length of the run where it is overloaded"
+        f"class 1 {shown(saved, PERCENT)} below CQC's; WeHR's is {shown(better, PERCENT)} below ABD's; WeHR's class 3 "
+        f"takes {shown_ms(last)} ms, growing with the length of the run where it is overloaded"
     )
     return judge(parts, saved, text)
 
 
 def _d_shape(results: Results, setting: Setting) -> Finding:
-    spreads = {name: _spread(results, setting, "D", name) for name in ("CQC", "ABD")}
-    wider = paired(lambda abd, cqc: abd / cqc, spreads["ABD"], spreads["CQC"])
-    abd = [setting.of(results, f"mean_{k}", "D", "ABD") for k in classes("D")]
+    cqc, abd = (setting.runs(results, "D", name) for name in ("CQC", "ABD"))
+    grown = {k: growth(abd, k, nearest) for k in abd.classes}
+    close = known(cqc.unevenness())
     parts = [
-        Part("CQC's largest class mean below 1.5 times its smallest", list(spreads["CQC"].values()), high=CLOSE),
-        Part("ABD's further apart than CQC's", wider, low=1.0),
-        *(Part(f"ABD: class {k} below class {k + 1}", ratio(*two), high=1.0) for k, two in enumerate(pairwise(abd), 1)),
+        Part("CQC's largest class mean below 1.5 times its smallest", close, high=FLAT),
+        greater("ABD's further apart than CQC's", abd.unevenness(), cqc.unevenness()),
         *(
-            Part(
-                f"ABD: class {k} at the end below twice that near the start", _growth(results, setting, k), high=SETTLED
-            )
-            for k in classes("D")
+            smaller(f"ABD: class {k} below class {k + 1}", *two)
+            for k, two in enumerate(pairwise(abd.each().values()), start=1)
+        ),
+        *(
+            Part(f"ABD: class {k} at the end below twice that near the start", known(times), high=GROWN)
+            for k, times in grown.items()
         ),
     ]
-    growth = ", ".join(shown(_growth(results, setting, k)) for k in classes("D"))
     text = (
-        f"largest over smallest class mean: CQC {shown(spreads['CQC'].values())}, "
-        f"ABD {shown(spreads['ABD'].values())}; ABD's last fifth over its second, by class: {growth}; "
-        f"{_all_means(results, setting, 'D', ('CQC', 'ABD'))}"
+        f"largest over smallest class mean: CQC {shown(close)}, ABD {shown(abd.unevenness())}; "
+        f"ABD's last fifth over its second, by class: {', '.join(map(shown, grown.values()))}; "
+        f"{_all_means(results, setting, 'D', 'CQC', 'ABD')}"
     )
-    return judge(parts, list(spreads["CQC"].values()), text)
-
-
-def _spread(results: Results, setting: Setting, workload: str, scheduler: str) -> dict[int, float]:
-    means = [setting.of(results, f"mean_{k}", workload, scheduler) for k in classes(workload)]
-    return {seed: spread(mean[seed] for mean in means) for seed in means[0]}
-
-
-def _growth(results: Results, setting: Setting, k: int) -> list[float]:
-    """A class's mean in the last fifth of the input over that in the second, under ABD on D."""
-    wanted = {"workload": "D", "scheduler": setting.schedulers.get("ABD", "ABD"), "in_step": setting.in_step}
-    found = []
-    for row in results.rows:
-        if all(row[name] == value for name, value in wanted.items()):
-            fifth, course = input_seconds(row) / 5, row[f"series_{k}"]
-            found.append(between(course, 4 * fifth, 5 * fifth) / between(course, fifth, 2 * fifth))
-    return found
+    return judge(parts, close, text)
 
 
 def _against_cqc(workload: str, weighted: float, first: float, inverted: bool = False) -> Check:
@@ -248,78 +222,72 @@ def _against_cqc(workload: str, weighted: float, first: float, inverted: bool = 
 
     def check(results: Results, setting: Setting) -> Finding:
         saved, first_saved = (_saved(results, setting, m, workload) for m in ("weighted_mean", "mean_1"))
+        cqc, abd = (setting.runs(results, workload, name) for name in ("CQC", "ABD"))
         parts = [
-            near("weighted mean below CQC's by", saved, weighted),
-            near("class 1 below CQC's by", first_saved, first),
+            near("weighted mean below CQC's by", saved, weighted, WITHIN),
+            near("class 1 below CQC's by", first_saved, first, WITHIN),
         ]
-        inversions = {name: setting.of(results, "inversion_mean", workload, name) for name in ("CQC", "ABD")}
         if inverted:
-            parts += [some("CQC", inversions["CQC"]), none("ABD", inversions["ABD"])]
+            parts.append(something("CQC has inversion", cqc.inverted()))
+            parts.append(nothing("ABD has no inversion", abd.inverted()))
         if workload == "5G":
-            first_two = (setting.of(results, f"mean_{k}", workload, "CQC") for k in (1, 2))
-            parts.append(Part("CQC: class 1 above class 2", ratio(*first_two), low=1.0))
-        told = ", ".join(f"{name} {_of_seeds(found)}" for name, found in inversions.items())
+            parts.append(greater("CQC: class 1 above class 2", cqc.of("mean_1"), cqc.of("mean_2")))
+        told = ", ".join(f"{runs.name} {seeds_of(runs.inverted())}" for runs in (cqc, abd))
         text = (
-            f"weighted mean {shown(saved, True)}, class 1 {shown(first_saved, True)} below CQC's; inverted: {told}; "
-            f"{_all_means(results, setting, workload, ('CQC', 'ABD'))}"
+            f"weighted mean {shown(saved, PERCENT)}, class 1 {shown(first_saved, PERCENT)} below CQC's; "
+            f"inverted: {told}; {_all_means(results, setting, workload, 'CQC', 'ABD')}"
         )
         return judge(parts, saved, text)
 
     return check
 
 
-def _of_seeds(inversion: BySeed) -> str:
-    return f"{sum(value > 0.0 for value in inversion.values())} of {len(inversion)} seeds"
-
-
 def _quotas(results: Results) -> Finding:
-    setting = DUAL_SETTINGS[0]
-    by_quota = {name: setting.of(results, "weighted_mean", "E", name) for name in QUOTAS}
-    apart = paired(lambda *found: spread(found) - 1.0, *by_quota.values())
+    by_quota = {name: DUAL_SETTINGS[0].runs(results, "E", name).weighted() for name in QUOTAS}
+    apart = known(by_seed(lambda *found: unevenness(found) - 1.0, *by_quota.values()))
     levels = ", ".join(
-        f"{name.removeprefix('ABD_')} {ms(found)} ({QUOTAS[name] / 1e3:g})" for name, found in by_quota.items()
+        f"{name.removeprefix('ABD_')} {shown_ms(found)} ({QUOTAS[name] / 1e3:g})" for name, found in by_quota.items()
     )
     text = (
-        f"spread {shown(apart, True)}; weighted mean by first quota, ms (published; these levels are fitted): {levels}"
+        f"spread {shown(apart, PERCENT)}; weighted mean by first quota, ms (published; these levels are fitted): "
+        f"{levels}"
     )
     return judge([Part("spread at most 5 %", apart, high=0.05)], apart, text)
 
 
 def _adapts(results: Results, setting: Setting) -> Finding:
-    parts = []
-    for k, published in zip(classes("5G"), ADAPTIVE_MS, strict=True):
-        mean = setting.of(results, f"mean_{k}", "5G", "ABD", ADAPTIVE)
-        parts.append(near(f"class {k}", [1e3 * value for value in mean.values()], published, " ms"))
-    steady, burst = _lowest(results, setting)
+    abd = setting.runs(results, "5G", "ABD", ADAPTIVE)
+    parts = [
+        near(f"class {k}", to_ms(mean), published, WITHIN_MS)
+        for (k, mean), published in zip(abd.each().items(), ADAPTIVE_MS, strict=True)
+    ]
+    steady, burst = known(abd.take(_outside)), known(abd.take(_inside))
     parts += [
         Part("class 1 lowest in every half second outside the burst", steady, high=1.0),
         Part("class 1 not lowest at some time in the burst", burst, low=1.0),
     ]
     text = (
-        f"class means {setting.means_ms(results, '5G', 'ABD', ADAPTIVE)}; class 1 over the lowest other, at worst: "
+        f"class means {each_in_ms(abd, comma=', ')}; class 1 over the lowest other, at worst: "
         f"{shown(steady)} in a half second outside 5.5 to 6 s, {shown(burst)} in a tenth of a second inside"
     )
     return judge(parts, parts[0].samples, text)
 
 
-def _lowest(results: Results, setting: Setting) -> tuple[list[float], list[float]]:
-    """Class 1's mean over the lowest other, at worst, by seed: outside the burst by half seconds, in it by tenths."""
-    wanted = {"scheduler": setting.schedulers.get("ABD", "ABD"), "in_step": setting.in_step, "profile": ADAPTIVE}
-    by_class = [courses(results, f"series_{k}", workload="5G", **wanted) for k in classes("5G")]
-    steady, burst = [], []
-    for seed in by_class[0]:
-        series = [course[seed] for course in by_class]
-        lasts = input_seconds({"workload": "5G", "profile": ADAPTIVE})
-        halves = [STEP_S * at for at in range(1, int(lasts / STEP_S))]
-        steady.append(largest(_above(series, at, at + STEP_S) for at in halves if not BURST_S[0] <= at < BURST_S[1]))
-        tenths = [BURST_S[0] + at / 10 for at in range(round(10 * (BURST_S[1] - BURST_S[0])))]
-        burst.append(largest(_above(series, at, at + 0.1) for at in tenths))
-    return steady, burst
+def _outside(row: Row) -> float:
+    """Class 1's mean over the lowest other in a half second outside the burst, at worst."""
+    halves = [STEP_S * at for at in range(1, int(input_seconds(row) / STEP_S))]
+    return largest(_above(row, at, at + STEP_S) for at in halves if not BURST_S[0] <= at < BURST_S[1])
 
 
-def _above(series: Sequence[Sequence[float | None]], start_s: float, end_s: float) -> float:
-    first, *others = (between(course, start_s, end_s) for course in series)
-    return largest(first / other for other in others)
+def _inside(row: Row) -> float:
+    """The same in a tenth of a second of the burst."""
+    tenths = [BURST_S[0] + at / 10 for at in range(round(10 * (BURST_S[1] - BURST_S[0])))]
+    return largest(_above(row, at, at + 0.1) for at in tenths)
+
+
+def _above(row: Row, start: float, end: float) -> float:
+    first, *others = (mean_between(row[f"series_{k}"], start, end) for k in classes("5G"))
+    return largest(over(first, other) for other in others)
 
 
 def _chapter(number: int) -> str:

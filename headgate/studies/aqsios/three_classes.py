@@ -9,19 +9,15 @@ from headgate.studies.aqsios.compared import (
     OTHER_MPRR,
     all_but,
     both_shares,
+    claims_from,
     every,
-    numbered,
     of_all,
     on,
     some,
     split_by_inversion,
 )
 from headgate.studies.aqsios.courses import steady
-from headgate.studies.aqsios.quantities import (
-    FAR,
-    MS,
-    MUCH,
-    Runs,
+from headgate.studies.aqsios.parts import (
     above,
     alike,
     all_in_ms,
@@ -32,12 +28,13 @@ from headgate.studies.aqsios.quantities import (
     highest,
     in_ms,
     inversions,
-    known,
     listed,
     near,
     shown,
     tight,
 )
+from headgate.studies.aqsios.quantities import MS, Runs, known
+from headgate.studies.aqsios.readings import FACTOR, FAR, MUCH
 from headgate.studies.claims import BySeed, Finding, Part, Results, judge
 
 # 3D_6: three classes alike, six cores
@@ -172,7 +169,7 @@ def _mirrored(results: Results, name: str, same: Callable[[str, BySeed, BySeed],
 
 
 def _twofold(what: str, first: BySeed, second: BySeed) -> Part:
-    return alike(what, first, second, 2.0)
+    return alike(what, first, second, FACTOR)
 
 
 def _c19(results: Results) -> Finding:
@@ -199,7 +196,7 @@ def _c20(results: Results) -> Finding:
 def _c21(results: Results) -> Finding:
     ml = on("3F_6", results)["ML"]
     parts = [
-        greater("ML class 3 wider than class 1", ml.spread(3), ml.spread(1)),
+        greater("ML class 3 wider than class 1", ml.width(3), ml.width(1)),
         above("ML widest range", ml.widest(), 10 * MS),
     ]
     text = f"{in_ms(ml)}; p10 {in_ms(ml, 'p10')}; p90 {in_ms(ml, 'p90')}"
@@ -229,7 +226,7 @@ def _c23(results: Results) -> Finding:
     return judge(parts, known(inverted["PCT_S"]), text)
 
 
-CLAIMS = numbered(
+CLAIMS = claims_from(
     7,
     (
         ("Figure 30", "3D_6: PCT is overloaded, p90 about 1 s", _c7),

@@ -26,6 +26,9 @@ def test_a_changed_priority_is_followed():
     )
     assert {event.query for event in found.trace.results if 10.5 < event.time < 15.0} == {"b"}
     assert found.report["classes"]["two"]["priority"] == 9
+    course = found.report["course"]  # what waits of `two` is an inversion only once `two` is the important one
+    inverted = [at for at, ratio in zip(course["times"], course["inversion"], strict=True) if ratio]
+    assert min(inverted) >= 10.0 - course["bucket"]
 
 
 def test_changes_come_at_their_time_between_arrivals(monkeypatch):

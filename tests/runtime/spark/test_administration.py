@@ -55,6 +55,11 @@ def test_mbd_follows_the_administrator(spark: Any) -> None:
     assert report["classes"]["low"]["priority"] == 81
     assert [report["queries"][name]["class"] for name in ("a", "b")] == ["low", "high"]
     assert report["classes"]["low"]["outputs"] == report["queries"]["a"]["outputs"]
+    course = report["course"]  # both classes gave results, each in its own time
+    assert all(any(mean is not None for mean in means) for means in course["classes"].values())
+    assert course["times"][-1] < report["seconds"] <= course["times"][-1] + course["bucket"]
+    assert report["weighted_latency"]["mean"] == report["weighted_mean_latency"]
+    assert report["inversion"]["mean"] == report["priority_inversion"]
 
 
 def test_what_does_not_exist_is_refused(spark: Any) -> None:

@@ -63,6 +63,9 @@ def test_a_run_until_idle_processes_everything(spark: Any) -> None:
     assert report["queries"]["q"]["inputs"] == 3000
     assert report["queries"]["q"]["outputs"] == results(runtime, "q").num_rows == 3000
     assert report["classes"]["high"]["latency"]["mean"] > 0
+    assert 0 < report["weighted_latency"]["p50"] <= report["weighted_latency"]["p99"]
+    assert set(report["inversion"].values()) == {0.0}  # one class
+    assert any(mean for mean in report["course"]["classes"]["high"])
     assert report["runtime"] == "spark"
     assert report["errors"] == {}
 

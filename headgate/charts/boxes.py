@@ -1,0 +1,41 @@
+"""Boxes, as the papers draw distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class Box(NamedTuple):
+    """A distribution as the box charts of papers show it."""
+
+    p10: float
+    p25: float
+    p50: float
+    p75: float
+    p90: float
+    mean: float
+
+
+def add_boxes(axes: Axes, places: Sequence[float], boxes: Sequence[Box], width: float, colour: str) -> None:
+    """Boxes of one colour: whiskers from p10 to p90, a line at the median, a point at the mean. Scales must be set
+    before; ticks are the caller's."""
+    drawn = [
+        {"whislo": b.p10, "q1": b.p25, "med": b.p50, "q3": b.p75, "whishi": b.p90, "mean": b.mean, "fliers": []}
+        for b in boxes
+    ]
+    axes.bxp(
+        drawn,
+        positions=places,
+        widths=width,
+        showmeans=True,
+        showfliers=False,
+        manage_ticks=False,
+        patch_artist=True,
+        boxprops={"facecolor": colour, "alpha": 0.5},
+        medianprops={"color": "black"},
+        meanprops={"marker": "o", "markerfacecolor": colour, "markeredgecolor": "black", "markersize": 4},
+    )

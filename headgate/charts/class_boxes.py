@@ -1,0 +1,52 @@
+"""The latencies of each class as a box: `boxes` of `--plot`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from headgate.charts.boxes import Box, add_boxes
+from headgate.charts.files import new_figure
+from headgate.charts.style import GREY, begin_at_zero, classes_of, make_calm, set_scale, title_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_LEAST_IN, _CLASS_IN, _HEIGHT_IN = 4.8, 1.1, 4.0
+_LONG = 14  # letters of a name that do not fit below their box
+
+
+def draw_boxes(report: Mapping[str, Any]) -> Figure:
+    """A box for each class of a report, the most important on the left."""
+    colours = classes_of(report)
+    found = {name: _box(report["classes"][name]["latency"]) for name in colours}
+    figure = new_figure(max(_LEAST_IN, 1.5 + _CLASS_IN * len(colours)), _HEIGHT_IN)
+    axes = figure.subplots()
+    make_calm(axes)
+    factor = set_scale(axes, "latency", chain.from_iterable(box for box in found.values() if box))
+    for at, (name, colour) in enumerate(colours.items()):
+        if box := found[name]:
+            add_boxes(axes, [at], [Box(*(factor * value for value in box))], 0.5, colour)
+        else:
+            axes.annotate("no results", (at, 0.02), xycoords=("data", "axes fraction"), ha="center", color=GREY)
+    begin_at_zero(axes)
+    _label(axes, report, list(colours))
+    return figure
+
+
+def _label(axes: Axes, report: Mapping[str, Any], names: list[str]) -> None:
+    axes.set_title(title_of(report), fontsize=10, loc="left", parse_math=False)
+    axes.set_xlabel("box p25 to p75, line p50, whiskers p10 and p90, dot mean", fontsize=8, color=GREY)
+    axes.set_xlim(-0.6, len(names) - 0.4)
+    labels = [f"{name}\npriority {report['classes'][name]['priority']}" for name in names]
+    axes.set_xticks(range(len(names)), labels, fontsize=9, parse_math=False)
+    if any(len(name) > _LONG for name in names):
+        axes.tick_params(axis="x", labelrotation=30)
+
+
+def _box(latency: Mapping[str, float | None]) -> Box | None:
+    values = [latency[field] for field in Box._fields]
+    known = [value for value in values if value is not None]
+    return Box(*known) if len(known) == len(values) else None

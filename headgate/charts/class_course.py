@@ -1,0 +1,129 @@
+"""How classes fared over time: `course` of `--plot`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from headgate.charts.files import new_figure
+from headgate.charts.style import GREY, begin_at_zero, classes_of, make_calm, set_scale, title_of
+from headgate.plan.durations import format_duration
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_SIZE_IN = (7.6, 4.8)
+_GAP = 0.07  # of the height of the axes, between two labels
+_MARGIN = 0.95  # of their width: a line that goes so far is named in the margin
+
+Line = Sequence[float | None]
+
+
+def draw_course(report: Mapping[str, Any]) -> Figure:
+    """Mean latency of each class over time, below it the inversion, and where the policy was replaced."""
+    course, colours = report["course"], classes_of(report)
+    figure = new_figure(*_SIZE_IN)
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+    for axes in (above, below):
+        make_calm(axes)
+    known = (value for line in course["classes"].values() for value in line if value is not None)
+    factor = set_scale(above, "mean latency", known)
+    middles = [time + course["bucket"] / 2 for time in course["times"]]
+    lines = {name: _scaled(course["classes"][name], factor) for name in colours}
+    for name, colour in colours.items():
+        _add_line(above, middles, lines[name], colour)
+    _add_inversion(below, middles, _scaled(course["inversion"], 1.0))
+    _label(above, below, report)
+    _mark_switches(above, below, report["switches"])
+    ends = {name: end for name, line in lines.items() if (end := _end(middles, line)) is not None}
+    _name_lines(above, ends, colours)
+    return figure
+
+
+def _scaled(line: Line, factor: float) -> list[float]:
+    """nan, where there is nothing to draw, for None."""
+    return [math.nan if value is None else factor * value for value in line]
+
+
+def _add_line(axes: Axes, times: Sequence[float], values: Sequence[float], colour: str) -> None:
+    """A bucket without results leaves a gap; one that stands alone between two is a dot."""
+    axes.plot(times, values, color=colour, linewidth=1.4)
+    around = [math.nan, *values, math.nan]
+    alone = [at for at in range(len(values)) if math.isnan(around[at]) and math.isnan(around[at + 2])]
+    axes.plot([times[at] for at in alone], [values[at] for at in alone], "o", color=colour, markersize=2.5)
+
+
+def _add_inversion(axes: Axes, times: Sequence[float], values: Sequence[float]) -> None:
+    _add_line(axes, times, values, GREY)
+    axes.fill_between(times, values, color=GREY, alpha=0.15, linewidth=0)
+    axes.set_ylim(0.0, None if any(value > 0.0 for value in values) else 1.0)
+
+
+def _label(above: Axes, below: Axes, report: Mapping[str, Any]) -> None:
+    course = report["course"]
+    end = max([report["seconds"], *(time + course["bucket"] for time in course["times"])])
+    above.set_xlim(0.0, end or 1.0)
+    begin_at_zero(above)
+    above.set_title(title_of(report), fontsize=10, loc="left", parse_math=False)
+    below.set_ylabel("priority\ninversion", fontsize=9)
+    below.set_xlabel(f"time, s (means of each {format_duration(course['bucket'])})", fontsize=9)
+
+
+def _mark_switches(above: Axes, below: Axes, switches: Sequence[Mapping[str, Any]]) -> None:
+    for switch in switches:
+        for axes in (above, below):
+            axes.axvline(switch["at"], color=GREY, linewidth=0.9, linestyle=(0, (4, 3)))
+        above.annotate(
+            f"{switch['from']} to {switch['to']}",
+            (switch["at"], 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(3, -2),
+            textcoords="offset points",
+            rotation=90,
+            va="top",
+            fontsize=7,
+            color=GREY,
+            parse_math=False,
+        )
+
+
+def _name_lines(axes: Axes, ends: Mapping[str, tuple[float, float]], colours: Mapping[str, str]) -> None:
+    """The name of each class in its colour: in the margin, or beside the end of a line that ends before."""
+    to_axes = axes.transScale + axes.transLimits
+    places = {name: to_axes.transform(end) for name, end in ends.items()}
+    heights = spread({name: float(y) for name, (x, y) in places.items() if x > _MARGIN})
+    for name, (x, y) in places.items():
+        axes.annotate(
+            name,
+            ends[name],
+            xytext=(1.02, heights[name]) if name in heights else (x + 0.01, y),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=9,
+            color=colours[name],
+            parse_math=False,
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colours[name], "alpha": 0.4, "linewidth": 0.8},
+        )
+
+
+def _end(times: Sequence[float], line: Sequence[float]) -> tuple[float, float] | None:
+    known = [(time, value) for time, value in zip(times, line, strict=True) if not math.isnan(value)]
+    return known[-1] if known else None
+
+
+def spread(heights: Mapping[str, float]) -> dict[str, float]:
+    """Heights, of 0 to 1, moved apart as far as labels need it, in the same order."""
+    gap = min(_GAP, 1.0 / max(1, len(heights)))
+    found: dict[str, float] = {}
+    lowest = 0.0
+    for name in sorted(heights, key=lambda name: heights[name]):
+        found[name] = max(lowest, heights[name])
+        lowest = found[name] + gap
+    highest = 1.0
+    for name in reversed(found):
+        found[name] = min(highest, found[name])
+        highest = found[name] - gap
+    return found

@@ -1,0 +1,47 @@
+"""Figures and their files. matplotlib is an optional extra, so it is imported only where something is drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headgate.plan.errors import ApplicationError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = ("png", "svg")
+
+
+def need_matplotlib(label: str = "figures") -> None:
+    """Called before work begins whose result is to be drawn. Raises ApplicationError saying what to install."""
+    try:
+        import matplotlib  # noqa: F401 - only asked for
+    except ImportError as error:
+        raise ApplicationError(label, "matplotlib is not installed", "pip install 'headgate[study]'") from error
+
+
+def new_figure(width_in: float, height_in: float) -> Figure:
+    """An empty figure for files only: it needs no display, and nothing has to be closed."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width_in, height_in), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure, as its ending says. Drawn again it is the same file: no date, no made-up names."""
+    from matplotlib import rc_context
+
+    with rc_context({"svg.hashsalt": "headgate"}):
+        figure.savefig(path, dpi=120, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
+
+
+def save_all(figure: Figure, folder: Path, name: str) -> list[Path]:
+    """Write a figure in every format into a folder, which must exist; returns the files."""
+    files = [folder / f"{name}.{ending}" for ending in FORMATS]
+    for path in files:
+        save(figure, path)
+    return files

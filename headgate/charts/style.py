@@ -1,0 +1,71 @@
+"""How charts of a run look alike: colours of classes, units of time, scales."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from headgate.control.measures import by_priority
+from headgate.plan.durations import format_duration
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+GREY = "0.35"
+# Told apart by people who do not see all colours, too (Okabe and Ito); more classes begin again.
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5b4a9f", "#7f7f7f")
+_UNITS = ((1.0, "s"), (1e3, "ms"), (1e6, "us"))
+_LOG_ABOVE = 20.0  # of the largest over the smallest: on a linear axis the smallest would be a line
+
+
+def classes_of(report: Mapping[str, Any]) -> dict[str, str]:
+    """The classes of a report, the most important first, each with its colour."""
+    order = by_priority({name: one["priority"] for name, one in report["classes"].items()})
+    return {name: _COLOURS[at % len(_COLOURS)] for at, name in enumerate(order)}
+
+
+def title_of(report: Mapping[str, Any]) -> str:
+    slots = report["slots"]
+    lasted = format_duration(report["seconds"])
+    return f"{report['policy']} on {slots} slot{'' if slots == 1 else 's'}, {report['runtime']} runtime, {lasted}"
+
+
+def time_unit(seconds: Iterable[float]) -> tuple[float, str]:
+    """The unit in which the largest of some times is at least 1, and how many of it make a second."""
+    largest = max(seconds, default=0.0)
+    return next((unit for unit in _UNITS if largest * unit[0] >= 1.0), _UNITS[1] if largest == 0.0 else _UNITS[-1])
+
+
+def set_scale(axes: Axes, what: str, seconds: Iterable[float]) -> float:
+    """A y axis for these times, with its label; returns how many of its unit make a second.
+
+    Where times are far apart it is logarithmic, each tick with its own unit. 0 has no place on such an axis.
+    """
+    known = list(seconds)
+    if not known or min(known) <= 0.0 or max(known) <= _LOG_ABOVE * min(known):
+        factor, unit = time_unit(known)
+        axes.set_ylabel(f"{what}, {unit}", fontsize=9)
+        return factor
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axes.set_yscale("log")
+    axes.set_ylabel(what, fontsize=9)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if max(known) < 1e3 * min(known) else (1.0,)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format_duration(value)))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    return 1.0
+
+
+def begin_at_zero(axes: Axes) -> None:
+    """Once all is drawn: a linear axis begins at 0."""
+    if axes.get_yscale() == "linear":
+        axes.set_ylim(bottom=0.0)
+
+
+def make_calm(axes: Axes) -> None:
+    """Only the lines that help to read."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color("0.7")
+    axes.tick_params(labelsize=8, color="0.7")
+    axes.grid(axis="y", color="0.9", linewidth=0.8)
+    axes.set_axisbelow(True)
