@@ -1,0 +1,185 @@
+"""headgate bench classes: queries of unequal importance under Headgate and under stock Structured Streaming.
+
+Three classes of priority 6, 3 and 1 (`workload.py`), on the same machine, tuples and rates, in turn:
+
+* stock fifo: Structured Streaming as it comes, tuned (`stock.py`);
+* stock fair: the same with FAIR pools, by whichever of three ways to use them gives class 1 the lowest mean;
+* Headgate under mbd, abd and mrr.
+
+heavy: 50 queries at 0.8 of the highest rate that Headgate was found to hold; medium: 20 queries at 1,500 tuples/s each;
+easy: 5 queries at a rate that stock holds easily; scaling: 5 to 100 queries. Each side has a JVM of its own that stays
+warm; a run begins when every query has run some batches, and its first seconds do not count. Latency is from a tuple's
+arrival to its result being handed to the sink; for windows, from the arrival of the newest tuple in the result.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import platform
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any
+
+import psutil
+import pyspark
+
+from headgate.bench.classes.measured import Measured, merged, summary
+from headgate.bench.classes.sides import MASTER, Side
+from headgate.bench.classes.stock import VARIANTS
+from headgate.bench.classes.workload import Workload
+
+log = logging.getLogger("headgate.bench")
+
+POLICIES: dict[str, dict[str, Any]] = {name: {"name": name} for name in ("mbd", "abd", "mrr")}
+# The same policy with less of what it has for Spark: what shared jobs and counting fixed costs do.
+WITHOUT: dict[str, dict[str, Any]] = {
+    "mbd, a job a query": {"name": "mbd", "together": 1},
+    "mbd, five queries a job": {"name": "mbd", "together": 5},
+    "mbd, a job a query, fixed costs ignored": {"name": "mbd", "together": 1, "fixed_costs": "ignored"},
+}
+FIFO, FAIR = "stock fifo", "stock fair"
+HEAVY_QUERIES, LOAD = 50, 0.8
+MEDIUM = Workload("medium", queries=20, rate=1500.0, seconds=0.0)
+EASY = Workload("easy", queries=5, rate=500.0, seconds=0.0)
+SCALES, SCALING_RATE = (5, 20, 50, 100), 300.0
+FIRST_RATE, FINER = 2000.0, 1.1  # the search for the highest rate: where it begins, how close it comes
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long things are measured."""
+
+    seconds: float
+    rounds: int
+    hold_s: float
+    scales: Sequence[int]
+
+
+FULL = Effort(seconds=40.0, rounds=2, hold_s=20.0, scales=SCALES)
+QUICK = Effort(seconds=20.0, rounds=1, hold_s=10.0, scales=SCALES[:2])
+
+
+class Sides:
+    """The three Sparks, and what runs on which."""
+
+    def __init__(self, fifo: Side, fair: Side, ours: Side) -> None:
+        self.fifo, self.fair, self.ours = fifo, fair, ours
+
+    def run(self, workload: Workload, name: str, setting: Any = None) -> Measured:
+        log.warning("%s: %d queries at %.0f tuples/s, %s", workload.name, workload.queries, workload.rate, name)
+        if name == FIFO:
+            return self.fifo.run(workload)
+        return self.fair.run(workload, setting) if name.startswith(FAIR) else self.ours.run(workload, setting)
+
+
+def run(quick: bool = False) -> dict[str, Any]:
+    """Measure; headline figures at the top level, all sides of each workload below."""
+    effort = QUICK if quick else FULL
+    with ExitStack() as stack:
+        sides = Sides(*(stack.enter_context(Side(mode)) for mode in ("FIFO", "FAIR", "headgate")))
+        source = sides.fifo.source(replace(MEDIUM, seconds=10.0))
+        highest = highest_rate(sides.ours, HEAVY_QUERIES, effort.hold_s)
+        heavy = Workload("heavy", HEAVY_QUERIES, LOAD * highest, effort.seconds)
+        found = {
+            workload.name: compare(sides, workload, effort.rounds)
+            for workload in (heavy, *(replace(one, seconds=effort.seconds) for one in (MEDIUM, EASY)))
+        }
+        followed = sides.ours.follow(replace(MEDIUM, name="priorities", seconds=effort.seconds), POLICIES["mbd"])
+        shared = {name: summary(sides.run(heavy, name, policy)) for name, policy in WITHOUT.items()}
+        scaling = {str(n): _scaled(sides, n, effort.seconds / 2, found) for n in effort.scales}
+    return {
+        **headline(found),
+        "highest_rate": highest,
+        "workloads": found,
+        "heavy_without": {"mbd": found["heavy"]["mbd"], **shared},
+        "scaling": scaling,
+        "changed_priorities": followed,
+        "source_of_stock": source,
+        "settings": {
+            "date": date.today().isoformat(),
+            "machine": f"{psutil.cpu_count()} cores of {platform.machine()}, {psutil.virtual_memory().total >> 30} GiB",
+            "python": platform.python_version(),
+            "spark": pyspark.__version__,
+            "master": MASTER,
+            "rates": {"heavy": heavy.rate, "medium": MEDIUM.rate, "easy": EASY.rate, "scaling": SCALING_RATE},
+            "seconds": effort.seconds,
+            "rounds": effort.rounds,
+        },
+    }
+
+
+def headline(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, float | None]:
+    """What is promised, as ratios of stock with FAIR pools and mbd."""
+    heavy, easy = found["heavy"], found["easy"]
+    mbd, fair = heavy["mbd"], heavy[FAIR]
+    return {
+        **{f"class1_speedup_{name}": _ratio(_class1(one[FAIR]), _class1(one["mbd"])) for name, one in found.items()},
+        "inversion_mbd": max(mbd["inversion"].values()),
+        "completed_min_mbd": min(figures["completed"] for figures in mbd["classes"].values()),
+        "completed_over_stock": _ratio(mbd["completed"], fair["completed"]),
+        "cpu_per_tuple_over_stock": _ratio(easy["mbd"]["cpu_us_per_tuple"], easy[FAIR]["cpu_us_per_tuple"]),
+    }
+
+
+def compare(sides: Sides, workload: Workload, rounds: int) -> dict[str, dict[str, Any]]:
+    """All contestants in turn, round by round; in the first, FAIR pools are tried in every way."""
+    runs: dict[str, list[Measured]] = {}
+    tried = {name: sides.run(workload, f"{FAIR}, {name}", name) for name in VARIANTS}
+    best = min(tried, key=lambda name: _or_never(_class1(summary(tried[name]))))
+    for number in range(rounds):
+        runs.setdefault(FIFO, []).append(sides.run(workload, FIFO))
+        again = tried[best] if number == 0 else sides.run(workload, FAIR, best)
+        runs.setdefault(FAIR, []).append(again)
+        for name, policy in POLICIES.items():
+            runs.setdefault(name, []).append(sides.run(workload, name, policy))
+    found = {name: summary(merged(measured)) for name, measured in runs.items()}
+    found[FAIR]["pools"] = {"used": best, "class1_mean": {name: _class1(summary(m)) for name, m in tried.items()}}
+    return found
+
+
+def highest_rate(side: Side, queries: int, seconds: float) -> float:
+    """Tuples a second of each query that Headgate can just hold: doubled until it cannot, then halved between."""
+
+    def holds(rate: float) -> bool:
+        held = side.hold(Workload("rate", queries, rate, seconds), POLICIES["mbd"])
+        log.warning(
+            "%d queries at %.0f tuples/s: %.2f s behind, then %.2f: %s",
+            queries, rate, *held, "holds" if held.holds else "does not hold",
+        )  # fmt: skip
+        return held.holds
+
+    low, high = 0.0, FIRST_RATE
+    while holds(high):
+        low, high = high, 2 * high
+    while low == 0.0:
+        low, high = (high / 2, high) if holds(high / 2) else (0.0, high / 2)
+    while high / low > FINER:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def _scaled(sides: Sides, queries: int, seconds: float, found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Stock with FAIR pools, as it did best with many queries, beside mbd."""
+    workload = Workload(f"scaling {queries}", queries, SCALING_RATE, seconds)
+    pools = found["heavy"][FAIR]["pools"]["used"]
+    return {
+        FAIR: summary(sides.run(workload, FAIR, pools)),
+        "mbd": summary(sides.run(workload, "mbd", POLICIES["mbd"])),
+    }
+
+
+def _class1(found: Mapping[str, Any]) -> float | None:
+    mean: float | None = found["classes"]["class1"]["mean"]
+    return mean
+
+
+def _or_never(mean: float | None) -> float:
+    return math.inf if mean is None else mean
+
+
+def _ratio(over: float | None, under: float | None) -> float | None:
+    return over / under if over is not None and under else None

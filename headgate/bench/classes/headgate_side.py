@@ -1,0 +1,133 @@
+"""The Headgate side of `bench classes`: a workload under a policy, on the Spark of this process."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import SparkSession
+
+from headgate.bench.classes.measured import Measured, jvm_cpu_s
+from headgate.bench.classes.workload import PRIORITIES, Workload, application
+from headgate.control.monitor import Monitor, Tap
+from headgate.plan.application import RunLimits
+from headgate.plan.model import Plan
+from headgate.runtime.spark.engine import SparkRuntime
+
+log = logging.getLogger("headgate.bench")
+Floats = NDArray[np.float64]
+BEHIND_S = 0.3  # of input: so much more may wait at the end than halfway, since what waits goes up and down
+MOST_BEHIND_S = 3.0
+
+
+class WarmLatencies(Monitor):
+    """A monitor that keeps the latencies of tuples that came when the run was warm, by class."""
+
+    def __init__(self, plan: Plan, warm_s: float) -> None:
+        super().__init__(plan)
+        self._warm_s = warm_s
+        self._kept: dict[str, list[Floats]] = {name: [] for name in plan.classes}
+
+    def seen(self, tap: Tap, times: Floats, latencies: Floats) -> None:
+        self._kept[tap.class_name].append(latencies[times - latencies >= self._warm_s])
+
+    def latencies(self) -> dict[str, Floats]:
+        self.fold()
+        return {name: np.concatenate([np.zeros(0), *kept]) for name, kept in self._kept.items()}
+
+
+class Held(NamedTuple):
+    """How a rate went: seconds of input that were not finished halfway and at the end."""
+
+    halfway_s: float
+    end_s: float
+
+    @property
+    def holds(self) -> bool:
+        """Nothing to speak of was left behind in the second half."""
+        return self.end_s - self.halfway_s < BEHIND_S and self.end_s < MOST_BEHIND_S
+
+
+def hold(spark: SparkSession, workload: Workload, policy: Mapping[str, Any]) -> Held:
+    """Run at a rate and see whether what waits grows."""
+    runtime = SparkRuntime(application(workload, dict(policy)), spark)
+    runtime.start()
+    behind = []
+    for part in (0.5, 1.0):
+        runtime.wait(RunLimits(seconds=workload.seconds * part))
+        behind.append(sum(runtime.unfinished().values()) / (workload.rate * workload.queries))
+    runtime.stop()
+    return Held(*behind)
+
+
+def follow(spark: SparkSession, workload: Workload, policy: Mapping[str, Any]) -> dict[str, Any]:
+    """Halfway the most and the least important class change priorities. How soon do latencies follow?
+
+    They have when two buckets of the course in a row are in order.
+    """
+    runtime = SparkRuntime(application(workload, dict(policy)), spark)
+    runtime.start()
+    runtime.wait(RunLimits(seconds=workload.seconds / 2))
+    before, changed = runtime.report(), runtime.now()
+    first, *_, last = PRIORITIES
+    runtime.set_priority(first, PRIORITIES[last])
+    runtime.set_priority(last, PRIORITIES[first])
+    runtime.wait(RunLimits(seconds=workload.seconds))
+    report = runtime.report()
+    runtime.stop()
+    course = report["course"]
+    after = [at for at, time in enumerate(course["times"]) if time >= changed]
+    in_order = [at for at in after[:-1] if course["inversion"][at] == course["inversion"][at + 1] == 0.0]
+    took = course["times"][in_order[0]] + course["bucket"] - changed if in_order else None
+    round_s = (report["seconds"] - changed) / max(1, report["rounds"] - before["rounds"])
+    return {
+        "seconds_to_follow": took,
+        "rounds_to_follow": None if took is None else took / round_s,
+        "round_s": round_s,
+        "mean_before": {name: found["latency"]["mean"] for name, found in before["classes"].items()},
+        "mean_in_the_last_quarter": {name: _late_mean(course, name) for name in PRIORITIES},
+    }
+
+
+def _late_mean(course: Mapping[str, Any], name: str) -> float | None:
+    means = [mean for mean in course["classes"][name][len(course["times"]) * 3 // 4 :] if mean is not None]
+    return float(np.mean(means)) if means else None
+
+
+def run_headgate(spark: SparkSession, workload: Workload, policy: Mapping[str, Any]) -> Measured:
+    """One run. What calls have in hand when it ends counts as not completed, as on the other side."""
+    app = application(workload, dict(policy))
+    monitor = WarmLatencies(app.plan, workload.warm_s)
+    runtime = SparkRuntime(app, spark, monitor=monitor)
+    before = time.monotonic()
+    runtime.start()
+    rehearsed = time.monotonic() - before
+    cpu = -(jvm_cpu_s(spark) + time.process_time())
+    runtime.wait(RunLimits(seconds=workload.seconds))
+    report, unfinished = runtime.report(), runtime.unfinished()
+    cpu += jvm_cpu_s(spark) + time.process_time()
+    latencies = monitor.latencies()
+    runtime.stop()
+    if report["errors"]:
+        raise RuntimeError(f"queries stopped: {report['errors']}")
+    arrived = {name: found["inputs"] for name, found in report["classes"].items()}
+    left = dict.fromkeys(arrived, 0)
+    for query, tuples in unfinished.items():
+        left[app.plan.queries[query].class_name] += tuples
+    return Measured(
+        latencies=latencies,
+        arrived=arrived,
+        completed={name: max(0, arrived[name] - left[name]) for name in arrived},
+        cpu_s=cpu,
+        seconds=report["seconds"],
+        details={
+            "calls": report["calls"],
+            "fallbacks": report["fallbacks"],
+            "updates": report["schedule"]["updates"],
+            "rehearsed_s": rehearsed,
+        },
+    )
