@@ -15,6 +15,7 @@ from headgate.cli.output import console, fail, plain, print_json, speaks_plainly
 BENCHES = {
     "overhead": "what a call costs on Spark, by the way it is run",
     "state": "what windows cost on Spark, and a replay beside Structured Streaming",
+    "classes": "queries of unequal importance beside stock Structured Streaming",
     "policies": "a bursty application under every policy on Spark, beside the simulator's prediction",
     "decisions": "what a decision costs with few and with many queries",
     "simulator": "events and tuples a second of the simulator",

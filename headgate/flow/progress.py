@@ -57,6 +57,8 @@ class Progress:
         self._queues = queues
         self._timed = timed_operators(plan)
         self._streams = {name: _streams_of(plan, plan.owners[name]) for name in self._timed}
+        self._concerns: dict[tuple[str, ...], tuple[str, ...]] = {}  # see `_concerned`
+        self._all = True  # at the next look: others may have something to do now
 
     @property
     def tracks(self) -> bool:
@@ -103,13 +105,15 @@ class Progress:
         """A call is over, whatever became of it, and its results are in the queues. Call `settle` next."""
         self._flying.difference_update(operators)
 
-    def settle(self) -> list[str]:
+    def settle(self, changed: Iterable[str]) -> list[str]:
         """Let progress run through operators that have nothing to do with it; returns those that have.
 
-        These are operators with state, to be run although no row waits for them.
+        These are operators with state, to be run although no row waits for them. `changed` are streams that have come
+        further, or the operators of a call that is over: nothing happens to operators that they do not concern.
         """
         due: list[str] = []
-        for name in self._timed:
+        concerned, self._all = self._timed if self._all else self._concerned(tuple(changed)), False
+        for name in concerned:
             if name in self._flying:
                 continue
             operator = self._plan.operators[name]
@@ -140,6 +144,18 @@ class Progress:
             return done
         self._done[name] = max(done, come)  # nothing happens up to there
         return self._done[name]
+
+    def _concerned(self, changed: tuple[str, ...]) -> tuple[str, ...]:
+        """Those that look at the streams named, are named, or come after one of these, inputs first."""
+        found = self._concerns.get(changed)
+        if found is None:
+            nodes = set(changed)
+            for name in self._timed:
+                sources = {port.node for port in self._plan.operators[name].inputs}
+                if not nodes.isdisjoint((*sources, *self._streams[name])):
+                    nodes.add(name)
+            found = self._concerns[changed] = tuple(name for name in self._timed if name in nodes)
+        return found
 
     def _edges(self, name: str) -> list[Edge]:
         return [Edge(name, index) for index in range(len(self._plan.operators[name].inputs))]

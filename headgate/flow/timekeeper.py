@@ -82,7 +82,7 @@ class Timekeeper:
         if come is None:
             return []
         self._progress.advance(Port(stream), come)
-        return self._progress.settle()
+        return self._progress.settle((stream,))
 
     # Calls -------------------------------------------------------------------------------------------------------
 
@@ -97,7 +97,7 @@ class Timekeeper:
         when each has something to do next without input."""
         self._progress.finish(evaluated, events)
         self._progress.end(operators)
-        return self._progress.settle() if self._progress.tracks else []
+        return self._progress.settle(operators) if self._progress.tracks else []
 
     def until_the_end(self, query: str, table: pa.Table) -> pa.Table:
         """Time ends for a query with the last event of its streams, even where other queries go on."""

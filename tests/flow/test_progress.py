@@ -31,7 +31,7 @@ class Bench:
 
     def advance(self, stream: str, to: int) -> list[str]:
         self.progress.advance(Port(stream), to)
-        return self.progress.settle()
+        return self.progress.settle((stream,))
 
     def call(self, *operators: str, take: int = 100, gives: int = 0, event: int = FOREVER) -> dict[str, Bounds]:
         """A whole call: its last operator gives some rows to whoever reads it."""
@@ -51,7 +51,7 @@ class Bench:
 
     def end(self, *operators: str) -> list[str]:
         self.progress.end(operators)
-        return self.progress.settle()
+        return self.progress.settle(operators)
 
 
 def test_only_operators_that_lead_to_state_are_timed() -> None:
@@ -141,7 +141,23 @@ def test_time_alone_makes_an_operator_due_at_its_next_event() -> None:
     bench.reached["s"] = 9
     assert bench.advance("s", 8) == [name]
     assert bench.begin(name)[name].end == 8
-    assert bench.progress.settle() == [], "it flies already"
+    assert bench.progress.settle(("s",)) == [], "it flies already"
+
+
+def test_a_stream_concerns_only_the_queries_that_read_it() -> None:
+    """And what comes after an operator that they share with others, since it goes on when their streams do."""
+    bench = Bench(
+        {
+            "a": "SELECT k, count(*) AS n FROM s [RANGE 3] GROUP BY k",
+            "b": "SELECT k, count(*) AS n FROM r [RANGE 3] GROUP BY k",
+            "c": "SELECT s.k FROM s [RANGE 3], r [RANGE 3] WHERE s.k = r.k",
+        }
+    )
+    owners, concerned = bench.plan.owners, bench.progress._concerned
+    assert {query for name in concerned(("s",)) for query in owners[name]} == {"a", "c"}
+    assert {query for name in concerned(("r",)) for query in owners[name]} == {"b", "c"}
+    last = bench.plan.queries["a"].root.node
+    assert concerned((last,)) == ((last,) if last in timed_operators(bench.plan) else ())
 
 
 def test_a_failed_call_evaluated_nothing() -> None:

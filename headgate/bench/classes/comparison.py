@@ -33,15 +33,19 @@ from headgate.bench.classes.workload import Workload
 
 log = logging.getLogger("headgate.bench")
 
-POLICIES: dict[str, dict[str, Any]] = {name: {"name": name} for name in ("mbd", "abd", "mrr")}
-# The same policy with less of what it has for Spark: what shared jobs and counting fixed costs do.
+HEAVY_QUERIES, LOAD = 50, 0.8
+POLICIES: dict[str, dict[str, Any]] = {
+    "mbd": {"name": "mbd", "together": 6},
+    "abd": {"name": "abd"},
+    "mrr": {"name": "mrr"},
+}
+# The same policy with more or less of what it has for Spark: what shared jobs and counting fixed costs do.
 WITHOUT: dict[str, dict[str, Any]] = {
-    "mbd, a job a query": {"name": "mbd", "together": 1},
-    "mbd, five queries a job": {"name": "mbd", "together": 5},
-    "mbd, a job a query, fixed costs ignored": {"name": "mbd", "together": 1, "fixed_costs": "ignored"},
+    "mbd, a job a class": {"name": "mbd", "together": HEAVY_QUERIES},
+    "mbd, a job a query": {"name": "mbd"},
+    "mbd, a job a query, fixed costs ignored": {"name": "mbd", "fixed_costs": "ignored"},
 }
 FIFO, FAIR = "stock fifo", "stock fair"
-HEAVY_QUERIES, LOAD = 50, 0.8
 MEDIUM = Workload("medium", queries=20, rate=1500.0, seconds=0.0)
 EASY = Workload("easy", queries=5, rate=500.0, seconds=0.0)
 SCALES, SCALING_RATE = (5, 20, 50, 100), 300.0

@@ -33,7 +33,8 @@ class Leaf:
         self.held: pa.Table | None = None
         self._session = session
         jvm: Any = session._jvm
-        self._system, self._arrays = jvm.java.lang.System, jvm.java.lang.reflect.Array
+        # Kept, since py4j asks the JVM what a name means each time that it is looked up.
+        self._copy, self._put = jvm.java.lang.System.arraycopy, jvm.java.lang.reflect.Array.set
         with _kept_as_expected():
             self.frame, partition = _made(session, schema)
             self._array = partition.values().unsafeArray()
@@ -43,10 +44,10 @@ class Leaf:
         """Put new data in. Not while a job reads the leaf."""
         given = fitted(table, self.schema)
         if given.nbytes > _BY_FILE:
-            self._system.arraycopy(_moved(self._session, given).toArray(), 0, self._array, 0, 1)
+            self._copy(_moved(self._session, given).toArray(), 0, self._array, 0, 1)
         else:
             # One trip to the JVM; an index into the array through py4j would ask for its length first.
-            self._arrays.set(self._array, 0, _serialised(given))
+            self._put(self._array, 0, _serialised(given))
         self.held = table
 
 
@@ -57,7 +58,7 @@ class LogLeaf:
         self._schema = schema
         self._session = session
         jvm: Any = session._jvm
-        self._converters = jvm.scala.jdk.javaapi.CollectionConverters
+        self._as_scala = jvm.scala.jdk.javaapi.CollectionConverters.asScala
         with _kept_as_expected():
             self.frame, self._partition = _made(session, schema)
         self._numbers: list[int] = []  # of the chunks that it holds, as they came
@@ -91,7 +92,7 @@ class LogLeaf:
 
     def _show(self) -> None:
         """Let the partition have the chunks of now; their bytes are not copied."""
-        getattr(self._partition, "values_$eq")(self._converters.asScala(self._batches).toSeq())
+        getattr(self._partition, "values_$eq")(self._as_scala(self._batches).toSeq())
 
 
 @contextmanager

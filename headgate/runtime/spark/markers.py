@@ -1,8 +1,11 @@
 """Row counts of every operator inside one job, read from the plan's own metrics.
 
-Each port of interest gets a filter that is always true (`_sequence >= -17`; sequence numbers are never negative). The
-number names the port, the optimiser is told to leave filters where they are, and Spark counts the rows that pass a
-filter anyway. So counts cost nothing in the job and a few look-ups after it.
+Each port of interest gets a filter that is always true: `_sequence >= 0 OR CAST(_sequence AS STRING) = '-17'`;
+sequence numbers are never negative. The number names the port, the optimiser is told to leave filters where they are,
+and Spark counts the rows that pass a filter anyway. So counts cost nothing in the job and a few look-ups after it.
+
+Why so roundabout: in the code that Spark generates, numbers stand as they are but texts are parameters. Queries of one
+shape thus have the same code, which is compiled once for all of them.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from pyspark.sql import functions as F
 from headgate.plan.operators.base import Port
 from headgate.plan.schema import SEQUENCE
 
-_MARK = re.compile(rf"{SEQUENCE}#\d+L? >= -(\d+)")
+_MARK = re.compile(rf"cast\({SEQUENCE}#\d+L? as string\) = -(\d+)")
 
 
 class Markers:
@@ -28,7 +31,8 @@ class Markers:
         self._ports = {number: port for port, number in self._numbers.items()}
 
     def mark(self, port: Port) -> Column:
-        return F.col(SEQUENCE) >= F.lit(-self._numbers[port]).cast("bigint")
+        sequence = F.col(SEQUENCE)
+        return (sequence >= F.lit(0).cast("bigint")) | (sequence.cast("string") == F.lit(f"-{self._numbers[port]}"))
 
     def counters(self, plan: Any) -> dict[Port, Any]:
         """The row-count metric of each marked port in an executed plan; a port that is not found is left out."""

@@ -43,6 +43,8 @@ _SQL = {
     "spark.sql.execution.arrow.localRelationThreshold": "0",  # leaves must be RDDs, whose data can be swapped
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ui.explainMode": "simple",  # the plan is written down for each call, for Spark's page of queries
+    "spark.sql.maxPlanStringLength": "1000",
     "spark.sql.debug.maxToStringFields": "10000",
     "spark.sql.optimizer.excludedRules": ",".join(
         f"org.apache.spark.sql.catalyst.optimizer.{rule}" for rule in _KEPT_APART
@@ -57,8 +59,13 @@ _CORE = {
     # Every sort and hash table of a job takes at least one page. Pages of the usual 16 to 64 MB are fine for a few
     # large tasks, but many small jobs a second would keep the garbage collector busy with them.
     "spark.buffer.pageSize": "1m",
+    # A broadcast is made in blocks of this size, filled with zeros first; the usual 4 MB are for one broadcast a while,
+    # and every job broadcasts its few kilobytes of code.
+    "spark.broadcast.blockSize": "128k",
     # PySpark notes for each column expression which line of Python made it: three trips to the JVM for one.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # Generated code is kept by its text. The usual 100 entries are few for tens of queries with several stages each.
+    "spark.sql.codegen.cache.maxEntries": "5000",
     "spark.ui.showConsoleProgress": "false",
     "spark.ui.retainedJobs": "200",  # thousands of small jobs an hour: keep the newest only
     "spark.ui.retainedStages": "200",

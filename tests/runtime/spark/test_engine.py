@@ -18,7 +18,7 @@ from headgate.plan.application import Application, PolicySettings, RunLimits
 from headgate.plan.model import Plan, Stream
 from headgate.plan.operators import Function, Port, Project, Select
 from headgate.plan.schema import parse_schema
-from headgate.runtime.spark import engine
+from headgate.runtime.spark import engine, feed
 from headgate.runtime.spark.engine import SparkRuntime
 from tests.runtime.spark.helpers import app_of, numbers, plan_of, rows_of, simple_plan, stream
 
@@ -157,7 +157,7 @@ def test_a_failing_source_stops_its_readers_only(spark: Any, tmp_path: Path, mon
             monkeypatch.setattr(source, "poll", lambda *_: (_ for _ in ()).throw(OSError("the disk is gone")))
         return source
 
-    monkeypatch.setattr(engine, "make_source", make)
+    monkeypatch.setattr(feed, "make_source", make)
     runtime = SparkRuntime(replace(app_of(plan), folder=tmp_path), spark)
     runtime.start()
     runtime.wait(RunLimits(until_idle=True, seconds=30))

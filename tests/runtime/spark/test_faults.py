@@ -19,7 +19,7 @@ from headgate.plan.application import RunLimits
 from headgate.plan.model import Edge, Plan, Stream
 from headgate.plan.operators import Port, Select
 from headgate.plan.schema import parse_schema
-from headgate.runtime.spark import engine
+from headgate.runtime.spark import feed
 from headgate.runtime.spark.engine import SparkRuntime
 from tests.runtime.spark.helpers import app_of, numbers, plan_of, simple_plan, stream
 
@@ -73,7 +73,7 @@ def test_a_source_that_fails_when_it_looks_ahead_ends(
             monkeypatch.setattr(source, "__class__", failing)
         return source
 
-    monkeypatch.setattr(engine, "make_source", make)
+    monkeypatch.setattr(feed, "make_source", make)
     runtime = SparkRuntime(replace(app_of(two_plan(csv("good"), csv("bad"))), folder=tmp_path), spark)
     runtime.start()
     runtime.wait(RunLimits(until_idle=True, seconds=20))
