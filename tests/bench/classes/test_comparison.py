@@ -1,0 +1,85 @@
+"""How the sides of `bench classes` are compared, with sides that only say what they were asked."""
+
+import numpy as np
+import pytest
+
+from headgate.bench.classes import comparison
+from headgate.bench.classes.comparison import FAIR, FIFO, Sides, compare, headline, highest_rate
+from headgate.bench.classes.headgate_side import Held
+from headgate.bench.classes.measured import Measured
+from headgate.bench.classes.stock import VARIANTS
+from headgate.bench.classes.workload import PRIORITIES, Workload, application, tuples
+
+
+def measured(means, completed=1.0, cpu_s=1.0):
+    latencies = {name: np.array([mean]) for name, mean in zip(PRIORITIES, means, strict=True)}
+    arrived = dict.fromkeys(PRIORITIES, 100)
+    done = {name: round(100 * completed) for name in PRIORITIES}
+    return Measured(latencies, arrived, done, cpu_s, 1.0, {})
+
+
+class Speaking:
+    """A side: by setting what it measures."""
+
+    def __init__(self, found):
+        self.found = found
+        self.asked = []
+
+    def run(self, workload, setting=None):
+        name = setting["name"] if isinstance(setting, dict) else setting
+        self.asked.append(name)
+        return self.found[name]
+
+
+def sides():
+    fair = {name: measured([mean, 2.0, 3.0]) for name, mean in zip(VARIANTS, (1.2, 0.8, 1.0), strict=True)}
+    ours = {name: measured([0.1, 0.2, 0.3], cpu_s=0.5) for name in comparison.POLICIES}
+    return Sides(Speaking({None: measured([2.0, 2.0, 2.0])}), Speaking(fair), Speaking(ours))
+
+
+def test_fair_pools_are_used_in_the_way_that_is_best_for_the_first_class():
+    three = sides()
+    found = compare(three, Workload("w", 3, 1.0, 1.0), rounds=2)
+    assert list(found) == [FIFO, FAIR, *comparison.POLICIES]
+    assert three.fair.asked == [*VARIANTS, "minshare"]  # the first round counts, the second is the best alone
+    assert found[FAIR]["pools"]["used"] == "minshare"
+    assert found[FAIR]["classes"]["class1"]["mean"] == pytest.approx(0.8)
+    assert three.ours.asked == list(comparison.POLICIES) * 2  # in turn
+
+
+def test_headline():
+    workload = Workload("w", 3, 1.0, 1.0)
+    found = {name: compare(sides(), workload, 1) for name in ("heavy", "medium", "easy")}
+    told = headline(found)
+    assert told["class1_speedup_heavy"] == pytest.approx(8.0)
+    assert told["class1_speedup_easy"] == pytest.approx(8.0)
+    assert told["inversion_mbd"] == 0.0
+    assert told["completed_min_mbd"] == 1.0
+    assert told["completed_over_stock"] == 1.0
+    assert told["cpu_per_tuple_over_stock"] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("limit", [90.0, 700.0, 2000.0, 30_000.0])
+def test_the_highest_rate_is_found_from_below(limit):
+    class Holding:
+        def hold(self, workload, policy):
+            return Held(0.5, 0.5 if workload.rate <= limit else 2.0)
+
+    found = highest_rate(Holding(), 50, 1.0)
+    assert found <= limit < found * comparison.FINER * 1.001
+
+
+@pytest.mark.parametrize(("halfway", "end", "holds"), [(0.5, 0.6, True), (0.5, 0.9, False), (3.0, 3.1, False)])
+def test_what_holding_a_rate_means(halfway, end, holds):
+    assert Held(halfway, end).holds is holds
+
+
+def test_every_class_has_every_kind_and_both_sides_the_same_tuples():
+    workload = Workload("w", 20, 50.0, 2.0)
+    kinds = {name: {q.kind for q in workload.members() if q.class_name == name} for name in PRIORITIES}
+    assert all(found == {"filter", "count", "average", "join"} for found in kinds.values())
+    app, came = application(workload, {"name": "mbd", "together": 3}), tuples(workload)
+    assert app.plan.streams.keys() == came.keys()
+    for query in workload.members():
+        arrived = sum(len(came[stream].arrivals) for stream in query.streams)
+        assert arrived == pytest.approx(100, abs=40)
