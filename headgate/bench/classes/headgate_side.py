@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 
 from headgate.bench.classes.measured import Measured, jvm_cpu_s
-from headgate.bench.classes.workload import PRIORITIES, Workload, application
+from headgate.bench.classes.workload import PRIORITIES, Workload, application, due_by_class, tuples
 from headgate.control.monitor import Monitor, Tap
 from headgate.plan.application import RunLimits
 from headgate.plan.model import Plan
@@ -41,7 +41,7 @@ class WarmLatencies(Monitor):
 
 
 class Held(NamedTuple):
-    """How a rate went: seconds of input that were not finished halfway and at the end."""
+    """How a rate went: seconds of input that were not finished, or not even read, halfway and at the end."""
 
     halfway_s: float
     end_s: float
@@ -59,7 +59,9 @@ def hold(spark: SparkSession, workload: Workload, policy: Mapping[str, Any]) -> 
     behind = []
     for part in (0.5, 1.0):
         runtime.wait(RunLimits(seconds=workload.seconds * part))
-        behind.append(sum(runtime.unfinished().values()) / (workload.rate * workload.queries))
+        read = sum(found["inputs"] for found in runtime.report()["queries"].values())
+        done = read - sum(runtime.unfinished().values())
+        behind.append(runtime.now() - done / (workload.rate * workload.queries))
     runtime.stop()
     return Held(*behind)
 
@@ -100,7 +102,7 @@ def _late_mean(course: Mapping[str, Any], name: str) -> float | None:
 
 def run_headgate(spark: SparkSession, workload: Workload, policy: Mapping[str, Any]) -> Measured:
     """One run. What calls have in hand when it ends counts as not completed, as on the other side."""
-    app = application(workload, dict(policy))
+    app, due = application(workload, dict(policy)), due_by_class(workload, tuples(workload))
     monitor = WarmLatencies(app.plan, workload.warm_s)
     runtime = SparkRuntime(app, spark, monitor=monitor)
     before = time.monotonic()
@@ -114,14 +116,13 @@ def run_headgate(spark: SparkSession, workload: Workload, policy: Mapping[str, A
     runtime.stop()
     if report["errors"]:
         raise RuntimeError(f"queries stopped: {report['errors']}")
-    arrived = {name: found["inputs"] for name, found in report["classes"].items()}
-    left = dict.fromkeys(arrived, 0)
-    for query, tuples in unfinished.items():
-        left[app.plan.queries[query].class_name] += tuples
+    done = {name: found["inputs"] for name, found in report["classes"].items()}
+    for query, left in unfinished.items():
+        done[app.plan.queries[query].class_name] -= left
     return Measured(
         latencies=latencies,
-        arrived=arrived,
-        completed={name: max(0, arrived[name] - left[name]) for name in arrived},
+        arrived=due,
+        completed={name: max(0, tuples) for name, tuples in done.items()},
         cpu_s=cpu,
         seconds=report["seconds"],
         details={

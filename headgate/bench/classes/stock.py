@@ -29,7 +29,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from headgate.bench.classes.measured import Measured, jvm_cpu_s
 from headgate.bench.classes.pusher import REHEARSALS, SEPARATOR, WIDTHS, Lines, Pusher, make_lines
-from headgate.bench.classes.workload import PRIORITIES, BenchQuery, Tuples, Workload, tuples
+from headgate.bench.classes.workload import PRIORITIES, BenchQuery, Tuples, Workload, due_by_class, tuples
 from headgate.runtime.spark import session
 
 log = logging.getLogger("headgate.bench")
@@ -313,16 +313,13 @@ def _measured(
     details: Mapping[str, Any],
 ) -> Measured:
     latencies: dict[str, list[Floats]] = {name: [np.zeros(0)] for name in PRIORITIES}
-    arrived, completed = dict.fromkeys(PRIORITIES, 0), dict.fromkeys(PRIORITIES, 0)
+    completed = dict.fromkeys(PRIORITIES, 0)
     for query in workload.members():
         found = outcome(query, ran.batches[query.name], lines, came, workload)
         latencies[query.class_name].append(found.latencies)
         completed[query.class_name] += found.completed
-        arrived[query.class_name] += sum(
-            int(np.searchsorted(came[stream].arrivals, workload.seconds)) for stream in query.streams
-        )
     joined = {name: np.concatenate(parts) for name, parts in latencies.items()}
-    return Measured(joined, arrived, completed, ran.cpu_s, workload.seconds, details)
+    return Measured(joined, due_by_class(workload, came), completed, ran.cpu_s, workload.seconds, details)
 
 
 def _batch_figures(workload: Workload, batches: Mapping[str, Sequence[Batch]]) -> dict[str, dict[str, float]]:

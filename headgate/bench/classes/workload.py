@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -100,6 +101,16 @@ def tuples(workload: Workload) -> dict[str, Tuples]:
         columns = [table.column(column).to_numpy() for column in (ARRIVAL, "k", "v")]
         found[name] = Tuples(columns[0] / 1e6, columns[1], columns[2])
     return found
+
+
+def due_by_class(workload: Workload, came: Mapping[str, Tuples]) -> dict[str, int]:
+    """Class -> tuples that arrive while the workload lasts, whether or not anybody reads them in time."""
+    due = dict.fromkeys(PRIORITIES, 0)
+    for query in workload.members():
+        due[query.class_name] += sum(
+            int(np.searchsorted(came[stream].arrivals, workload.seconds)) for stream in query.streams
+        )
+    return due
 
 
 def application(workload: Workload, policy: dict[str, Any], slots: int = 2) -> Application:
