@@ -27,9 +27,9 @@ import psutil
 import pyspark
 
 from headgate.bench.classes.measured import Measured, merged, summary
-from headgate.bench.classes.sides import MASTER, Side
+from headgate.bench.classes.sides import Side
 from headgate.bench.classes.stock import VARIANTS
-from headgate.bench.classes.workload import Workload
+from headgate.bench.classes.workload import MASTER, Workload
 
 log = logging.getLogger("headgate.bench")
 
@@ -40,7 +40,7 @@ POLICIES: dict[str, dict[str, Any]] = {
     "mrr": {"name": "mrr"},
 }
 # The same policy with more or less of what it has for Spark: what shared jobs and counting fixed costs do.
-WITHOUT: dict[str, dict[str, Any]] = {
+OTHER_WAYS: dict[str, dict[str, Any]] = {
     "mbd, a job a class": {"name": "mbd", "together": HEAVY_QUERIES},
     "mbd, a job a query": {"name": "mbd"},
     "mbd, a job a query, fixed costs ignored": {"name": "mbd", "fixed_costs": "ignored"},
@@ -92,13 +92,13 @@ def run(quick: bool = False) -> dict[str, Any]:
             for workload in (heavy, *(replace(one, seconds=effort.seconds) for one in (MEDIUM, EASY)))
         }
         followed = sides.ours.follow(replace(MEDIUM, name="priorities", seconds=effort.seconds), POLICIES["mbd"])
-        shared = {name: summary(sides.run(heavy, name, policy)) for name, policy in WITHOUT.items()}
+        shared = {name: summary(sides.run(heavy, name, policy)) for name, policy in OTHER_WAYS.items()}
         scaling = {str(n): _scaled(sides, n, effort.seconds / 2, found) for n in effort.scales}
     return {
         **headline(found),
         "highest_rate": highest,
         "workloads": found,
-        "heavy_without": {"mbd": found["heavy"]["mbd"], **shared},
+        "heavy_other_ways": {"mbd": found["heavy"]["mbd"], **shared},
         "scaling": scaling,
         "changed_priorities": followed,
         "source_of_stock": source,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 
 from headgate.bench.classes.workload import PRIORITIES
-from headgate.control.monitor import priority_inversion, weighted_mean
+from headgate.control.measures import by_priority, priority_inversion, weighted_mean
 
 PERCENTILES = (50, 75, 95)
 
@@ -54,7 +54,7 @@ def summary(measured: Measured) -> dict[str, Any]:
     classes = {name: _class_figures(measured, name) for name in PRIORITIES}
     done, arrived = sum(measured.completed.values()), sum(measured.arrived.values())
     means = {name: figures["mean"] for name, figures in classes.items()}
-    order = sorted(PRIORITIES, key=lambda name: -PRIORITIES[name])
+    order = by_priority(PRIORITIES)
     return {
         "classes": classes,
         "inversion": {

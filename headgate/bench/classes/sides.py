@@ -12,12 +12,11 @@ from headgate.bench.classes.headgate_side import Held, follow, hold, run_headgat
 from headgate.bench.classes.measured import Measured
 from headgate.bench.classes.source_cost import source_cost
 from headgate.bench.classes.stock import VARIANTS, run_stock, stock_session
-from headgate.bench.classes.workload import Workload
+from headgate.bench.classes.workload import MASTER, Workload
 from headgate.runtime.spark.session import start_spark
 
 Mode = Literal["FIFO", "FAIR", "headgate"]
-MASTER = "local[2]"
-START_S = 120.0
+END_S = 120.0  # for a side to finish what it does
 
 
 class Task(NamedTuple):
@@ -75,7 +74,7 @@ class Side:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._asked.close()
-        self._process.join(START_S if error is None else 10.0)
+        self._process.join(END_S if error is None else 10.0)
         if self._process.is_alive():
             self._process.terminate()
             self._process.join()

@@ -29,7 +29,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from headgate.bench.classes.measured import Measured, jvm_cpu_s
 from headgate.bench.classes.pusher import REHEARSALS, SEPARATOR, WIDTHS, Lines, Pusher, make_lines
-from headgate.bench.classes.workload import PRIORITIES, BenchQuery, Tuples, Workload, due_by_class, tuples
+from headgate.bench.classes.workload import MASTER, PRIORITIES, BenchQuery, Tuples, Workload, due_by_class, tuples
 from headgate.runtime.spark import session
 
 log = logging.getLogger("headgate.bench")
@@ -79,7 +79,7 @@ def stock_session(mode: Literal["FIFO", "FAIR"] = "FIFO", settings: Mapping[str,
 
     The scheduler's mode is fixed when Spark starts, so it must not run yet.
     """
-    chosen = {"master": "local[2]", "spark.driver.memory": "4g", "spark.scheduler.mode": mode, **SETTINGS}
+    chosen = {"master": MASTER, "spark.driver.memory": "4g", "spark.scheduler.mode": mode, **SETTINGS}
     chosen["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={QUIET} {JAVA_OPTIONS}"
     with tempfile.TemporaryDirectory(prefix="headgate-pools-") as folder:  # read while Spark starts
         file = Path(folder) / "pools.xml"

@@ -24,6 +24,7 @@ from headgate.plan.schema import ARRIVAL
 
 Kind = Literal["filter", "count", "average", "join"]
 
+MASTER = "local[2]"  # of every side
 PRIORITIES = {"class1": 6, "class2": 3, "class3": 1}
 KINDS: tuple[Kind, ...] = ("filter", "count", "average", "join", *(("filter", "count", "average") * 2))
 KEYS = 20  # of filters and windows; of a join as many as tuples a second, so that half of the tuples find a partner
