@@ -8,36 +8,17 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 
 from headgate.bench.classes.measured import Measured, jvm_cpu_s
 from headgate.bench.classes.workload import PRIORITIES, Workload, application, due_by_class, tuples
-from headgate.control.monitor import Monitor, Tap
+from headgate.control.kept import ClassMonitor
 from headgate.plan.application import RunLimits
-from headgate.plan.model import Plan
 from headgate.runtime.spark.engine import SparkRuntime
 
 log = logging.getLogger("headgate.bench")
-Floats = NDArray[np.float64]
 BEHIND_S = 0.3  # of input: so much more may wait at the end than halfway, since what waits goes up and down
 MOST_BEHIND_S = 3.0
-
-
-class WarmLatencies(Monitor):
-    """A monitor that keeps the latencies of tuples that came when the run was warm, by class."""
-
-    def __init__(self, plan: Plan, warm_s: float) -> None:
-        super().__init__(plan)
-        self._warm_s = warm_s
-        self._kept: dict[str, list[Floats]] = {name: [] for name in plan.classes}
-
-    def seen(self, tap: Tap, times: Floats, latencies: Floats) -> None:
-        self._kept[tap.class_name].append(latencies[times - latencies >= self._warm_s])
-
-    def latencies(self) -> dict[str, Floats]:
-        self.fold()
-        return {name: np.concatenate([np.zeros(0), *kept]) for name, kept in self._kept.items()}
 
 
 class Held(NamedTuple):
@@ -103,7 +84,7 @@ def _late_mean(course: Mapping[str, Any], name: str) -> float | None:
 def run_headgate(spark: SparkSession, workload: Workload, policy: Mapping[str, Any]) -> Measured:
     """One run. What calls have in hand when it ends counts as not completed, as on the other side."""
     app, due = application(workload, dict(policy)), due_by_class(workload, tuples(workload))
-    monitor = WarmLatencies(app.plan, workload.warm_s)
+    monitor = ClassMonitor(app.plan, workload.warm_s)
     runtime = SparkRuntime(app, spark, monitor=monitor)
     before = time.monotonic()
     runtime.start()
@@ -112,7 +93,7 @@ def run_headgate(spark: SparkSession, workload: Workload, policy: Mapping[str, A
     runtime.wait(RunLimits(seconds=workload.seconds))
     report, unfinished = runtime.report(), runtime.unfinished()
     cpu += jvm_cpu_s(spark) + time.process_time()
-    latencies = monitor.latencies()
+    latencies = {name: monitor.of_class(name)[1] for name in PRIORITIES}
     runtime.stop()
     if report["errors"]:
         raise RuntimeError(f"queries stopped: {report['errors']}")

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headgate.control.kept import ClassMonitor
 from headgate.control.measures import by_priority, priority_inversion, starvation_ratio, weighted_mean
-from headgate.control.monitor import Monitor, Tap
 from headgate.plan.application import RunLimits
-from headgate.plan.model import Plan
 from headgate.runtime.simulated import simulate
 from headgate.studies.aqsios.workload import application, input_seconds
 from headgate.studies.sweep import Point
@@ -21,27 +20,6 @@ PERCENTILES = (10, 25, 50, 75, 90, 95)
 WARM_S = 0.2  # tuples that arrive before do not count,
 WARM_PART = 0.25  # nor, in very short runs, those of the first quarter
 BUCKET_S = 0.1  # of a course over time
-
-
-class ClassMonitor(Monitor):
-    """A monitor that keeps every latency of a class, with the time of its result."""
-
-    def __init__(self, plan: Plan, warm_s: float) -> None:
-        super().__init__(plan)
-        self._warm_s = warm_s
-        self._kept: dict[str, list[tuple[Floats, Floats]]] = {name: [] for name in plan.classes}
-
-    def seen(self, tap: Tap, times: Floats, latencies: Floats) -> None:
-        self._kept[tap.class_name].append((times, latencies))
-
-    def of_class(self, name: str) -> tuple[Floats, Floats]:
-        """Times of the results of a class and their latencies, without those of tuples that came before it was warm."""
-        kept = self._kept[name]
-        if not kept:
-            return np.zeros(0), np.zeros(0)
-        times, latencies = (np.concatenate(column) for column in zip(*kept, strict=True))
-        warm = times - latencies >= self._warm_s
-        return times[warm], latencies[warm]
 
 
 def run_point(point: Point) -> dict[str, Any]:
