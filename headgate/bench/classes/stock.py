@@ -41,6 +41,7 @@ MIN_SHARES = {"class1": 2, "class2": 1, "class3": 0}
 MOST_QUERIES = 100  # that have a pool of their own
 LEAD_S = 0.3  # from the end of the rehearsal to the first tuple
 GRACE_S = 0.5  # for the last batches to report
+STOCK_MEMORY = "8g"  # the socket source keeps what it has read and not yet processed
 PATIENCE_S = 120.0  # for a rehearsal
 PARTS = ("latestOffset", "walCommit", "getBatch", "queryPlanning", "addBatch")  # of a batch, until results are there
 
@@ -79,7 +80,7 @@ def stock_session(mode: Literal["FIFO", "FAIR"] = "FIFO", settings: Mapping[str,
 
     The scheduler's mode is fixed when Spark starts, so it must not run yet.
     """
-    chosen = {"master": MASTER, "spark.driver.memory": "4g", "spark.scheduler.mode": mode, **SETTINGS}
+    chosen = {"master": MASTER, "spark.driver.memory": STOCK_MEMORY, "spark.scheduler.mode": mode, **SETTINGS}
     chosen["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={QUIET} {JAVA_OPTIONS}"
     with tempfile.TemporaryDirectory(prefix="headgate-pools-") as folder:  # read while Spark starts
         file = Path(folder) / "pools.xml"
