@@ -20,7 +20,12 @@ _LOG_ABOVE = 20.0  # of the largest over the smallest: on a linear axis the smal
 
 def classes_of(report: Mapping[str, Any]) -> dict[str, str]:
     """The classes of a report, the most important first, each with its colour."""
-    order = by_priority({name: one["priority"] for name, one in report["classes"].items()})
+    return colours_of({name: one["priority"] for name, one in report["classes"].items()})
+
+
+def colours_of(priorities: Mapping[str, int]) -> dict[str, str]:
+    """Classes, the most important first, each with its colour."""
+    order = by_priority(priorities)
     return {name: _COLOURS[at % len(_COLOURS)] for at, name in enumerate(order)}
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from headgate.cli.options import JsonOption
 from headgate.cli.output import console, fail, plain, print_json, speaks_plainly
+from headgate.cli.plots import check_plots, write_plots
 
 # Name -> what it measures; `headgate.bench.<name>.run(quick)` does it.
 BENCHES = {
@@ -26,6 +28,8 @@ EXAMPLES = """
 headgate bench overhead
 
 headgate bench simulator --quick --json
+
+headgate bench classes --plot out/classes
 """
 
 
@@ -33,6 +37,9 @@ headgate bench simulator --quick --json
 def bench(
     name: Annotated[str, typer.Argument(metavar="NAME", help=", ".join(f"{n}: {what}" for n, what in BENCHES.items()))],
     quick: Annotated[bool, typer.Option("--quick", help="A shorter, rougher measurement.")] = False,
+    plots: Annotated[
+        Path | None, typer.Option("--plot", metavar="FOLDER", help="Also draw a picture into this folder (classes).")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure Headgate on this machine and print the headline numbers."""
@@ -42,16 +49,22 @@ def bench(
         fail(f"there is no bench '{name}'; {known_names('benches', BENCHES, name)}")
     module = f"headgate.bench.{name}"
     try:
-        measure = importlib.import_module(module).run
+        chosen = importlib.import_module(module)
     except ModuleNotFoundError as error:
         missing = error.name or module
         hint = "not available in this version" if missing == module else f"needs the package '{missing}'"
         fail(f"bench '{name}': {hint}")
-    result = measure(quick)
+    if plots is not None:
+        if not hasattr(chosen, "draw"):
+            fail(f"--plot {plots}: bench '{name}' draws no picture")
+        check_plots(plots)
+    result = chosen.run(quick)
     if as_json:
         print_json(result)
     else:
         _print(name, result)
+    if plots is not None:
+        write_plots({name: chosen.draw(result)}, plots, quiet=as_json)
 
 
 def _print(name: str, result: Mapping[str, Any]) -> None:

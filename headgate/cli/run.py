@@ -24,7 +24,7 @@ from headgate.cli.options import (
     overrides,
 )
 from headgate.cli.output import console, print_json, speaks_plainly
-from headgate.cli.run_plot import check_plots, plot
+from headgate.cli.plots import check_plots, plot
 
 if TYPE_CHECKING:
     from headgate.cli.live import Show

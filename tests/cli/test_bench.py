@@ -2,12 +2,14 @@
 
 import json
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from headgate.charts.files import new_figure
 from headgate.cli.main import app
 
 runner = CliRunner()
@@ -44,3 +46,16 @@ def test_unknown_name() -> None:
     result = runner.invoke(app, ["bench", "simulatr"])
     assert (result.exit_code, result.stdout) == (2, "")
     assert "did you mean 'simulator'?" in result.stderr
+
+
+def test_a_picture_where_there_is_none_is_refused_before_measuring(fake: list[bool]) -> None:
+    result = runner.invoke(app, ["bench", "simulator", "--plot", "out"])
+    assert (result.exit_code, result.stdout, fake) == (2, "", [])
+    assert "draws no picture" in result.stderr
+
+
+def test_a_picture(fake: list[bool], tmp_path: Path) -> None:
+    sys.modules["headgate.bench.simulator"].draw = lambda result: new_figure(2.0, 2.0)  # type: ignore[attr-defined]
+    shown = runner.invoke(app, ["bench", "simulator", "--plot", str(tmp_path / "new")]).stdout
+    assert sorted(file.name for file in (tmp_path / "new").iterdir()) == ["simulator.png", "simulator.svg"]
+    assert "simulator.svg" in shown.replace("\n", "")

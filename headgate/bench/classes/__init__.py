@@ -1,5 +1,6 @@
 """headgate bench classes: Headgate beside stock Structured Streaming. What is measured: `comparison.py`."""
 
 from headgate.bench.classes.comparison import run
+from headgate.charts.class_comparison import draw_comparison as draw
 
-__all__ = ["run"]
+__all__ = ["draw", "run"]

@@ -29,7 +29,7 @@ import pyspark
 from headgate.bench.classes.measured import Measured, merged, summary
 from headgate.bench.classes.sides import Side
 from headgate.bench.classes.stock import VARIANTS
-from headgate.bench.classes.workload import MASTER, Workload
+from headgate.bench.classes.workload import MASTER, PRIORITIES, Workload
 
 log = logging.getLogger("headgate.bench")
 
@@ -110,6 +110,8 @@ def run(quick: bool = False) -> dict[str, Any]:
             "python": platform.python_version(),
             "spark": pyspark.__version__,
             "master": MASTER,
+            "priorities": PRIORITIES,
+            "queries": {"heavy": heavy.queries, "medium": MEDIUM.queries, "easy": EASY.queries},
             "rates": {"heavy": heavy.rate, "medium": MEDIUM.rate, "easy": EASY.rate, "scaling": SCALING_RATE},
             "seconds": {"heavy": effort.heavy_s, "others": effort.seconds},
             "rounds": effort.rounds,
@@ -153,9 +155,15 @@ def compare(sides: Sides, workload: Workload, rounds: int) -> dict[str, dict[str
 
 
 def highest_rate(side: Side, queries: int, seconds: float) -> float:
-    """Tuples a second of each query that Headgate can just hold: doubled until it cannot, then halved between."""
+    """Tuples a second of each query that Headgate can just hold: doubled until it cannot, then halved between.
+
+    A rate that does not hold is tried once more, because anything that disturbs can make it seem so.
+    """
 
     def holds(rate: float) -> bool:
+        return tried(rate) or tried(rate)
+
+    def tried(rate: float) -> bool:
         held = side.hold(Workload("rate", queries, rate, seconds), POLICIES["mbd"])
         log.warning(
             "%d queries at %.0f tuples/s: %.2f s behind, then %.2f: %s",

@@ -1,15 +1,18 @@
-"""`--plot` of `run` and `simulate`: pictures of a run, made from its report."""
+"""`--plot` of `run`, `simulate` and `bench`: pictures, made from what was measured."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from headgate.plan.errors import ApplicationError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def check_plots(folder: Path) -> None:
@@ -25,26 +28,24 @@ def check_plots(folder: Path) -> None:
         raise _refusal(folder, "nothing can be written into this folder")
 
 
-def write_plots(report: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Draw the boxes and the course of a run, over older ones; returns the files. Raises ApplicationError."""
+def plot(report: Mapping[str, Any], folder: Path | None, quiet: bool) -> None:
+    """What `run` and `simulate` do with `--plot` once the report is printed: boxes and course of the run."""
+    if folder is None:
+        return
     from headgate.charts.class_boxes import draw_boxes
     from headgate.charts.class_course import draw_course
+
+    write_plots({"boxes": draw_boxes(report), "course": draw_course(report)}, folder, quiet)
+
+
+def write_plots(figures: Mapping[str, Figure], folder: Path, quiet: bool) -> None:
+    """Write figures by their names, over older ones; unless `quiet` the files are told. Raises ApplicationError."""
     from headgate.charts.files import save_all
 
     try:
-        return [
-            *save_all(draw_boxes(report), folder, "boxes"),
-            *save_all(draw_course(report), folder, "course"),
-        ]
+        files = [file for name, figure in figures.items() for file in save_all(figure, folder, name)]
     except OSError as error:
         raise _refusal(folder, f"a picture cannot be written: {error.strerror}") from error
-
-
-def plot(report: Mapping[str, Any], folder: Path | None, quiet: bool) -> None:
-    """What `run` and `simulate` do with `--plot` once the report is printed; unless `quiet` it names the files."""
-    if folder is None:
-        return
-    files = write_plots(report, folder)
     if not quiet:
         typer.echo(f"drawn: {', '.join(map(str, files))}")
 
