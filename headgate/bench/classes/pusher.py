@@ -14,7 +14,7 @@ from __future__ import annotations
 import multiprocessing
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
@@ -109,15 +109,22 @@ def _text(columns: Sequence[NDArray[np.int64]], ends: NDArray[np.int64]) -> byte
 
 
 class Pusher:
-    """The process that serves the lines: `ports` by stream; `rehearse` and `start` send, `close` ends it."""
+    """The process that serves the lines: `ports` by stream; `rehearse` and `start` send, `close` ends it.
 
-    def __init__(self, streams: Mapping[str, Lines]) -> None:
+    Streams are taken one by one, and `lines` keeps them without their text: of a heavy workload it is gigabytes.
+    """
+
+    def __init__(self, streams: Iterable[tuple[str, Lines]]) -> None:
         context = multiprocessing.get_context("spawn")  # a fork would copy Spark's threads and sockets
         self._pipe, other = context.Pipe()
         self._process = context.Process(target=serve, args=(other,), daemon=True)
         self._process.start()
         other.close()
-        self._pipe.send(dict(streams))
+        self.lines: dict[str, Lines] = {}
+        for name, lines in streams:
+            self._pipe.send((name, lines))
+            self.lines[name] = lines._replace(data=b"")
+        self._pipe.send(None)
         self.ports: dict[str, int] = self._answer()
 
     def _answer(self) -> Any:
@@ -191,7 +198,7 @@ class _Outlet:
 def serve(pipe: Connection) -> None:
     """The other process: wait for commands, and meanwhile send what is due."""
     with ExitStack() as closing, suppress(EOFError, KeyboardInterrupt):
-        outlets = {name: _Outlet(lines) for name, lines in pipe.recv().items()}
+        outlets = {name: _Outlet(lines) for name, lines in iter(pipe.recv, None)}
         for outlet in outlets.values():
             closing.callback(outlet.close)
         pipe.send({name: outlet.port for name, outlet in outlets.items()})

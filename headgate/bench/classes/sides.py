@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Mapping
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
 
 from headgate.bench.classes.headgate_side import Held, follow, hold, run_headgate
 from headgate.bench.classes.measured import Measured
@@ -101,8 +105,16 @@ def _serve(asked: Connection, mode: Mode) -> None:
                     answer = run_stock(spark, task.workload, VARIANTS[task.setting])
             except Exception as error:
                 answer = RuntimeError(f"{mode} on {task.workload.name}: {error}")
+            give_back(spark)
             asked.send(answer)
     except (EOFError, KeyboardInterrupt):
         pass
     finally:
-        spark.stop()
+        with suppress(ConnectionError):  # it has died
+            spark.stop()
+
+
+def give_back(spark: SparkSession) -> None:
+    """Have the JVM collect its garbage and shrink: three of them share the memory."""
+    with suppress(ConnectionError, Py4JError):
+        spark.sparkContext._jvm.java.lang.System.gc()  # type: ignore[union-attr]

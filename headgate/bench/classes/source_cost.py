@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from pyspark.sql import SparkSession
 
-from headgate.bench.classes.pusher import make_lines
 from headgate.bench.classes.stock import Place, measure, rehearse, scratch, serving, stopping
 from headgate.bench.classes.workload import Workload, tuples
 
@@ -17,16 +16,15 @@ def source_cost(spark: SparkSession, rate: float, seconds: float) -> dict[str, f
     """
     workload = Workload("source", 1, rate, seconds)
     (query,) = workload.members()
-    lines = {name: make_lines(found) for name, found in tuples(workload).items()}
-    with serving(lines) as pusher, scratch() as folder, stopping(spark) as running:
+    with serving(tuples(workload)) as pusher, scratch() as folder, stopping(spark) as running:
         place = Place(spark, pusher.ports, folder)
         (stream,) = place.read(query)
         running.append(place.start(query, stream, "append"))
-        rehearse(pusher, running, lines)
+        rehearse(pusher, running)
         ran = measure(spark, pusher, running, seconds)
     batches = [batch for batch in ran.batches[query.name] if batch.began >= 0 and batch.handed <= seconds]
     last = batches[-1].lines[query.streams[0]][1] if batches else 0
-    consumed = lines[query.streams[0]].tuples_before(last)
+    consumed = pusher.lines[query.streams[0]].tuples_before(last)
     return {
         "batch_ms": float(np.mean([batch.seconds for batch in batches])) * 1e3 if batches else np.nan,
         "cpu_ms_per_batch": ran.cpu_s / len(batches) * 1e3 if batches else np.nan,

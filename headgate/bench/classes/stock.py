@@ -262,17 +262,16 @@ def outcome(
 def run_stock(spark: SparkSession, workload: Workload, pool_of: PoolOf = lambda _: None) -> Measured:
     """One run of a workload, each query in the pool that `pool_of` names."""
     came = tuples(workload)
-    lines = {name: make_lines(found) for name, found in came.items()}
     before = time.monotonic()
-    with serving(lines) as pusher, scratch() as folder, stopping(spark) as running:
+    with serving(came) as pusher, scratch() as folder, stopping(spark) as running:
         place = Place(spark, pusher.ports, folder)
         for query in workload.members():
             running.append(place.start(query, *build(query, place.read(query)), pool_of(query)))
-        rehearse(pusher, running, lines)
+        rehearse(pusher, running)
         rehearsed = time.monotonic() - before
         ran = measure(spark, pusher, running, workload.seconds)
     details = {"rehearsed_s": rehearsed, "pusher": ran.pusher, "batches": _batch_figures(workload, ran.batches)}
-    return _measured(workload, ran, lines, came, details)
+    return _measured(workload, ran, pusher.lines, came, details)
 
 
 class Ran(NamedTuple):
@@ -294,13 +293,13 @@ def measure(spark: SparkSession, pusher: Pusher, running: Sequence[Running], sec
     return Ran({one.query.name: one.batches(epoch) for one in running}, cpu, pushed)
 
 
-def rehearse(pusher: Pusher, running: Sequence[Running], lines: Mapping[str, Lines]) -> None:
+def rehearse(pusher: Pusher, running: Sequence[Running]) -> None:
     """Have each query run some batches, so that its code is compiled and its state is there."""
     for count in range(1, REHEARSALS + 1):
         pusher.rehearse(count)
         deadline = time.monotonic() + PATIENCE_S
         for query in running:
-            while not query.reached(count * lines[query.query.streams[0]].rehearsal):
+            while not query.reached(count * pusher.lines[query.query.streams[0]].rehearsal):
                 if time.monotonic() > deadline:
                     raise RuntimeError(f"{query.query.name} has not run its rehearsal after {PATIENCE_S:.0f} s")
                 time.sleep(0.05)
@@ -340,8 +339,9 @@ def _batch_figures(workload: Workload, batches: Mapping[str, Sequence[Batch]]) -
 
 
 @contextmanager
-def serving(lines: Mapping[str, Lines]) -> Iterator[Pusher]:
-    pusher = Pusher(lines)
+def serving(came: Mapping[str, Tuples]) -> Iterator[Pusher]:
+    """A pusher that has these streams."""
+    pusher = Pusher((name, make_lines(found)) for name, found in came.items())
     try:
         yield pusher
     finally:

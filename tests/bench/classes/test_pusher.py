@@ -95,7 +95,7 @@ def test_a_reader_that_does_not_read_holds_up_no_other():
     """Over real sockets: the rehearsal first, then what is due, while another stream's buffers are full."""
     slow = make_lines(stream(np.linspace(0.0, 0.01, 400_000)))  # 10 MB at once
     quick = make_lines(stream(np.linspace(0.0, 0.4, 100)))
-    pusher = Pusher({"slow": slow, "quick": quick})
+    pusher = Pusher({"slow": slow, "quick": quick}.items())
     try:
         taken = {name: socket.create_connection(("127.0.0.1", port)) for name, port in pusher.ports.items()}
         pusher.rehearse(1)
