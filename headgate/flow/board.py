@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from headgate.control.recent import LAST_MOMENTS, Look
 from headgate.control.stats import OperatorStats, Stats
-from headgate.flow.units import Queue, Unit, make_units
+from headgate.flow.units import Queue, Unit, make_units, most_important
 from headgate.plan.model import Edge, Plan
 from headgate.policies.base import Call, Decision, Policy, PolicyError
 
@@ -73,7 +73,6 @@ class Board:
         self.arrived = 0
         self.stats_version = 0
         self.call_fixed_s = call_fixed_s
-        self.priorities = {name: c.priority for name, c in plan.classes.items()}
         self.classes_version = 0
         self.rounds = 0
         self._queues = dict(queues)
@@ -87,6 +86,11 @@ class Board:
         self.install(policy)
 
     # What policies see -------------------------------------------------------------------------------------------
+
+    @property
+    def priorities(self) -> Mapping[str, int]:
+        """Class -> its priority now."""
+        return {name: found.priority for name, found in self.plan.classes.items()}
 
     @property
     def memory(self) -> float:
@@ -145,22 +149,16 @@ class Board:
         if self.policy.regroups(self.plan, self._stats):
             self.install(self.policy)
 
-    def set_priority(self, class_name: str, priority: int) -> None:
-        """The administrator gives a class another priority."""
-        self.priorities[class_name] = priority
+    def set_classes(self, plan: Plan) -> None:
+        """The administrator changed priorities, or the classes of queries; `plan` is the same but for that."""
         self.classes_version += 1
         self.stats_version += 1  # what weighs by priorities is to be worked out anew
-
-    def set_class(self, plan: Plan) -> None:
-        """The administrator put a query into another class; `plan` is the same but for that."""
         if [group.operators for group in self.policy.units(plan, self._stats)] != [u.operators for u in self.units]:
             self.install(self.policy, plan)  # a policy that puts queries of a class together
+            return
         self.plan = plan
         for unit in self.units:
-            classes = [plan.queries[query].class_name for query in unit.queries]
-            unit.class_name = max(classes, key=lambda name: self.priorities[name])
-        self.classes_version += 1
-        self.stats_version += 1
+            unit.class_name = most_important(plan, unit.queries)
 
     def gate(self, edge: Edge) -> Gate:
         """The gate of a queue; it stays the same while the board lives."""

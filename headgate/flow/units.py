@@ -137,13 +137,13 @@ def make_units(
         members = set(group.operators)
         edges = tuple(edge for edge in plan.edges if edge.operator in members)
         owners = tuple(q for q in plan.queries if not members.isdisjoint(plan.queries[q].operators))
-        best = max((plan.classes[plan.queries[q].class_name] for q in owners), key=lambda c: c.priority)
+        best = most_important(plan, owners)
         mine = tuple(queues[edge] for edge in edges)
         one = mine[0] if len(mine) == 1 else joint.get(group.operators[0]) if len(members) == 1 else None
         if one is None:
-            units.append(Unit(index, group, owners, best.name, edges, mine))
+            units.append(Unit(index, group, owners, best, edges, mine))
         else:
-            units.append(SoleUnit(index, group, owners, best.name, edges, mine, one))
+            units.append(SoleUnit(index, group, owners, best, edges, mine, one))
     covered = {operator for unit in units for operator in unit.operators}
     if missing := [name for name in plan.operators if name not in covered]:
         raise ValueError(f"the policy's units leave out {', '.join(missing)}")
@@ -153,6 +153,12 @@ def make_units(
         unit.alone = len(unit.overlaps) == 1
         unit.private = unit.alone and len(unit.queues) == 1
     return tuple(units)
+
+
+def most_important(plan: Plan, queries: Iterable[str]) -> str:
+    """The class of a unit: the one of highest priority among those of its queries, the first of equals."""
+    classes = [plan.queries[query].class_name for query in queries]
+    return max(classes, key=lambda name: plan.classes[name].priority)
 
 
 def by_operator(plan: Plan) -> Sequence[Group]:

@@ -99,6 +99,11 @@ class Plan:
         moved = replace(self.queries[query], class_name=class_name)
         return replace(self, queries={**self.queries, query: moved})
 
+    def with_priority(self, class_name: str, priority: int) -> Plan:
+        """The same with another priority of a class."""
+        changed = replace(self.classes[class_name], priority=priority)
+        return replace(self, classes={**self.classes, class_name: changed})
+
     @cached_property
     def consumers(self) -> Mapping[Port, tuple[Edge, ...]]:
         """The queues that receive what a port gives out."""

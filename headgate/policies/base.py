@@ -1,4 +1,4 @@
-"""The policy protocol and the registry. A policy decides; a runtime acts and tells what happened."""
+"""The policy protocol. A policy decides; a runtime acts and tells what happened."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Decision(NamedTuple):
     """Run `unit` now. Without a budget it gets everything that waits at this moment.
 
     `tuples` bounds the input tuples taken, oldest first; `seconds` bounds the time: the simulator stops exactly
-    then, Spark takes as many tuples as the statistics say fit (always at least one). `ends_round` marks the last
-    decision of a schedule round. `inspected` counts queues or schedule entries looked at on the way here, `switches`
-    the classes gone on to, which the simulator charges for.
+    then, Spark takes as many tuples as the statistics say fit (always at least one). `ends_round` says that a round of
+    the schedule has ended, with this decision or just before it. `inspected` counts queues or schedule entries looked
+    at on the way here, `switches` the classes gone on to, which the simulator charges for.
     """
 
     unit: Unit
@@ -97,7 +97,7 @@ class View(Protocol):
 
 
 class Policy(ABC):
-    """Decides which unit a slot runs next. Pure: no clock, no I/O, no randomness.
+    """Decides which unit a slot runs next. Pure: no clock, no I/O; chance comes from the view's seed.
 
     A runtime calls `units` and `start` when it installs the policy, `became_ready` and `choose` under its lock, and
     `finished` when a call has ended. `choose` must always answer: a strange view gives None ("nothing"), never an
@@ -186,7 +186,7 @@ class Policy(ABC):
         """A call has ended, completely or preempted."""
 
     def round_ended(self) -> None:
-        """The decision marked `ends_round` was taken; the place for monitoring and repair."""
+        """The decision marked `ends_round` was taken; a place for monitoring and repair."""
 
 
 class PolicyError(ValueError):

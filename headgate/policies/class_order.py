@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from headgate.flow.units import Unit
 from headgate.policies.base import View
@@ -11,8 +11,8 @@ from headgate.policies.base import View
 class ClassOrder:
     """The classes that have units, by falling priority (of equals, as the plan names them), and their units."""
 
-    def __init__(self, view: View, priorities: Mapping[str, int] | None = None) -> None:
-        known = view.priorities if priorities is None else priorities
+    def __init__(self, view: View) -> None:
+        known = view.priorities
         members: dict[str, list[Unit]] = {name: [] for name in view.plan.classes}
         for unit in view.units:
             members[unit.class_name].append(unit)

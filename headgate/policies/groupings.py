@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from headgate.flow.units import Group
+from headgate.flow.units import Group, most_important
 from headgate.plan.model import Plan
-from headgate.policies.shares import promoted_class, sharing_groups
+from headgate.policies.shares import sharing_groups
 
 
 def operators_by_query(plan: Plan) -> list[Group]:
@@ -28,11 +28,9 @@ def queries_together(plan: Plan, most: int) -> list[Group]:
     """
     if most == 1:
         return queries_apart(plan)
-    priorities = {name: found.priority for name, found in plan.classes.items()}
     by_class: dict[str, list[Sequence[str]]] = {}
     for members in _sharing(plan):
-        name = promoted_class((plan.queries[query].class_name for query in members), priorities)
-        by_class.setdefault(name, []).append(members)
+        by_class.setdefault(most_important(plan, members), []).append(members)
     return [_unit(plan, together) for groups in by_class.values() for together in _packed(groups, most)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Literal
@@ -93,7 +93,7 @@ class MultiBroadcastDisk(Policy):
                 return Decision(marked)
         before, passed, ended = self._at, 0, False
         while True:
-            unit = self._walk(slot)
+            unit = self._walk(slot, gated=passed < len(self._schedule))
             if unit is not None:
                 return Decision(unit, ends_round=ended, inspected=passed + self._at - 1 - before)
             if not any(self.view.units[index].ready for index in self._waiting):
@@ -110,10 +110,11 @@ class MultiBroadcastDisk(Policy):
 
     # The walk ----------------------------------------------------------------------------------------------------
 
-    def _walk(self, slot: int) -> Unit | None:
+    def _walk(self, slot: int, gated: bool) -> Unit | None:
         """Go on to the next slot whose unit may run; None at the end of the round.
 
-        Slots of units without input are passed over: the heap has only those of units that wait or run.
+        Slots of units without input are passed over: the heap has only those of units that wait or run. When a whole
+        round had nothing for a slot, the next is walked without gates: there is nobody whom they would favour.
         """
         while self._heap:
             at, index = heappop(self._heap)
@@ -126,7 +127,7 @@ class MultiBroadcastDisk(Policy):
             unit = self.view.units[index]
             if not unit.ready and not unit.running:
                 self._waiting.pop(index, None)  # it will be announced again
-            elif self._passes_gate(index):
+            elif not gated or self._passes_gate(at, index):
                 if unit.ready:
                     return unit
                 self._marked.add(index)
@@ -143,18 +144,14 @@ class MultiBroadcastDisk(Policy):
         if following < len(places):
             heappush(self._heap, (places[following], index))
 
-    def _passes_gate(self, index: int) -> bool:
+    def _passes_gate(self, at: int, index: int) -> bool:
         """A unit's first slot of a round is taken by chance, so that its mean is a fraction."""
-        if index in self._seen:
-            return True
-        self._seen.add(index)
         gate = self._gates[index]
-        return gate >= 1.0 or self._chance.random() < gate
+        return gate >= 1.0 or at != self._places[index][0] or self._chance.random() < gate
 
     def _begin_round(self) -> None:
         self._at = 0
         self._heap: list[tuple[int, int]] = []
-        self._seen: set[int] = set()
         for index in self._waiting:
             self._enter(index)
 
@@ -195,6 +192,7 @@ class MultiBroadcastDisk(Policy):
     def _take_priorities(self) -> None:
         self._classes_version = self.view.classes_version
         self._order = ClassOrder(self.view)
+        self._class_of = [unit.class_name for unit in self.view.units]  # `fixed`: also when the query is moved
         self._frequencies = list(self._order.priorities)
         self._since = self._checked = self.view.now  # no latency from before says anything, and nothing to check now
 
@@ -202,18 +200,25 @@ class MultiBroadcastDisk(Policy):
         """Make the schedule anew."""
         frequencies = dict(zip(self._order.names, self._frequencies, strict=True))
         seconds = self._costs.seconds
-        queries = [Queries(u.id, u.class_name, [seconds[q] for q in u.queries]) for u in self.view.units]
+        classes = zip(self.view.units, self._class_of, strict=True)
+        queries = [Queries(unit.id, name, [seconds[q] for q in unit.queries]) for unit, name in classes]
         found = shares(queries, frequencies, LONGEST)
         given = [found[unit.id] for unit in self.view.units]
         self._gates = [share.gate for share in given]
         self._round = broadcast_schedule((index, share.slots) for index, share in enumerate(given))
         self._schedule = self._round
-        self._places: list[list[int]] = [[] for _ in given]
-        for place, index in enumerate(self._round):
-            self._places[index].append(place)
+        self._places = places_of(self._round, len(given))
         self.updates += 1
         self.updated_at = self.view.now
         self._begin_round()
+
+
+def places_of(schedule: Sequence[int], units: int) -> list[list[int]]:
+    """Where each unit has its slots in a round."""
+    places: list[list[int]] = [[] for _ in range(units)]
+    for place, index in enumerate(schedule):
+        places[index].append(place)
+    return places
 
 
 class AffineBroadcastDisk(MultiBroadcastDisk):
@@ -235,6 +240,7 @@ class AffineBroadcastDisk(MultiBroadcastDisk):
 
     def _begin_round(self) -> None:
         self._schedule = list(self._round)  # entries change places within a round
+        self._places = places_of(self._round, len(self._gates))
         super()._begin_round()
 
     def _nearby(self, at: int, slot: int) -> int:
@@ -242,7 +248,15 @@ class AffineBroadcastDisk(MultiBroadcastDisk):
         schedule, units = self._schedule, self.view.units
         for other in range(at, min(at + self.AHEAD, len(schedule))):
             if self._last.get(schedule[other]) == slot and units[schedule[other]].ready:
-                schedule[at], schedule[other] = schedule[other], schedule[at]
-                heappush(self._heap, (other, schedule[other]))
+                if other > at:
+                    self._exchange(at, other)
                 break
         return at
+
+    def _exchange(self, at: int, other: int) -> None:
+        schedule = self._schedule
+        for index, left, taken in ((schedule[at], at, other), (schedule[other], other, at)):
+            self._places[index].remove(left)
+            insort(self._places[index], taken)
+        schedule[at], schedule[other] = schedule[other], schedule[at]
+        self._enter(schedule[other])

@@ -7,7 +7,7 @@ section 6.1.2: a class has its frequency, a query of it the part that its cost i
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
 from headgate.policies.parameters import positive, whole
@@ -70,11 +70,6 @@ def share(priority: float) -> Share:
     slots = max(1, math.ceil(priority - _CLOSE))
     gate = priority - (slots - 1)
     return Share(priority, slots, 1.0 if gate > 1.0 - _CLOSE else gate)
-
-
-def promoted_class(classes: Iterable[str], priorities: Mapping[str, int]) -> str:
-    """The class of queries that share operators: the most important of theirs, the first of equals."""
-    return max(classes, key=lambda name: priorities[name])
 
 
 def sharing_groups(operators: Mapping[str, Set[str]]) -> list[tuple[str, ...]]:

@@ -351,7 +351,7 @@ def test_mbd_a_shorter_round_after_a_longer_one():
     for number in range(400):
         desk.board.now += 0.01
         if number == 60:
-            desk.board.set_priority("one", 1)
+            desk.board.set_classes(desk.board.plan.with_priority("one", 1))
         desk.feed("a/x")
         passed.append(desk.run(0.01).inspected)
     assert desk.policy._frequencies == [1, 1]
@@ -363,7 +363,7 @@ def test_mbd_a_shorter_round_after_a_longer_one():
 def test_mbd_follows_changed_priorities(mode, frequencies):
     desk = Desk(selecting(), "mbd", priorities=mode)
     desk.board.now = 1.0
-    desk.board.set_priority("c", 90)
+    desk.board.set_classes(desk.board.plan.with_priority("c", 90))
     for _ in range(300):
         desk.feed("a/x")
         desk.run(0.01)
@@ -386,7 +386,7 @@ def test_mbd_together_regroups_when_a_query_changes_class():
     plan = queries(dict.fromkeys("abxy", 1.0), {"one": (2, ["a", "b"]), "two": (1, ["x", "y"])})
     desk = plain(plan, together=2)
     feed_all(desk, "bx")
-    desk.board.set_class(plan.with_class("b", "two"))
+    desk.board.set_classes(plan.with_class("b", "two"))
     assert {unit.id: unit.class_name for unit in desk.board.units} == {"a": "one", "b+x": "two", "y": "two"}
     assert (desk.run().unit.id, desk.run()) == ("b+x", None)
 
@@ -434,7 +434,7 @@ def test_wehr_weighs_rates_by_priority():
     desk.feed("l/x")
     desk.feed("h/x")
     assert desk.run().unit.id == "h/x"  # 6 / 4 against 1 / 1
-    desk.board.set_priority("high", 3)
+    desk.board.set_classes(desk.board.plan.with_priority("high", 3))
     desk.feed("h/x")
     assert desk.run().unit.id == "l/x"
 

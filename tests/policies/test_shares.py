@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.policies.broadcast import broadcast_schedule
-from headgate.policies.shares import Queries, Share, promoted_class, share, shares, sharing_groups
+from headgate.policies.shares import Queries, Share, share, shares, sharing_groups
 
 
 def single(**costs_by_class):
@@ -71,7 +71,6 @@ def test_a_query_is_promoted_with_its_cost():
     frequencies = {"1": 6, "2": 3, "3": 1}
     apart = shares([Queries("a", "1", [20]), Queries("c", "1", [30]), *single(**{"3": [10, 10]})], frequencies)
     assert [one.priority for one in apart.values()] == pytest.approx([4.8, 7.2, 1, 1])
-    assert promoted_class(["3", "1"], frequencies) == "1"
     units = [Queries("a+b", "1", [20, 10]), Queries("c", "1", [30]), Queries("d", "3", [10])]
     assert [one.priority for one in shares(units, frequencies).values()] == [3, 3, 1]
 

@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -113,6 +113,12 @@ class Caller:
         seconds = time.perf_counter() - started
         events = {name: self.states.next_event(name) for name in within}
         return _result(self._plan, call, outputs, given, events, seconds, way == "prepared", steady)
+
+    def forget(self, operators: Set[str]) -> None:
+        """These operators run no more: drop their state, and the plans that have them."""
+        self.states.forget(operators)
+        with self._lock:
+            self._prepared = {s: found for s, found in self._prepared.items() if operators.isdisjoint(s.operators)}
 
     def close(self) -> None:
         """Let Spark forget the cached tables; called when the run ends. A Spark that is gone has forgotten them."""

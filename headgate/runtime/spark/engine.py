@@ -207,7 +207,8 @@ class SparkRuntime:
         whole("priority", priority)
         with self._changed:
             log.info("class %s has priority %d now, was %d", class_name, priority, self._board.priorities[class_name])
-            self._board.set_priority(class_name, priority)
+            self._plan = self._plan.with_priority(class_name, priority)
+            self._board.set_classes(self._plan)
             self._monitor.set_priority(self.now(), class_name, priority)
             self._changed.notify_all()
 
@@ -219,7 +220,7 @@ class SparkRuntime:
         with self._changed:
             log.info("query %s is in class %s now, was in %s", query, class_name, self._plan.queries[query].class_name)
             self._plan = self._plan.with_class(query, class_name)
-            self._board.set_class(self._plan)
+            self._board.set_classes(self._plan)
             self._monitor.use(self._plan)
             self._changed.notify_all()
 
@@ -421,7 +422,7 @@ class SparkRuntime:
         self._plan = plan
         self._queues = {edge: queue for edge, queue in self._queues.items() if edge not in gone}
         self._time.use(plan, self._queues)
-        self._caller.states.forget({edge.operator for edge in gone})
+        self._caller.forget({edge.operator for edge in gone})
         self._board.install(make_policy(self._policy.name, self._policy.parameters), self._plan)
         for queue in gone.values():
             queue.close()
