@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,23 +13,33 @@ from headgate.plan.model import Plan
 Floats = NDArray[np.float64]
 
 
-class ClassMonitor(Monitor):
-    """A monitor that keeps every latency of a class, with the time of its result."""
+class KeepingMonitor(Monitor):
+    """A monitor that keeps every latency, with the time of its result, by class and query.
+
+    Results of tuples that came before `warm_s` do not count.
+    """
 
     def __init__(self, plan: Plan, warm_s: float) -> None:
         super().__init__(plan)
         self._warm_s = warm_s
-        self._kept: dict[str, list[tuple[Floats, Floats]]] = {name: [] for name in plan.classes}
+        self._kept: dict[str, dict[str, list[tuple[Floats, Floats]]]] = {name: {} for name in plan.classes}
 
     def seen(self, tap: Tap, times: Floats, latencies: Floats) -> None:
-        self._kept[tap.class_name].append((times, latencies))
+        self._kept[tap.class_name].setdefault(tap.query, []).append((times, latencies))
 
     def of_class(self, name: str) -> tuple[Floats, Floats]:
-        """Times of the results of a class and their latencies, without those of tuples that came before it was warm."""
+        """Times of the results of a class, and their latencies."""
         self.fold()
-        kept = self._kept[name]
-        if not kept:
+        return self._warm([part for parts in self._kept[name].values() for part in parts])
+
+    def by_query(self, class_name: str) -> dict[str, Floats]:
+        """Latencies of the queries of a class, of those with results."""
+        self.fold()
+        return {query: self._warm(parts)[1] for query, parts in self._kept[class_name].items()}
+
+    def _warm(self, parts: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+        if not parts:
             return np.zeros(0), np.zeros(0)
-        times, latencies = (np.concatenate(column) for column in zip(*kept, strict=True))
+        times, latencies = (np.concatenate(column) for column in zip(*parts, strict=True))
         warm = times - latencies >= self._warm_s
         return times[warm], latencies[warm]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from headgate.bench.classes.measured import Measured, jvm_cpu_s
 from headgate.bench.classes.workload import PRIORITIES, Workload, application, due_by_class, tuples
-from headgate.control.kept import ClassMonitor
+from headgate.control.kept import KeepingMonitor
 from headgate.plan.application import RunLimits
 from headgate.runtime.spark.engine import SparkRuntime
 
@@ -36,15 +37,24 @@ class Held(NamedTuple):
 def hold(spark: SparkSession, workload: Workload, policy: Mapping[str, Any]) -> Held:
     """Run at a rate and see whether what waits grows."""
     runtime = SparkRuntime(application(workload, dict(policy)), spark)
-    runtime.start()
     behind = []
-    for part in (0.5, 1.0):
-        runtime.wait(RunLimits(seconds=workload.seconds * part))
-        read = sum(found["inputs"] for found in runtime.report()["queries"].values())
-        done = read - sum(runtime.unfinished().values())
-        behind.append(runtime.now() - done / (workload.rate * workload.queries))
-    runtime.stop()
+    with running(runtime):
+        for part in (0.5, 1.0):
+            runtime.wait(RunLimits(seconds=workload.seconds * part))
+            read = sum(found["inputs"] for found in runtime.report()["queries"].values())
+            done = read - sum(runtime.unfinished().values())
+            behind.append(runtime.now() - done / (workload.rate * workload.queries))
     return Held(*behind)
+
+
+@contextmanager
+def running(runtime: SparkRuntime) -> Iterator[None]:
+    """Started, and stopped whatever comes."""
+    runtime.start()
+    try:
+        yield
+    finally:
+        runtime.stop()
 
 
 def follow(spark: SparkSession, workload: Workload, policy: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,18 +63,17 @@ def follow(spark: SparkSession, workload: Workload, policy: Mapping[str, Any]) -
     They have when two buckets of the course in a row are in order.
     """
     runtime = SparkRuntime(application(workload, dict(policy)), spark)
-    runtime.start()
-    runtime.wait(RunLimits(seconds=workload.seconds / 2))
-    before, changed = runtime.report(), runtime.now()
-    first, *_, last = PRIORITIES
-    runtime.set_priority(first, PRIORITIES[last])
-    runtime.set_priority(last, PRIORITIES[first])
-    runtime.wait(RunLimits(seconds=workload.seconds))
-    report = runtime.report()
-    runtime.stop()
+    with running(runtime):
+        runtime.wait(RunLimits(seconds=workload.seconds / 2))
+        before, changed = runtime.report(), runtime.now()
+        first, *_, last = PRIORITIES
+        runtime.set_priority(first, PRIORITIES[last])
+        runtime.set_priority(last, PRIORITIES[first])
+        runtime.wait(RunLimits(seconds=workload.seconds))
+        report = runtime.report()
     course = report["course"]
     after = [at for at, time in enumerate(course["times"]) if time >= changed]
-    in_order = [at for at in after[:-1] if course["inversion"][at] == course["inversion"][at + 1] == 0.0]
+    in_order = [at for at in after[:-1] if _in_order(course, at) and _in_order(course, at + 1)]
     took = course["times"][in_order[0]] + course["bucket"] - changed if in_order else None
     round_s = (report["seconds"] - changed) / max(1, report["rounds"] - before["rounds"])
     return {
@@ -76,6 +85,12 @@ def follow(spark: SparkSession, workload: Workload, policy: Mapping[str, Any]) -
     }
 
 
+def _in_order(course: Mapping[str, Any], at: int) -> bool:
+    """Did all classes have results in this bucket, and none in the wrong order?"""
+    means = [course["classes"][name][at] for name in PRIORITIES]
+    return None not in means and course["inversion"][at] == 0.0
+
+
 def _late_mean(course: Mapping[str, Any], name: str) -> float | None:
     means = [mean for mean in course["classes"][name][len(course["times"]) * 3 // 4 :] if mean is not None]
     return float(np.mean(means)) if means else None
@@ -84,17 +99,16 @@ def _late_mean(course: Mapping[str, Any], name: str) -> float | None:
 def run_headgate(spark: SparkSession, workload: Workload, policy: Mapping[str, Any]) -> Measured:
     """One run. What calls have in hand when it ends counts as not completed, as on the other side."""
     app, due = application(workload, dict(policy)), due_by_class(workload, tuples(workload))
-    monitor = ClassMonitor(app.plan, workload.warm_s)
+    monitor = KeepingMonitor(app.plan, workload.warm_s)
     runtime = SparkRuntime(app, spark, monitor=monitor)
     before = time.monotonic()
-    runtime.start()
-    rehearsed = time.monotonic() - before
-    cpu = -(jvm_cpu_s(spark) + time.process_time())
-    runtime.wait(RunLimits(seconds=workload.seconds))
-    report, unfinished = runtime.report(), runtime.unfinished()
-    cpu += jvm_cpu_s(spark) + time.process_time()
-    latencies = {name: monitor.of_class(name)[1] for name in PRIORITIES}
-    runtime.stop()
+    with running(runtime):
+        rehearsed = time.monotonic() - before
+        cpu = -(jvm_cpu_s(spark) + time.process_time())
+        runtime.wait(RunLimits(seconds=workload.seconds))
+        report, unfinished = runtime.report(), runtime.unfinished()
+        cpu += jvm_cpu_s(spark) + time.process_time()
+    latencies = {name: monitor.by_query(name) for name in PRIORITIES}
     if report["errors"]:
         raise RuntimeError(f"queries stopped: {report['errors']}")
     done = {name: found["inputs"] for name, found in report["classes"].items()}

@@ -15,6 +15,8 @@ from pyspark.sql import SparkSession
 from headgate.bench.classes.workload import PRIORITIES
 from headgate.control.measures import by_priority, priority_inversion, weighted_mean
 
+Floats = NDArray[np.float64]
+
 PERCENTILES = (50, 75, 95)
 
 
@@ -22,9 +24,9 @@ PERCENTILES = (50, 75, 95)
 class Measured:
     """One run of a workload; dicts by class."""
 
-    latencies: Mapping[str, NDArray[np.float64]]  # in seconds, one for each result
+    latencies: Mapping[str, Mapping[str, Floats]]  # of each query, in seconds, one for each result
     arrived: Mapping[str, int]  # tuples
-    completed: Mapping[str, int]  # of them, those whose results were handed over before the end
+    completed: Mapping[str, int]  # of them, those whose batch or call had ended before the end
     cpu_s: float  # of the JVM and of this process, while it ran
     seconds: float
     details: Mapping[str, Any]
@@ -37,16 +39,18 @@ def merged(runs: Sequence[Measured]) -> Measured:
         return dict(sum((Counter(count) for count in counts), Counter()))
 
     return Measured(
-        latencies={
-            name: np.concatenate([np.zeros(0), *(run.latencies[name] for run in runs if name in run.latencies)])
-            for name in PRIORITIES
-        },
+        latencies={name: _joined([run.latencies.get(name, {}) for run in runs]) for name in PRIORITIES},
         arrived=total(run.arrived for run in runs),
         completed=total(run.completed for run in runs),
         cpu_s=sum(run.cpu_s for run in runs),
         seconds=sum(run.seconds for run in runs),
         details={"runs": [dict(run.details) for run in runs]},
     )
+
+
+def _joined(runs: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
+    queries = dict.fromkeys(query for run in runs for query in run)
+    return {query: np.concatenate([run[query] for run in runs if query in run]) for query in queries}
 
 
 def summary(measured: Measured) -> dict[str, Any]:
@@ -69,15 +73,32 @@ def summary(measured: Measured) -> dict[str, Any]:
 
 
 def _class_figures(measured: Measured, name: str) -> dict[str, Any]:
-    found = measured.latencies.get(name, np.zeros(0))
+    queries = {query: found for query, found in measured.latencies.get(name, {}).items() if found.size}
     arrived, completed = measured.arrived.get(name, 0), measured.completed.get(name, 0)
     return {
-        "mean": float(found.mean()) if found.size else None,
-        **{f"p{percent}": float(np.percentile(found, percent)) if found.size else None for percent in PERCENTILES},
-        "results": int(found.size),
+        **_latency_figures(list(queries.values())),
+        "by_query": {query: float(found.mean()) for query, found in queries.items()},
+        "results": sum(found.size for found in queries.values()),
         "arrived": int(arrived),
         "completed": _share(completed, arrived),
     }
+
+
+def _latency_figures(queries: Sequence[Floats]) -> dict[str, float | None]:
+    """Mean and percentiles in which each query weighs the same, however many results it has.
+
+    The sides count results of windows and joins differently; by result, a side would seem slower or faster by how many
+    it makes of its slow kinds of query.
+    """
+    keys = ["mean", *(f"p{percent}" for percent in PERCENTILES)]
+    if not queries:
+        return dict.fromkeys(keys)
+    latencies = np.concatenate(queries)
+    weights = np.concatenate([np.full(found.size, 1.0 / found.size / len(queries)) for found in queries])
+    order = np.argsort(latencies)
+    reached = np.cumsum(weights[order])
+    places = np.searchsorted(reached, [percent / 100 - 1e-9 for percent in PERCENTILES])
+    return dict(zip(keys, [float(latencies @ weights), *latencies[order][places].tolist()], strict=True))
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -207,6 +207,7 @@ def serve(pipe: Connection) -> None:
 
 def _obey(pipe: Connection, outlets: Sequence[_Outlet]) -> None:
     rehearsed, epoch, late_s, late_bytes, wait, cpu = 0, None, 0.0, 0, TICK_S, time.process_time()
+    slept = time.time()
     while True:
         if pipe.poll(wait):
             match pipe.recv():
@@ -222,9 +223,10 @@ def _obey(pipe: Connection, outlets: Sequence[_Outlet]) -> None:
         if epoch is not None and time.time() >= epoch:
             now = time.time() - epoch
             late_bytes = max(late_bytes, *(outlet.send(outlet.lines.bytes_by(now)) for outlet in outlets))
-            late_s = max(late_s, time.time() - epoch - now)
+            late_s = max(late_s, time.time() - slept - wait)  # woken too late, or slow to send
         elif rehearsed:
             for outlet in outlets:
                 outlet.send(outlet.lines.bytes_of_rehearsals(rehearsed))
         spent = time.thread_time() - began
         wait = max(TICK_S - spent, spent * (1 - DUTY) / DUTY)  # longer ticks with many streams
+        slept = time.time()

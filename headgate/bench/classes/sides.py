@@ -21,6 +21,7 @@ from headgate.runtime.spark.session import start_spark
 
 Mode = Literal["FIFO", "FAIR", "headgate"]
 END_S = 120.0  # for a side to finish what it does
+INTERRUPTED_S = 40.0  # the same after a failure or Ctrl-C: fifty queries take a while to stop
 
 
 class Task(NamedTuple):
@@ -62,10 +63,10 @@ class Side:
         return found
 
     def _ask(self, task: Task) -> Any:
-        self._asked.send(task)
         try:
+            self._asked.send(task)
             answer = self._asked.recv()
-        except EOFError as error:
+        except (EOFError, OSError) as error:
             raise RuntimeError(f"{self._process.name} ended with exit code {self._process.exitcode}") from error
         if isinstance(answer, Exception):
             raise answer
@@ -78,7 +79,7 @@ class Side:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._asked.close()
-        self._process.join(END_S if error is None else 10.0)
+        self._process.join(END_S if error is None else INTERRUPTED_S)
         if self._process.is_alive():
             self._process.terminate()
             self._process.join()

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -35,12 +36,11 @@ from headgate.runtime.spark import session
 log = logging.getLogger("headgate.bench")
 
 Floats = NDArray[np.float64]
-PoolOf = Callable[[BenchQuery], str | None]
 
 MIN_SHARES = {"class1": 2, "class2": 1, "class3": 0}
 MOST_QUERIES = 100  # that have a pool of their own
 LEAD_S = 0.3  # from the end of the rehearsal to the first tuple
-GRACE_S = 0.5  # for the last batches to report
+GRACE_S = 2.0  # for the last batches to report
 STOCK_MEMORY = "8g"  # the socket source keeps what it has read and not yet processed
 PATIENCE_S = 120.0  # for a rehearsal
 PARTS = ("latestOffset", "walCommit", "getBatch", "queryPlanning", "addBatch")  # of a batch, until results are there
@@ -68,11 +68,20 @@ QUIET = Path(session.__file__).with_name("log4j2.properties")  # as Headgate's o
 # The session and its pools --------------------------------------------------------------------------------------------
 
 
-VARIANTS: dict[str, Callable[[BenchQuery], str]] = {
-    "weights": lambda query: f"weights-{query.class_name}",
-    "minshare": lambda query: f"minshare-{query.class_name}",
-    "per-query": lambda query: f"query-{query.class_name}-{query.name}",  # ties go by name: the first class first
+class Variant(NamedTuple):
+    """A way to tell Spark which queries matter: the pool of each, and how often batches of a class begin at most."""
+
+    pool: Callable[[BenchQuery], str]
+    every: Mapping[str, str] = MappingProxyType({})  # class -> interval; without one, as soon as the last has ended
+
+
+VARIANTS = {
+    "weights": Variant(lambda query: f"weights-{query.class_name}"),
+    "minshare": Variant(lambda query: f"minshare-{query.class_name}"),
+    "per-query": Variant(lambda query: f"query-{query.class_name}-{query.name}"),  # ties go by name: class 1 first
+    "triggers": Variant(lambda query: f"weights-{query.class_name}", {"class2": "1 second", "class3": "3 seconds"}),
 }
+PLAIN = Variant(lambda _: "default")
 
 
 def stock_session(mode: Literal["FIFO", "FAIR"] = "FIFO", settings: Mapping[str, str] | None = None) -> SparkSession:
@@ -95,9 +104,9 @@ def stock_session(mode: Literal["FIFO", "FAIR"] = "FIFO", settings: Mapping[str,
 def allocations() -> str:
     """The pools of all variants, as Spark's allocation file."""
     members = Workload("pools", MOST_QUERIES, 1.0, 1.0).members()
-    pools = {VARIANTS["weights"](query): (PRIORITIES[query.class_name], 0) for query in members}
-    pools |= {VARIANTS["minshare"](q): (PRIORITIES[q.class_name], MIN_SHARES[q.class_name]) for q in members}
-    pools |= {VARIANTS["per-query"](q): (PRIORITIES[q.class_name], int(q.class_name == "class1")) for q in members}
+    pools = {VARIANTS["weights"].pool(query): (PRIORITIES[query.class_name], 0) for query in members}
+    pools |= {VARIANTS["minshare"].pool(q): (PRIORITIES[q.class_name], MIN_SHARES[q.class_name]) for q in members}
+    pools |= {VARIANTS["per-query"].pool(q): (PRIORITIES[q.class_name], int(q.class_name == "class1")) for q in members}
     rows = (
         f'<pool name="{name}"><schedulingMode>FIFO</schedulingMode>'
         f"<weight>{weight}</weight><minShare>{share}</minShare></pool>"
@@ -147,14 +156,16 @@ class Place(NamedTuple):
     def read(self, query: BenchQuery) -> list[DataFrame]:
         return [read_stream(self.spark, self.ports[stream]) for stream in query.streams]
 
-    def start(self, query: BenchQuery, frame: DataFrame, mode: str, pool: str | None = None) -> Running:
-        """Start a query in a pool. The thread that runs it inherits the property of this one."""
+    def start(self, query: BenchQuery, frame: DataFrame, mode: str, variant: Variant = PLAIN) -> Running:
+        """Start a query in its pool. The thread that runs it inherits the property of this one."""
         writer = frame.writeStream.format("noop").outputMode(mode).queryName(query.name)
         writer = writer.option("checkpointLocation", (self.folder / query.name).as_uri())
         if query.kind == "filter":
             writer = writer.option("asyncProgressTrackingEnabled", "true")  # only queries without state may
+        if query.class_name in variant.every:
+            writer = writer.trigger(processingTime=variant.every[query.class_name])
         context = self.spark.sparkContext
-        context.setLocalProperty("spark.scheduler.pool", pool)  # type: ignore[arg-type]
+        context.setLocalProperty("spark.scheduler.pool", variant.pool(query))
         try:
             return Running(query, writer.start(), {self.ports[stream]: stream for stream in query.streams})
         finally:
@@ -259,14 +270,14 @@ def outcome(
 # A run ----------------------------------------------------------------------------------------------------------------
 
 
-def run_stock(spark: SparkSession, workload: Workload, pool_of: PoolOf = lambda _: None) -> Measured:
-    """One run of a workload, each query in the pool that `pool_of` names."""
+def run_stock(spark: SparkSession, workload: Workload, variant: Variant = PLAIN) -> Measured:
+    """One run of a workload."""
     came = tuples(workload)
     before = time.monotonic()
     with serving(came) as pusher, scratch() as folder, stopping(spark) as running:
         place = Place(spark, pusher.ports, folder)
         for query in workload.members():
-            running.append(place.start(query, *build(query, place.read(query)), pool_of(query)))
+            running.append(place.start(query, *build(query, place.read(query)), variant))
         rehearse(pusher, running)
         rehearsed = time.monotonic() - before
         ran = measure(spark, pusher, running, workload.seconds)
@@ -312,14 +323,13 @@ def _measured(
     came: Mapping[str, Tuples],
     details: Mapping[str, Any],
 ) -> Measured:
-    latencies: dict[str, list[Floats]] = {name: [np.zeros(0)] for name in PRIORITIES}
+    latencies: dict[str, dict[str, Floats]] = {name: {} for name in PRIORITIES}
     completed = dict.fromkeys(PRIORITIES, 0)
     for query in workload.members():
         found = outcome(query, ran.batches[query.name], lines, came, workload)
-        latencies[query.class_name].append(found.latencies)
+        latencies[query.class_name][query.name] = found.latencies
         completed[query.class_name] += found.completed
-    joined = {name: np.concatenate(parts) for name, parts in latencies.items()}
-    return Measured(joined, due_by_class(workload, came), completed, ran.cpu_s, workload.seconds, details)
+    return Measured(latencies, due_by_class(workload, came), completed, ran.cpu_s, workload.seconds, details)
 
 
 def _batch_figures(workload: Workload, batches: Mapping[str, Sequence[Batch]]) -> dict[str, dict[str, float]]:

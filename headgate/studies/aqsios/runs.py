@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.control.kept import ClassMonitor
+from headgate.control.kept import KeepingMonitor
 from headgate.control.measures import by_priority, priority_inversion, starvation_ratio, weighted_mean
 from headgate.plan.application import RunLimits
 from headgate.runtime.simulated import simulate
@@ -31,7 +31,7 @@ def run_point(point: Point) -> dict[str, Any]:
     """
     app = application(point)
     lasts = input_seconds(point)
-    monitor = ClassMonitor(app.plan, min(WARM_S, WARM_PART * lasts))
+    monitor = KeepingMonitor(app.plan, min(WARM_S, WARM_PART * lasts))
     result = simulate(app, RunLimits(seconds=2.0 * lasts, until_idle=True), monitor)
     found: dict[str, Any] = {
         "seconds": result.report["seconds"],

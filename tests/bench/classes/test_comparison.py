@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from headgate.bench.classes import comparison
-from headgate.bench.classes.comparison import FAIR, FIFO, Sides, compare, headline, highest_rate
+from headgate.bench.classes.comparison import FAIR, FIFO, Sides, best_of, compare, headline, highest_rate
 from headgate.bench.classes.headgate_side import Held
-from headgate.bench.classes.measured import Measured
+from headgate.bench.classes.measured import Measured, summary
 from headgate.bench.classes.stock import VARIANTS
 from headgate.bench.classes.workload import PRIORITIES, Workload, application, tuples
 
 
 def measured(means, completed=1.0, cpu_s=1.0):
-    latencies = {name: np.array([mean]) for name, mean in zip(PRIORITIES, means, strict=True)}
+    latencies = {name: {"q": np.array([mean])} for name, mean in zip(PRIORITIES, means, strict=True)}
     arrived = dict.fromkeys(PRIORITIES, 100)
     done = {name: round(100 * completed) for name in PRIORITIES}
     return Measured(latencies, arrived, done, cpu_s, 1.0, {})
@@ -32,7 +32,7 @@ class Speaking:
 
 
 def sides():
-    fair = {name: measured([mean, 2.0, 3.0]) for name, mean in zip(VARIANTS, (1.2, 0.8, 1.0), strict=True)}
+    fair = {name: measured([mean, 2.0, 3.0]) for name, mean in zip(VARIANTS, (1.2, 0.8, 1.0, 0.9), strict=True)}
     ours = {name: measured([0.1, 0.2, 0.3], cpu_s=0.5) for name in comparison.POLICIES}
     return Sides(Speaking({None: measured([2.0, 2.0, 2.0])}), Speaking(fair), Speaking(ours))
 
@@ -45,6 +45,13 @@ def test_fair_pools_are_used_in_the_way_that_is_best_for_the_first_class():
     assert found[FAIR]["pools"]["used"] == "minshare"
     assert found[FAIR]["classes"]["class1"]["mean"] == pytest.approx(0.8)
     assert three.ours.asked == list(comparison.POLICIES) * 2  # in turn
+
+
+def test_a_way_that_leaves_more_undone_is_not_the_best():
+    done, undone = (summary(measured([mean, 2.0, 3.0], share)) for mean, share in ((1.0, 0.9), (0.5, 0.8)))
+    nearly = summary(measured([0.7, 2.0, 3.0], 0.85))
+    assert best_of({"done": done, "undone": undone}) == "done"
+    assert best_of({"done": done, "undone": undone, "nearly": nearly}) == "nearly"
 
 
 def test_headline():

@@ -1,5 +1,7 @@
 """Figures of `bench classes`."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from headgate.bench.classes.measured import Measured, merged, summary
 def measured(latencies, completed=(80, 90, 100), cpu_s=0.5):
     names = ("class1", "class2", "class3")
     return Measured(
-        latencies={name: np.array(found, dtype=float) for name, found in zip(names, latencies, strict=True)},
+        latencies={name: {"q": np.array(found, dtype=float)} for name, found in zip(names, latencies, strict=True)},
         arrived=dict.fromkeys(names, 100),
         completed=dict(zip(names, completed, strict=True)),
         cpu_s=cpu_s,
@@ -22,13 +24,24 @@ def test_figures_of_a_class():
     found = summary(measured([[1.0, 2.0, 3.0, 4.0], [1.0], [1.0]]))["classes"]["class1"]
     assert found == {
         "mean": 2.5,
-        "p50": 2.5,
-        "p75": 3.25,
-        "p95": pytest.approx(3.85),
+        "p50": 2.0,
+        "p75": 3.0,
+        "p95": 4.0,
+        "by_query": {"q": 2.5},
         "results": 4,
         "arrived": 100,
         "completed": 0.8,
     }
+
+
+def test_each_query_weighs_the_same():
+    """A hundred results of one query at 1 s, one of another at 3 s."""
+    one = measured([[1.0], [], []])
+    both = {"class1": {"many": np.ones(100), "one": np.array([3.0]), "none": np.zeros(0)}}
+    found = summary(replace(one, latencies=both))["classes"]["class1"]
+    assert (found["mean"], found["p50"], found["p75"]) == (pytest.approx(2.0), 1.0, 3.0)
+    assert found["by_query"] == {"many": 1.0, "one": 3.0}
+    assert found["results"] == 101
 
 
 def test_figures_over_all():
@@ -59,8 +72,8 @@ def test_nothing_completed():
 
 def test_merged_runs_have_all_results():
     both = merged([measured([[1.0], [2.0], []]), measured([[3.0], [], []], completed=(0, 0, 0), cpu_s=1.0)])
-    assert both.latencies["class1"].tolist() == [1.0, 3.0]
-    assert both.latencies["class3"].size == 0
+    assert both.latencies["class1"]["q"].tolist() == [1.0, 3.0]
+    assert both.latencies["class3"]["q"].size == 0
     assert both.arrived == dict.fromkeys(("class1", "class2", "class3"), 200)
     assert both.completed == {"class1": 80, "class2": 90, "class3": 100}
     assert (both.cpu_s, both.seconds) == (1.5, 20.0)

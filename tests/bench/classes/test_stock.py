@@ -85,8 +85,8 @@ def test_outcome_counts_what_is_warm_and_in_time():
 def test_every_pool_is_allocated_and_the_first_class_sorts_first():
     pools = {pool.get("name"): pool for pool in ElementTree.fromstring(allocations())}
     members = Workload("w", MOST_QUERIES, 1.0, 1.0).members()
-    for pool_of in VARIANTS.values():
-        names = {one: pool_of(one) for one in members}
+    for variant in VARIANTS.values():
+        names = {one: variant.pool(one) for one in members}
         assert set(names.values()) <= set(pools)
         by_name = sorted(members, key=lambda one: names[one])
         assert [one.class_name for one in by_name] == sorted(one.class_name for one in members)
