@@ -198,7 +198,7 @@ class Board:
                 ready = ", ".join(unit.id for unit in self.ready())
                 raise InvariantError(f"policy {self.policy.name} leaves slot {slot} idle while {ready} could run")
             return None
-        unit, tuples, seconds, ends_round, _, _ = decision
+        unit, tuples, seconds, ends_round, _, _, _ = decision
         if not unit.ready:
             raise PolicyError(f"policy {self.policy.name} chose {unit.id}, which cannot run now")
         if (tuples is not None and tuples < 1) or (seconds is not None and not seconds > 0.0):

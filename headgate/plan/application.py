@@ -29,6 +29,7 @@ class SimulatorSettings:
     preempt_s: float = 0.0  # stopping a call
     stops_calls: bool = True  # may an arrival stop a call? On Spark none can
     inspect_s: float = 0.0  # looking at one queue or schedule entry on the way to a decision
+    look_ahead_s: float = 0.0  # looking at a schedule entry beyond the one that is due
     class_switch_s: float = 0.0  # going on from one class to the next on the way to a decision
     source_slots: int = 0  # cores that only read sources; 0: sources cost nothing
     source_cost_s: float = 0.0  # per tuple read, on a source slot

@@ -206,6 +206,7 @@ class SimulatorSection(Section):
     switch: Duration = 0.0
     preempt: Duration = 0.0
     inspect: Duration = 0.0
+    look_ahead: Duration = 0.0
     class_switch: Duration = 0.0
     source_slots: Count = 0
     source_cost: Duration = 0.0

@@ -133,6 +133,7 @@ def _application(data: dict[str, Any], folder: Path, line_of: Callable[[str], in
             switch_s=simulator.switch,
             preempt_s=simulator.preempt,
             inspect_s=simulator.inspect,
+            look_ahead_s=simulator.look_ahead,
             class_switch_s=simulator.class_switch,
             source_slots=simulator.source_slots,
             source_cost_s=simulator.source_cost,

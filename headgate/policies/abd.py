@@ -15,7 +15,7 @@ from headgate.policies.broadcast import broadcast_schedule
 from headgate.policies.class_order import ClassOrder
 from headgate.policies.costs import cost_per_tuple, fixed_cost
 from headgate.policies.groupings import operators_by_query
-from headgate.policies.inversion import abd_frequencies, inverted
+from headgate.policies.inversion import abd_frequencies, first_frequencies, inverted
 from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import positive, whole
 from headgate.policies.rotation import Rotation
@@ -49,14 +49,15 @@ class AdaptiveBroadcastDisk(Policy):
         self._classes_version = view.classes_version
         self._order = ClassOrder(view)
         self._turns = [Rotation(units) for units in self._order.units]
-        self._frequencies = list(self._order.priorities)
+        self._frequencies = first_frequencies(self._order.priorities)
         self.quota = self.first_quota
         self._at = 0  # where the walk stands in the round
         self._grown_by = 0.0  # when the quota last grew,
         self._grew = False  # in this round?
         self._slice: _Slice | None = None
+        self._served: dict[int, _Slice] = {}  # by slot: the slice of the call that runs there
         self._rounds = 0
-        self._checked = view.now  # when latencies were last looked at
+        self._since = self._checked = view.now  # no latency from before says anything; and when they were looked at
         self._rebuild()
 
     def became_ready(self, unit: Unit) -> None:
@@ -74,19 +75,26 @@ class AdaptiveBroadcastDisk(Policy):
         rounds, slices = self._rounds, 0
         while True:
             if self._slice is None:
-                passed, self._slice = self._next_slice()
+                passed, self._slice = self._next_slice(slot)
                 slices += passed
-            decision = self._go_on(self._slice)
+            current = self._slice
+            decision = self._go_on(current)
+            if decision is None or current.missing > 0.0:
+                self._slice = None
             if decision is not None:
+                self._served[slot] = current
                 return decision._replace(switches=slices, ends_round=self._rounds > rounds)
-            self._slice = None
 
     def finished(self, call: Call) -> None:
-        """A slice that had too little time ends with what it is short of, what the last call took too long included."""
-        ended = self._slice
-        if ended is not None and ended.missing > 0.0 and ended.unit is call.unit:
-            self._grow(ended.missing + max(0.0, call.started + call.seconds - ended.end))
-            self._slice = None
+        """A slice that had too little time makes the quota grow by what it is short of, with what the last call took
+        too long. Another slot may have begun the next slice by then."""
+        served = self._served.pop(call.slot, None)
+        if served is None:
+            return
+        if served.opener == call.slot:  # going on to the class is no part of its slice: only now is it known how long
+            served.begun, served.opener = call.started, None
+        if served.missing > 0.0:
+            self._grow(served.missing + max(0.0, -served.left(call.started + call.seconds)))
 
     # A slice -----------------------------------------------------------------------------------------------------
 
@@ -94,7 +102,7 @@ class AdaptiveBroadcastDisk(Policy):
         """The next call of a slice; None when it is over."""
         turns = self._turns[current.place]
         before = turns.next_place
-        unit = turns.next() if current.missing == 0.0 else None
+        unit = turns.next()
         if unit is None:
             return None
         passed = (turns.next_place - before - 1) % len(turns.units) + 1
@@ -105,7 +113,7 @@ class AdaptiveBroadcastDisk(Policy):
         fixed, cost = fixed_cost(unit, self.view), cost_per_tuple(unit, self.view)
         if fixed is None or cost is None:
             return Decision(unit, inspected=passed)
-        left, wanted = current.end - self.view.now, fixed + unit.waiting * cost
+        left, wanted = current.left(self.view.now), fixed + unit.waiting * cost
         if wanted <= left:
             return Decision(unit, inspected=passed)
         fits = math.floor((left - fixed) / cost) if cost > 0.0 else 0
@@ -113,14 +121,14 @@ class AdaptiveBroadcastDisk(Policy):
         if fits < 1:
             self._grow(wanted)
             return None
-        current.missing, current.unit = (unit.waiting - fits) * cost, unit
+        current.missing = (unit.waiting - fits) * cost
         return Decision(unit, tuples=fits, inspected=passed)
 
     def _grow(self, seconds: float) -> None:
         self._grown_by, self._grew = seconds, True
         self.quota += seconds
 
-    def _next_slice(self) -> tuple[int, _Slice]:
+    def _next_slice(self, slot: int) -> tuple[int, _Slice]:
         """The next slice of a class that has something to do, and how many it is from here."""
         waiting = [place for place, turns in enumerate(self._turns) if turns.waits()]
         passed = 0
@@ -130,7 +138,7 @@ class AdaptiveBroadcastDisk(Policy):
                 at = min(due)
                 passed += at + 1 - self._at
                 self._at = at + 1
-                return passed, _Slice(self._schedule[at], self.view.now + self.quota)
+                return passed, _Slice(self._schedule[at], self.quota, self.view.now, slot)
             passed += len(self._schedule) - self._at
             self._end_round()
 
@@ -153,7 +161,7 @@ class AdaptiveBroadcastDisk(Policy):
             self._monitor()
 
     def _monitor(self) -> None:
-        latencies = [self.view.latency(name, self._look) for name in self._order.names]
+        latencies = [self.view.latency(name, self._look, self._since) for name in self._order.names]
         pairs = inverted(self._order.priorities, latencies)
         if any(pairs):
             self._frequencies = abd_frequencies(self._frequencies, self._order.priorities, pairs)
@@ -170,13 +178,18 @@ class AdaptiveBroadcastDisk(Policy):
 
 
 class _Slice:
-    """The turn of a class: until when, how many operators it looked at, and what time it lacks for which of them."""
+    """The turn of a class: since when and how long, how many operators it looked at, and what time it lacks."""
 
-    __slots__ = ("end", "missing", "place", "unit", "visited")
+    __slots__ = ("begun", "missing", "opener", "place", "quota", "visited")
 
-    def __init__(self, place: int, end: float) -> None:
+    def __init__(self, place: int, quota: float, begun: float, opener: int) -> None:
         self.place = place
-        self.end = end
+        self.quota = quota
+        self.begun = begun
+        self.opener: int | None = opener  # the slot of its first call, until that has ended
         self.visited = 0
         self.missing = 0.0
-        self.unit: Unit | None = None
+
+    def left(self, now: float) -> float:
+        """Seconds; exactly the quota when it begins."""
+        return self.quota - (now - self.begun)

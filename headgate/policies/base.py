@@ -25,7 +25,8 @@ class Decision(NamedTuple):
     `tuples` bounds the input tuples taken, oldest first; `seconds` bounds the time: the simulator stops exactly
     then, Spark takes as many tuples as the statistics say fit (always at least one). `ends_round` says that a round of
     the schedule has ended, with this decision or just before it. `inspected` counts queues or schedule entries looked
-    at on the way here, `switches` the classes gone on to, which the simulator charges for.
+    at on the way here, `switches` the classes gone on to, `ahead` the entries looked at beyond the one that was due;
+    the simulator charges for them.
     """
 
     unit: Unit
@@ -34,6 +35,7 @@ class Decision(NamedTuple):
     ends_round: bool = False
     inspected: int = 0
     switches: int = 0
+    ahead: int = 0
 
 
 class Call(NamedTuple):

@@ -12,14 +12,17 @@ from headgate.policies.hr import HighestRate
 from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import one_of, positive
 
+POLLS = 2  # that find nothing, after which a class that reads its own sources hands on
+
 
 class ContinuousQueryClasses(HighestRate):
     """Weighted round robin over classes with debt, and hr within a class (Al Moakar, chapter 4).
 
     Of each `cycle` seconds a class has the part of its priority. A call is not stopped: what a class takes too much it
-    pays back by losing turns; what it leaves is lost. A class without input hands on at once. `leaves` and
-    `fixed_costs` are those of hr; `literal` counts debt as Algorithm 1 of the source is printed. For one slot; several
-    share the turn.
+    pays back by losing turns; what it leaves is lost. A class without input hands on at once; with `leaves: last`,
+    where it reads its sources itself, it has polled them twice in vain then, which is counted as inspected. `leaves`,
+    `fixed_costs` and `roots` are those of hr; `literal` counts debt as Algorithm 1 of the source is printed. For one
+    slot; several share the turn.
     """
 
     name = "cqc"
@@ -31,8 +34,9 @@ class ContinuousQueryClasses(HighestRate):
         leaves: Literal["ranked", "last"] = "ranked",
         fixed_costs: Literal["amortised", "ignored"] = "amortised",
         literal: bool = False,
+        roots: Literal["ranked", "copied"] = "ranked",
     ) -> None:
-        super().__init__(leaves, fixed_costs)
+        super().__init__(leaves, fixed_costs, roots=roots)
         self.cycle = positive("cycle", cycle)
         self._literal = one_of("literal", literal, (False, True))
 
@@ -56,15 +60,17 @@ class ContinuousQueryClasses(HighestRate):
             self._refresh()
         if self._classes_version != self.view.classes_version:
             self.start(self.view)
-        now, looked, idle = self.view.now, 0, 0
+        now, looked, idle, polled = self.view.now, 0, 0, 0
+        self._empty = 0
         while idle < len(self._order.names):  # classes without input, one after the other
             looked += 1
             if self._may_go_on(now):
                 unit = self.best(self._turn)
                 if unit is not None:
                     self._entries[unit.index] = None
-                    return Decision(unit, switches=looked - 1)
+                    return Decision(unit, inspected=polled + self._empty, switches=looked - 1)
                 idle += 1
+                polled += POLLS * self._leaves_of[self._turn]
             else:
                 idle = 0 if self.waits(self._turn) else idle + 1
             self._end_turn(now)

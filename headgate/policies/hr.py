@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 from headgate.flow.units import Unit
-from headgate.policies.base import View
+from headgate.policies.base import Decision, View
 from headgate.policies.parameters import one_of
 from headgate.policies.ranked import Entry, RankedPolicy
-from headgate.policies.rates import output_rates
+from headgate.policies.rates import copied_to_roots, output_rates
 from headgate.policies.starvation import Starvation
 from headgate.policies.worth import Worth
 
@@ -20,8 +20,10 @@ class HighestRate(RankedPolicy):
     The rate of an operator that several read counts only the readers for whose sake it is worth running: they are
     added best first, as long as the rate does not fall. Ties: the operator that comes first in the plan. `leaves: last`
     runs operators that read streams only when no other is ready, and then all of them, as a core that also reads the
-    sources polls them.
-    `fixed_costs: ignored` ranks by the cost a tuple alone, as the source does.
+    sources polls them: those that it finds empty are counted as inspected.
+    `fixed_costs: ignored` ranks by the cost a tuple alone, as the source does. `roots: copied` gives an operator that
+    only hands results out the rate of the one that feeds it, as the source does with its output operators. Operators
+    of an application are no such: what they give to a sink needs no operator more.
     """
 
     name = "hr"
@@ -37,13 +39,17 @@ class HighestRate(RankedPolicy):
         fixed_costs: Literal["amortised", "ignored"] = "amortised",
         starvation: Starvation = None,
         period: int = 20,
+        roots: Literal["ranked", "copied"] = "ranked",
     ) -> None:
         super().__init__(starvation, period)
         self._leaves_last = one_of("leaves", leaves, ("ranked", "last")) == "last"
         self._amortised = one_of("fixed_costs", fixed_costs, ("amortised", "ignored")) == "amortised"
+        self._roots_copied = one_of("roots", roots, ("ranked", "copied")) == "copied"
 
     def worths(self) -> Sequence[Worth | None]:
         rates = output_rates(self.view, best_branches=True)
+        if self._roots_copied:
+            rates = copied_to_roots(self.view.plan, rates)
         found = [rates[unit.operators[0]] for unit in self.view.units]
         return found if self._amortised else [None if w is None else w._replace(fixed_s=0.0) for w in found]
 
@@ -55,7 +61,16 @@ class HighestRate(RankedPolicy):
         reading = {o.id for o in plan.operators.values() if any(port.node in plan.streams for port in o.inputs)}
         self._leaves = [self._leaves_last and unit.operators[0] in reading for unit in view.units]
         self._polled: dict[int, list[Unit]] = {}  # by line: leaves that are still to run before anything else
+        self._empty = 0  # leaves that the last decision found without input
         super().start(view)
+        self._leaves_of = [0] * self.line_count
+        for line, leaf in zip(self._lines, self._leaves, strict=True):
+            self._leaves_of[line] += leaf
+
+    def choose(self, slot: int) -> Decision | None:
+        self._empty = 0
+        decision = super().choose(slot)
+        return decision._replace(inspected=self._empty) if decision is not None and self._empty else decision
 
     def best(self, line: int = 0) -> Unit | None:
         polled = self._polled.get(line)
@@ -67,6 +82,7 @@ class HighestRate(RankedPolicy):
         if first is not None and self._leaves[first.index]:
             others = [u for u in self.view.ready() if self._leaves[u.index] and self._lines[u.index] == line]
             self._polled[line] = [unit for unit in reversed(others) if unit is not first]
+            self._empty = self._leaves_of[line] - len(others)
         return first
 
     def _entry(self, unit: Unit, oldest: float) -> Entry:

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 Module = Callable[[Sequence[int], Sequence[int], Sequence[bool]], list[int]]
 
-SUM_MAX = 4096  # slots of a round up to which dvp doubles; a longer round would answer to changes too late
+SUM_MAX = 4096  # slots of a round beyond which neither dvp nor abd goes: it would answer to changes too late
 
 
 def inverted(priorities: Sequence[int], latencies: Sequence[float | None]) -> list[bool]:
@@ -98,22 +98,33 @@ def isp(frequencies: Sequence[int], priorities: Sequence[int], pairs: Sequence[b
 MODULES: Mapping[str, Module] = {"dvp": dvp, "ivp": ivp, "dsp": dsp, "isp": isp}
 
 
-def abd_frequencies(
-    frequencies: Sequence[int], priorities: Sequence[int], pairs: Sequence[bool], ordered: bool = True
-) -> list[int]:
+def first_frequencies(priorities: Sequence[int]) -> list[int]:
+    """What ABD starts with: the priorities, or where a round would have more slots than `SUM_MAX` the like of them.
+
+    Each class has the least that keeps the order, and of the slots left as much as its priority asks for beyond that.
+    With so many classes that even this is too long (above 90) some come to be equal, but none is without a slot.
+    """
+    if sum(priorities) <= SUM_MAX:
+        return list(priorities)
+    ones = [1] * len(priorities)
+    least = order_repair(ones, priorities)
+    if sum(least) > SUM_MAX:
+        least = ones
+    left, wanted = max(0, SUM_MAX - sum(least)), max(1, sum(priorities) - sum(least))
+    return [low + (priority - low) * left // wanted for low, priority in zip(least, priorities, strict=True)]
+
+
+def abd_frequencies(frequencies: Sequence[int], priorities: Sequence[int], pairs: Sequence[bool]) -> list[int]:
     """ABD's own answer at the end of a round (Algorithm 3): the first step of `dvp`, and never any doubling.
 
-    Without `ordered` that is all, as printed, and classes may come to be equal. With it the order is repaired, which
-    can undo the step: (3, 2, 1) with the first pair inverted would stay for ever. Then it is `ivp` instead. Where
-    frequencies would grow beyond `SUM_MAX` they stay as they are.
+    The order is repaired, which as printed it is not. That can undo the step: (3, 2, 1) with the first pair inverted
+    would stay for ever. Then it is `ivp` instead. Where frequencies would grow beyond `SUM_MAX` they stay as they are.
     """
     if not any(pairs):
         return list(frequencies)
-    found = _violators_lowered(frequencies, pairs)
-    if ordered:
-        found = order_repair(found, priorities)
-        if found == list(frequencies):
-            found = ivp(frequencies, priorities, pairs)
+    found = order_repair(_violators_lowered(frequencies, pairs), priorities)
+    if found == list(frequencies):
+        found = ivp(frequencies, priorities, pairs)
     return found if sum(found) <= max(SUM_MAX, sum(frequencies)) else list(frequencies)
 
 

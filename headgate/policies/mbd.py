@@ -233,10 +233,12 @@ class AffineBroadcastDisk(MultiBroadcastDisk):
         super().start(view)
 
     def choose(self, slot: int) -> Decision | None:
+        self._ahead = 0  # entries looked at beyond those that were due
         decision = super().choose(slot)
-        if decision is not None:
-            self._last[decision.unit.index] = slot
-        return decision
+        if decision is None:
+            return None
+        self._last[decision.unit.index] = slot
+        return decision._replace(ahead=self._ahead)
 
     def _begin_round(self) -> None:
         self._schedule = list(self._round)  # entries change places within a round
@@ -251,6 +253,7 @@ class AffineBroadcastDisk(MultiBroadcastDisk):
                 if other > at:
                     self._exchange(at, other)
                 break
+        self._ahead += other - at
         return at
 
     def _exchange(self, at: int, other: int) -> None:

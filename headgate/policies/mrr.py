@@ -33,13 +33,6 @@ class QueriesInTurn(RoundRobin):
     def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
         return super().units(plan, stats) if self.together == 1 else queries_together(plan, self.together)
 
-    def choose(self, slot: int) -> Decision | None:
-        before = self._rotation.next_place
-        decision = super().choose(slot)
-        if decision is None:
-            return None
-        return decision._replace(inspected=(decision.unit.index - before) % len(self.view.units))
-
 
 class OperatorsInTurn(RoundRobin):
     """Operators in turn, each with all that waits for it; several operators of a query may run at once."""

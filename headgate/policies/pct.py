@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import ClassVar
 
 from headgate.flow.units import Unit
@@ -17,7 +18,8 @@ class ThreadPerClass(Policy):
     """Each class has a thread of its own that runs its queries in turn. Priorities decide nothing.
 
     With enough slots each thread has one and the others idle, so a class gets a core however little or much it needs.
-    Else threads wait for a slot in line, and give it up after one pass over their queries.
+    Else threads wait for a slot in line, and give it up after one pass over their queries. A query that is put into
+    another class goes over to its thread.
     """
 
     name = "pct"
@@ -28,32 +30,35 @@ class ThreadPerClass(Policy):
 
     def start(self, view: View) -> None:
         super().start(view)
-        order = ClassOrder(view)
-        classes = dict(zip(order.names, order.units, strict=True))
-        self._threads = [Rotation(thread.queries) for thread in class_threads(classes, view.slots, self.splits)]
-        self._thread_of = {unit: thread for thread in self._threads for unit in thread.units}
-        self._own = len(self._threads) <= view.slots  # has every thread a slot of its own?
-        self._line = deque(self._threads)
-        self._holders: list[Rotation | None] = [None] * view.slots
+        self._classes_version = view.classes_version
+        self._ran: list[Unit | None] = [None] * view.slots  # what each slot ran last
+        self._use({queries: Rotation(queries) for queries in self._dealt()})
 
     def became_ready(self, unit: Unit) -> None:
         self._thread_of[unit].add(unit)
 
     def choose(self, slot: int) -> Decision | None:
-        unit = self._of_its_own(slot) if self._own else self._in_line(slot)
-        return None if unit is None else Decision(unit)
-
-    def _of_its_own(self, slot: int) -> Unit | None:
-        if slot >= len(self._threads):
+        if self._classes_version != self.view.classes_version:
+            self._follow_classes()
+        if slot >= len(self._holders):
             return None
-        return self._threads[slot].next()
+        decision = self._of_its_own(slot) if self._own else self._in_line(slot)
+        if decision is not None:
+            self._ran[slot] = decision.unit
+        return decision
 
-    def _in_line(self, slot: int) -> Unit | None:
+    def _of_its_own(self, slot: int) -> Decision | None:
         thread = self._holders[slot]
+        unit = None if thread is None else thread.next()
+        return None if thread is None or unit is None else Decision(unit, inspected=thread.passed)
+
+    def _in_line(self, slot: int) -> Decision | None:
+        thread, passed = self._holders[slot], 0
         if thread is not None:
             unit = thread.next(around=False)
+            passed = thread.passed
             if unit is not None:
-                return unit
+                return Decision(unit, inspected=passed)
             self._holders[slot] = None
             self._line.append(thread)
         for _ in range(len(self._line)):
@@ -61,13 +66,46 @@ class ThreadPerClass(Policy):
             unit = thread.next()
             if unit is not None:
                 self._holders[slot] = thread
-                return unit
+                return Decision(unit, inspected=passed + thread.passed)
             self._line.append(thread)
         return None
 
+    # Threads -----------------------------------------------------------------------------------------------------
+
+    def _dealt(self) -> list[tuple[Unit, ...]]:
+        """The queries of each thread."""
+        order = ClassOrder(self.view)
+        classes = dict(zip(order.names, order.units, strict=True))
+        return [thread.queries for thread in class_threads(classes, self.view.slots, self.splits)]
+
+    def _use(self, threads: Mapping[tuple[Unit, ...], Rotation]) -> None:
+        """A slot keeps the thread of what it runs, so that no thread is in two slots; the others are shared out."""
+        self._threads: Mapping[tuple[Unit, ...], Rotation] = threads
+        self._thread_of = {unit: thread for queries, thread in threads.items() for unit in queries}
+        self._own = len(threads) <= self.view.slots  # has every thread a slot of its own?
+        self._holders: list[Rotation | None] = [None] * self.view.slots
+        self._line = deque(threads.values())
+        for slot, unit in enumerate(self._ran):
+            if unit is not None and unit.running and self._thread_of[unit] in self._line:
+                self._holders[slot] = self._thread_of[unit]
+                self._line.remove(self._thread_of[unit])
+        for slot, held in enumerate(self._holders):
+            if self._own and held is None and self._line:
+                self._holders[slot] = self._line.popleft()
+
+    def _follow_classes(self) -> None:
+        """Threads whose queries are still the same go on where they stand; if all are, nothing has changed."""
+        self._classes_version = self.view.classes_version
+        dealt, known = self._dealt(), self._threads
+        if set(dealt) == set(known):
+            return
+        self._use({queries: known.get(queries) or Rotation(queries) for queries in dealt})
+        for unit in self.view.ready():
+            self.became_ready(unit)
+
 
 class SplitThreads(ThreadPerClass):
-    """As pct; with slots to spare, classes have two threads each, the most important first."""
+    """As pct; with slots to spare, classes have two threads each, those that are the most important now first."""
 
     name = "pct-s"
     splits = True

@@ -5,10 +5,11 @@ Sharaf, Chrysanthis, Labrinidis, eq. (1), root first: D(O) = C + S D(parent), N(
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 from headgate.control.stats import OperatorStats
-from headgate.plan.model import Edge
+from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Operator, Port
 from headgate.policies.base import View
 from headgate.policies.worth import Worth, operator_fixed_s, ratio
@@ -23,6 +24,23 @@ def output_rates(view: View, best_branches: bool = False) -> dict[str, Worth | N
     as the rate does not fall: the operator is then run for the sake of those, and the others share its priority.
     """
     return _Rates(view, best_branches).operators
+
+
+def copied_to_roots(plan: Plan, rates: Mapping[str, Worth | None]) -> dict[str, Worth | None]:
+    """The same, but an operator that only gives results out has the worth of the one that feeds it.
+
+    Of several the best, one that is not known before all. A root that reads only streams keeps its own.
+    """
+    found = dict(rates)
+    for operator in plan.operators.values():
+        feeders = [rates[port.node] for port in operator.inputs if port.node in plan.operators]
+        if feeders and not any(plan.consumers[port] for port in operator.ports):
+            found[operator.id] = max(feeders, key=_at_long_queues)
+    return found
+
+
+def _at_long_queues(worth: Worth | None) -> float:
+    return math.inf if worth is None else ratio(worth.gain, worth.cost_s)
 
 
 def distances(view: View) -> dict[str, int]:

@@ -11,12 +11,14 @@ from headgate.flow.units import Unit
 class Rotation:
     """Units that are served one after the other, by their place; who has no input is passed over.
 
-    Only those that were announced are looked at, so a turn costs O(log n) however many there are.
+    Only those that were announced are looked at, so a turn costs O(log n) however many there are. What it would cost
+    to look at the others too is for who charges for it: `passed` has their number.
     """
 
     def __init__(self, units: Sequence[Unit]) -> None:
         self.units = units
-        self.next_place = 0  # where the turn stands
+        self.next_place = 0  # where the turn stands,
+        self.passed = 0  # and how many places were passed over on the last way there
         self._places = {unit: place for place, unit in enumerate(units)}
         self._ready: list[int] = []  # places of units that may be ready, sorted
 
@@ -44,9 +46,12 @@ class Rotation:
                 at = 0
             place = self._ready.pop(at)
             if self.units[place].ready:
+                self.passed = (place - self.next_place) % len(self.units)
                 self.next_place = place + 1
                 return self.units[place]
+        self.passed = 0
         if not around:
+            self.passed = len(self.units) - self.next_place
             self.next_place = 0
         return None
 

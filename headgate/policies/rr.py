@@ -13,9 +13,9 @@ from headgate.policies.rotation import Rotation
 class RoundRobin(Policy):
     """Round robin with a quantum (Sharaf et al. sections 3.1 and 5.6). Ignores costs and selectivities.
 
-    A unit runs until its quantum or its input is used up; units without input are skipped at no cost. The simulator
-    preempts exactly at the quantum's end, in the middle of a tuple if need be. `quantum: null` gives each unit
-    everything that waits, as STREAM does.
+    A unit runs until its quantum or its input is used up. Those without input are passed over; how many were is said,
+    so that the simulator can charge for it. It preempts exactly at the quantum's end, in the middle of a tuple if need
+    be. `quantum: null` gives each unit everything that waits, as STREAM does.
     """
 
     name = "rr"
@@ -34,8 +34,11 @@ class RoundRobin(Policy):
         self._rotation.add(unit)
 
     def choose(self, slot: int) -> Decision | None:
-        unit = self._rotation.next()
-        return None if unit is None else Decision(unit, seconds=self.turn(unit), ends_round=self._rotation.at_end)
+        rotation = self._rotation
+        unit = rotation.next()
+        if unit is None:
+            return None
+        return Decision(unit, seconds=self.turn(unit), ends_round=rotation.at_end, inspected=rotation.passed)
 
     @property
     def in_turns_of(self) -> float | None:

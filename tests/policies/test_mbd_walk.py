@@ -38,6 +38,20 @@ def test_ambd_uses_each_entry_of_a_round_once(seed):
         assert ran == wanted
 
 
+def test_ambd_tells_how_far_it_looked():
+    """Rounds of a b c: when b is what slot 1 ran last, it is one entry ahead of a; slot 0, which ran all others, looks
+    no further than what is due; one that ran nothing looks to the end."""
+    desk = Desk(queries(dict.fromkeys("abc", 1.0), {"one": (1, list("abc"))}), "ambd", 3, **PLAIN)
+    ahead = []
+    for slot in (0, 1, 0, 1, 0, 2):
+        for name in "abc":
+            desk.feed(f"{name}/x")
+        claim = desk.begin(slot)
+        ahead.append((claim.decision.unit.id, claim.decision.ahead))
+        desk.end(claim)
+    assert ahead == [("a", 2), ("b", 1), ("c", 0), ("b", 1), ("a", 0), ("c", 0)]
+
+
 def test_only_the_first_entry_of_a_round_is_taken_by_chance():
     """1.3 of b to 1 of a: the first of b's two slots is open in three of ten rounds. Input that comes after it has
     been passed is served in the second, always."""

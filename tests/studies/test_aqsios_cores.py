@@ -9,7 +9,7 @@ import pytest
 
 from headgate.cli.reproduce import STUDIES
 from headgate.policies.registry import make_policy
-from headgate.studies.aqsios import STUDY, scalability, single_and_dual
+from headgate.studies.aqsios import STUDY, piat, scalability, single_and_dual
 from headgate.studies.aqsios.charts import charts
 from headgate.studies.aqsios.readings import classes
 from headgate.studies.aqsios.scalability import knee
@@ -87,10 +87,10 @@ def _course(one: Row, k: int, mean: float, time: float) -> float:
     return mean * (1 + max(0.0, risen))
 
 
-def judged(world: Callable[[Row], Row], ids: Sequence[str] = IDS) -> dict[str, Row]:
+def judged(world: Callable[[Row], Row], ids: Sequence[str] = IDS, points: Sequence[Row] = POINTS) -> dict[str, Row]:
     """Claims on made-up rows, with a little noise by seed."""
     rows = []
-    for one in POINTS:
+    for one in points:
         noise = 1 + 0.001 * one["seed"]
         rows.append(one | {name: _times(value, noise) for name, value in world(one).items()})
     return {claim.id: claim.judged(Results(rows)) for claim in CLAIMS if claim.id in ids}
@@ -214,6 +214,43 @@ def test_another_course_refutes(name: str, world: Callable[[Row], Row]) -> None:
     assert verdicts(world, [name]) == {name: "refuted"}
 
 
+def test_what_an_overload_makes_grow_is_not_judged_by_a_short_run() -> None:
+    """ABD-1 and ABD-2: WeHR's class 3 has not come to 2 s, the more so as a run is shorter than that."""
+
+    def world(one: Row) -> Row:
+        early = {"mean_3": 0.05, "weighted_mean": 0.01} if of("D", "WeHR")(one) else {}
+        return as_the_dissertation_says(one) | early
+
+    ids, short = ["ABD-1", "ABD-2"], single_and_dual.points(Profile("short", tuples=150, seeds=4))
+    found = judged(world, ids, short)
+    assert {name: claim["verdict"] for name, claim in found.items()} == dict.fromkeys(ids, "inconclusive")
+    assert "takes 50.1 ms" in found["ABD-2"]["measured"]  # told, though not judged
+    assert verdicts(world, ids) == dict.fromkeys(ids, "refuted")
+
+
+def test_a_single_tenth_of_a_second_is_no_burst() -> None:
+    """ABD-8: in half a second class 1 is the lowest, inside the burst as outside."""
+
+    def world(one: Row) -> Row:
+        found = as_the_dissertation_says(one)
+        if one["profile"] == ADAPTIVE:
+            usual = found["mean_1"]
+            found["series_1"] = [1.3 * usual if at == 57 else usual for at in range(100)]
+        return found
+
+    found = judged(world, ["ABD-8"])["ABD-8"]
+    assert found["verdict"] == "refuted"
+    assert "fails: class 1 not lowest in the half second of the burst" in found["measured"]
+
+
+def test_a_faster_system_stays_below_the_limits_of_plots() -> None:
+    def world(one: Row) -> Row:
+        found = as_the_dissertation_says(one)
+        return {name: _times(value, 0.1) if "p90" in name else value for name, value in found.items()}
+
+    assert verdicts(world, ["SC-2"]) == {"SC-2": "reproduced"}
+
+
 def test_there_is_a_world_against_every_claim() -> None:
     exact = {"ABD-0"}  # not measured: the schedule is what it is
     assert {name for name, *_ in AGAINST} == set(IDS) - exact
@@ -312,6 +349,13 @@ def test_a_coarse_profile_leaves_out_what_has_a_time_of_its_own() -> None:
 )
 def test_the_notes_tell_how_the_dissertation_was_read(told: str) -> None:
     assert told in " ".join(STUDY.notes)
+
+
+def test_the_notes_tell_which_bounds_are_wider_than_printed() -> None:
+    notes = " ".join(STUDY.notes)
+    start, end = piat.EPISODE_S
+    assert f"looked for from {start:g} to {end:g} s" in notes
+    assert all(f"({name}" in notes for name in ("CQC-4", "ABD-2", "SC-2", "CMP-4", "CMP-21"))
 
 
 def test_tiny_runs_from_end_to_end(tmp_path: Path) -> None:

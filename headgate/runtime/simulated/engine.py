@@ -72,8 +72,8 @@ class Engine:
         self._trace = trace
         self._frontier = frontier  # only where there are windows to keep small
         self._agenda = agenda
-        costs = (settings.decision_s, settings.inspect_s, settings.preempt_s, settings.call_s, settings.class_switch_s)
-        self._overheads = any(costs)
+        looks = (settings.inspect_s, settings.look_ahead_s, settings.class_switch_s)
+        self._overheads = any((settings.decision_s, settings.preempt_s, settings.call_s, *looks))
         self._number = 0
         self._check_at = _CHECK_CALLS
         self._flights: list[_Flight] = []  # a heap
@@ -141,7 +141,7 @@ class Engine:
                         continue
                     claim = claimed
                     del idle[asked]
-                    unit, tuples, seconds, _, _, _ = claim.decision
+                    unit, tuples, seconds, _, _, _, _ = claim.decision
                     self._number = number = self._number + 1
                     start = now if plain else self._start(claim)
                     light = lights[unit]
@@ -175,12 +175,16 @@ class Engine:
         return serve_in_rank(*parts, end) or serve_in_turns(*parts, end)
 
     def _start(self, claim: Claim) -> float:
-        """When the first operator of a call is called: after the decision, and after what the slot owes."""
+        """When the first operator of a call is called: after the decision, and after what the slot owes.
+
+        Going on to a class is not of that class's time: for the policy the call starts after it.
+        """
         settings, slot = self._settings, claim.slot
         debt, self._debts[slot] = self._debts[slot], 0.0
         decision = claim.decision
-        looked = decision.inspected * settings.inspect_s + decision.switches * settings.class_switch_s
-        return self._board.now + debt + settings.decision_s + looked + settings.call_s
+        claim.started += decision.switches * settings.class_switch_s
+        looked = decision.inspected * settings.inspect_s + decision.ahead * settings.look_ahead_s
+        return claim.started + debt + settings.decision_s + looked + settings.call_s
 
     def _begin_call(self, claim: Claim, start: float) -> None:
         call = self._planner.begin(claim, start)
@@ -200,6 +204,7 @@ class Engine:
             self._note(claim, tuples, False)
 
     def _stop(self, claim: Claim, call: RunningCall, now: float) -> None:
+        claim.started = min(claim.started, now)  # it may still be on its way to its class
         tuples, results = self._closer.stop(call, now)
         if self._frontier is not None:
             self._frontier.tidy(call, ((flight[3], flight[4], flight[5]) for flight in self._flights))
@@ -264,7 +269,7 @@ class Engine:
                 flying[light.node] += 1
             for stage in call.stages if call is not None else ():
                 flying[stage.step.node] += stage.taken
-        certain = min((flight[2].started for flight in self._flights), default=self._board.now)
+        certain = min([self._board.now, *(flight[2].started for flight in self._flights)])
         self._accounts.settle(self._board.now, certain, flying, len(self._flights))
 
     def _close(self, end: float, early: bool) -> None:

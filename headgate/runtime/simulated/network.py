@@ -117,7 +117,7 @@ class Network:
     def __init__(self, app: Application, monitor: Monitor) -> None:
         plan = app.plan
         self.plan: Plan = plan
-        self.stats = TrueStats(plan)
+        self.stats = TrueStats(plan, app.simulator.switch_s)
         joins = pair_joins(app)
         self.nodes = {
             name: Node(operator, app, self.stats.of(name), joins.get(name)) for name, operator in plan.operators.items()
@@ -159,12 +159,17 @@ def _make_queues(node: Node, edges: list[Edge], item_bytes: list[float], in_step
 
 class TrueStats:
     """What the simulator goes by, as the statistics that policies see: declared values, what follows from them for
-    joins, and for what is not declared cost 0, selectivity 1 and the size of the input."""
+    joins, and for what is not declared cost 0, selectivity 1 and the size of the input. Calling an operator is part of
+    its fixed cost, as it would be if that were measured."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, switch_s: float) -> None:
         sizes = port_bytes(plan)
         self._stats = {
-            name: replace(stats, fixed_s=stats.fixed_s or 0.0, tuple_bytes=sizes[plan.operators[name].ports[0]])
+            name: replace(
+                stats,
+                fixed_s=switch_s + (stats.fixed_s or 0.0),
+                tuple_bytes=sizes[plan.operators[name].ports[0]],
+            )
             for name, stats in declared_stats(plan, unknown_cost_s=0.0, unknown_selectivity=1.0).items()
         }
 

@@ -58,6 +58,11 @@ def something(what: str, measure: Samples) -> Part:
     return Part(what, known(measure), low=NOTHING)
 
 
+def unmeasured(what: str) -> Part:
+    """What no run can tell: it stays open, and so does the claim, unless another part fails."""
+    return Part(f"{what} (not measured)", [math.nan])
+
+
 def free(runs: Runs, levels: Sequence[str] = ("mean",)) -> Part:
     """Without inversion at all of these levels."""
     return nothing(f"{runs.name} without inversion", runs.inverted(levels))

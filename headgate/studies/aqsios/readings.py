@@ -20,6 +20,9 @@ MUCH = 1.5  # "much slower": more than so many times
 FAR = 10.0  # "far above": more than so many times
 ALIKE = 1.25  # "similar", "the same", "at the level of", "stays": within this factor
 TIGHT = 2.5  # "tight": of no class is the 90th percentile more than so many times its mean
+LOW_MS = 10.0  # "low": every class is below; "narrow" and "above 10 ms" of a range (CMP-21, CMP-25)
+HUGE = 3.0  # "huge": the range of class 5 is more than so many times that of class 1 (CMP-25)
+BETTER = 0.9  # "improves only": no other class is below so many times what it was (CMP-24)
 GROWN = 2.0  # "starving", "overloaded": the last fifth of the input is so many times slower than the second
 
 Told = tuple[str, str, Callable[[Results], Finding]]  # figure, text and check of a claim

@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import Any
 
 from headgate.studies.aqsios.courses import Course, mean_between, nearest
-from headgate.studies.aqsios.parts import WITHIN_MS, greater, more, near, shown, shown_ms
+from headgate.studies.aqsios.parts import greater, more, shown, shown_ms
 from headgate.studies.aqsios.quantities import Runs, known, largest, over_all, ratio, to_ms, unevenness
-from headgate.studies.aqsios.readings import ALIKE, PAPER, classes, distinct, point, priorities
+from headgate.studies.aqsios.readings import ALIKE, FACTOR, PAPER, classes, distinct, point, priorities
 from headgate.studies.aqsios.runs import BUCKET_S
 from headgate.studies.aqsios.settings import Setting, in_settings, left_out
 from headgate.studies.aqsios.workload import profiles
@@ -92,7 +92,7 @@ def _limits(results: Results) -> Finding:
     limits["weighted_p90"] = ("weighted p90", WEIGHTED_LIMIT_MS)
     for measure, (what, limit) in limits.items():
         most = over_all(largest, [runs.of(measure) for runs in by_n.values()])
-        parts.append(near(what, to_ms(most), limit, WITHIN_MS))
+        parts.append(Part(f"{what} below {limit:g} ms within a factor of 2", known(to_ms(most)), high=limit * FACTOR))
         texts.append(f"{shown_ms(most)} of {limit:g}")
     text = f"largest 90th percentile over all core counts, ms, by class and weighted: {', '.join(texts)}"
     return judge(parts, parts[-1].samples, text)

@@ -6,7 +6,8 @@ from typing import Any
 
 from headgate.plan.application import PolicySettings
 
-_SINGLE = {"leaves": "last", "fixed_costs": "ignored"}
+_RATES = {"fixed_costs": "ignored", "roots": "copied"}
+_SINGLE = {"leaves": "last", **_RATES}
 _PLAIN: dict[str, Any] = {
     "inversion": None,
     "selectivity": None,
@@ -21,9 +22,9 @@ NAMED: dict[str, PolicySettings] = {
     "HR": PolicySettings("hr", _SINGLE),
     "CQC single": PolicySettings("cqc", {"cycle": 0.001, **_SINGLE}),
     "CQC single literal": PolicySettings("cqc", {"cycle": 0.001, "literal": True, **_SINGLE}),
-    "CQC": PolicySettings("cqc", {"cycle": 0.03, "fixed_costs": "ignored"}),
-    "CQC literal": PolicySettings("cqc", {"cycle": 0.03, "fixed_costs": "ignored", "literal": True}),
-    "WeHR": PolicySettings("wehr", {"fixed_costs": "ignored"}),
+    "CQC": PolicySettings("cqc", {"cycle": 0.03, **_RATES}),
+    "CQC literal": PolicySettings("cqc", {"cycle": 0.03, "literal": True, **_RATES}),
+    "WeHR": PolicySettings("wehr", _RATES),
     "ABD": PolicySettings("abd", DETECTION),
     "ABD unlimited": PolicySettings("abd", {"passes": None, **DETECTION}),
     "AMBD": PolicySettings("ambd", _PLAIN),

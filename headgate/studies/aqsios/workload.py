@@ -74,6 +74,7 @@ def application(point: Point) -> Application:
         noise=0.1,
         decision_s=0.0 if policy.name in BY_CLASS else 5.5 * US,  # those pay for going on to a class
         class_switch_s=5 * US,
+        look_ahead_s=0.5 * US,
         switch_s=2 * US,
         inspect_s=0.2 * US if policy.name in BY_OPERATOR | {"abd"} else 5.5 * US,  # a query without input costs a slot
         source_slots=source_slots,

@@ -1,0 +1,198 @@
+"""abd: when slices begin and end, with several slots and the overheads of the simulator; how long a round is."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headgate.control.recent import Recent
+from headgate.plan.application import RunLimits
+from headgate.policies.inversion import SUM_MAX, first_frequencies, order_repair
+from headgate.runtime.simulated.simulation import simulate
+from tests.conformance.plans import make_app, make_plan, project, recorded
+from tests.policies.test_class_based import Desk, queries, slow_operator
+
+US = 1e-6
+
+
+# Latencies -------------------------------------------------------------------------------------------------------
+
+
+def inverted_once_exchanged(**parameters):
+    """Class a is fast and b slow for 10 s, then b becomes the more important one; rounds go on."""
+    desk = Desk(queries({"a": 1e-3, "b": 1e-3}, {"a": (2, ["a"]), "b": (1, ["b"])}), "abd", quota=1.0, **parameters)
+    times = np.arange(100) / 10
+    recent = {"a": Recent(), "b": Recent()}
+    for name, latency in (("a", 1.0), ("b", 3.0)):
+        recent[name].add(times, np.full(100, latency))
+    desk.board._latency = lambda name, now, look, since: recent[name].value(now, look, since)
+    desk.board.now = 10.0
+    desk.board.set_classes(desk.board.plan.with_priority("a", 1).with_priority("b", 2))
+    return desk, recent
+
+
+def rounds(desk, number):
+    for _ in range(number):
+        desk.feed("b/x")
+        desk.run(1e-3)
+
+
+def test_latencies_from_before_a_change_of_priorities_say_nothing():
+    desk, _ = inverted_once_exchanged(window=2.0, samples=1)
+    rounds(desk, 40)
+    assert desk.policy._frequencies == [2, 1]
+    assert desk.policy.updates == 2  # at the start and with the change
+
+
+def test_latencies_from_after_it_do():
+    desk, recent = inverted_once_exchanged(window=2.0, samples=1)
+    rounds(desk, 4)
+    for name, latency in (("a", 1.0), ("b", 3.0)):
+        recent[name].add(np.array([desk.board.now]), np.array([latency]))
+    rounds(desk, 4)
+    assert desk.policy._frequencies[0] > 2
+
+
+# Several slots ---------------------------------------------------------------------------------------------------
+
+
+def two_operators():
+    """Of one class; 10 us a call and 8 us a tuple."""
+    streams = {"s": {"kind": "feeder", "rate": 1.0}, "t": {"kind": "feeder", "rate": 1.0}}
+    return make_plan(streams, [slow("q/x", "s"), slow("r/x", "t")], {"q": "q/x", "r": "r/x"})
+
+
+def slow(name, stream):
+    operator = project(name, stream, 8 * US)
+    return replace(operator, declared=replace(operator.declared, fixed_s=10 * US))
+
+
+def test_quota_grows_though_another_slot_goes_on():
+    """Slot 0 takes 5 of 10 tuples and 40 us are missing; slot 1 begins the next slice before it is done."""
+    desk = Desk(two_operators(), "abd", slots=2, quota=50 * US)
+    desk.feed("q/x", 10)
+    first = desk.begin(0)
+    assert first.decision.tuples == 5
+    desk.feed("r/x")
+    second = desk.begin(1)
+    assert second.decision.unit.id == "r/x"
+    desk.end(first, 50 * US)
+    assert desk.policy.quota == pytest.approx(90 * US)
+    desk.end(second, 0.0)
+    assert desk.policy.quota == pytest.approx(90 * US)
+
+
+def test_quota_grows_though_another_slot_finds_nothing():
+    desk = Desk(slow_operator(), "abd", slots=2, quota=50 * US)
+    desk.feed("q/x", 10)
+    claim = desk.begin(0)
+    assert desk.begin(1) is None
+    desk.end(claim, 52 * US)
+    assert desk.policy.quota == pytest.approx(92 * US)  # it took 2 us too long as well
+
+
+# The clock of a slice --------------------------------------------------------------------------------------------
+
+
+def test_a_slice_begins_with_its_first_call():
+    """Going on to the class took 60 us, and then the call just its quota: nothing of that is missing."""
+    desk = Desk(slow_operator(), "abd", quota=50 * US)
+    desk.feed("q/x", 10)
+    claim = desk.begin()
+    claim.started += 60 * US
+    desk.end(claim, 110 * US)
+    assert desk.policy.quota == pytest.approx(90 * US)
+
+
+def test_first_call_has_the_whole_quota_whatever_the_time():
+    """42 us are exactly enough for 4 tuples, although 100.1 + 42 us - 100.1 is less than that."""
+    desk = Desk(slow_operator(), "abd", quota=10 * US + 4 * (8 * US))
+    desk.board.now = 100.1
+    assert desk.board.now + desk.policy.quota - desk.board.now < desk.policy.quota
+    desk.feed("q/x", 4)
+    assert desk.run(42 * US).tuples is None
+    assert desk.policy.quota == pytest.approx(42 * US)
+
+
+def simulated(tmp_path, gaps, overheads, seconds=0.5):
+    """The trace of two operators in a class that has one slot of a round; the class with all others has no input."""
+    sources = {name: recorded(tmp_path, name, *found) for name, found in {"high": (1.0,), **gaps}.items()}
+    operators = [slow("h/x", "high"), slow("q/x", "s"), slow("r/x", "t")]
+    plan = make_plan(
+        sources,
+        operators,
+        {"h": "h/x", "q": "q/x", "r": "r/x"},
+        {"high": 12, "low": 1},
+        {"h": "high", "q": "low", "r": "low"},
+    )
+    app = make_app(plan, "abd", folder=tmp_path, simulator=overheads)
+    return simulate(app, RunLimits(seconds=seconds), trace=True).trace
+
+
+def test_passed_slots_are_not_taken_from_the_slice(tmp_path):
+    """Seven slots on to the class take 70 us, more than the quota: both its operators are called all the same."""
+    first, second = simulated(tmp_path, {"s": (0.1,), "t": (0.1,)}, {"class_switch_s": 10 * US}).calls
+    assert (first.unit, second.unit) == ("q/x", "r/x")
+    assert first.start == pytest.approx(0.1 + 70 * US, abs=1e-9)
+    assert first.end == pytest.approx(first.start + 18 * US, abs=1e-9)
+    assert (second.start, second.end) == pytest.approx((first.end, first.end + 18 * US), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("overheads", "tuples"), [({}, [5]), ({"switch_s": 2 * US}, [4, 1]), ({"call_s": 2 * US}, [4, 1])]
+)
+def test_estimate_has_the_switch_to_the_operator(tmp_path, overheads, tuples):
+    """10 + 5 * 8 us fit into 50; 2 us more do not."""
+    calls = simulated(tmp_path, {"s": (0.1, 0.0, 0.0, 0.0, 0.0), "t": (0.3,)}, overheads).calls
+    assert [call.tuples for call in calls if call.unit == "q/x"] == tuples
+
+
+def test_a_run_that_ends_on_the_way_to_a_class(tmp_path):
+    (call,) = simulated(tmp_path, {"s": (0.1,), "t": (0.3,)}, {"class_switch_s": 10 * US}, 0.1 + 20 * US).calls
+    assert (call.start, call.end, call.tuples) == (0.1 + 20 * US, 0.1 + 20 * US, 0)
+
+
+# The round -------------------------------------------------------------------------------------------------------
+
+
+def test_large_priorities_make_no_longer_round():
+    plan = queries(dict.fromkeys("abc", 1.0), {"a": (50_000, ["a"]), "b": (25_000, ["b"]), "c": (1, ["c"])})
+    policy = Desk(plan, "abd").policy
+    assert len(policy._schedule) <= SUM_MAX
+    assert [policy._schedule.count(place) for place in range(3)] == [2729, 1365, 1]
+
+
+@pytest.mark.parametrize(
+    ("priorities", "frequencies"),
+    [
+        ([30, 20, 10], [30, 20, 10]),
+        ([SUM_MAX - 1, 1], [SUM_MAX - 1, 1]),
+        ([2**31 - 1, 1], [SUM_MAX - 1, 1]),
+        ([2**31 - 1, 2, 1], [SUM_MAX - 3, 2, 1]),
+        ([2**31 - 1] * 2, [SUM_MAX // 2] * 2),
+        ([1] * 5000, [1] * 5000),  # there is no shorter round
+        ([], []),
+    ],
+)
+def test_frequencies_to_start_with(priorities, frequencies):
+    assert first_frequencies(priorities) == frequencies
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(1, 2**31 - 1), max_size=90))
+def test_frequencies_to_start_with_keep_the_order(drawn):
+    priorities = sorted(drawn, reverse=True)
+    found = first_frequencies(priorities)
+    assert sum(found) <= SUM_MAX
+    assert all(frequency >= 1 for frequency in found)
+    assert order_repair(found, priorities) == found
+    assert len(set(zip(priorities, found, strict=True))) == len(set(priorities))  # equals stay equal
+
+
+def test_more_classes_than_a_round_can_tell_apart():
+    found = first_frequencies([1000 * number for number in range(200, 0, -1)])
+    assert sum(found) <= SUM_MAX
+    assert found == sorted(found, reverse=True)
+    assert found[-1] >= 1

@@ -1,0 +1,108 @@
+"""Worked examples of section 5 of the specification of AQSIOS that are about decisions, in exact numbers."""
+
+from dataclasses import replace
+
+import pytest
+
+from headgate.plan.model import Edge
+from tests.policies.test_class_based import Desk, feed_all, plain, queries
+
+# 5.6: the quota of abd ------------------------------------------------------------------------------------------
+
+
+def busy_and_quiet():
+    """One class: q has c0 = 10 and c1 = 8 us; r takes 1 us and fits into any quota."""
+    plan = queries({"q": 8e-6, "r": 1e-6}, {"only": (1, ["q", "r"])})
+    operator = plan.operators["q/x"]
+    plan.operators["q/x"] = replace(operator, declared=replace(operator.declared, fixed_s=10e-6))
+    return plan
+
+
+def test_abd_quota_falls_by_what_it_grew_as_long_as_it_is_larger():
+    """50 grows by 40 to 90. The round of that does not shrink it; quiet ones do: 50, 10, and 10 > 40 is false."""
+    desk = Desk(busy_and_quiet(), "abd", quota=50e-6)
+    desk.feed("q/x", 10)
+    assert desk.run(50e-6).tuples == 5
+    desk.feed("r/x")
+    assert [desk.run(50e-6).unit.id, desk.run(1e-6).unit.id] == ["q/x", "r/x"]  # the next round, in one slice
+    assert desk.policy.quota == pytest.approx(90e-6)
+    quotas = []
+    for _ in range(4):
+        desk.feed("r/x")
+        assert desk.run(1e-6).unit.id == "r/x"
+        quotas.append(round(desk.policy.quota * 1e6, 6))
+    assert quotas == [50.0, 10.0, 10.0, 10.0]
+
+
+# 5.10: the gate of mbd ------------------------------------------------------------------------------------------
+
+PRIORITIES = {"a": 1.0, "b": 1.3, "c": 1.7, "d": 2.0}  # a round is b c d a b c d
+
+
+def gated():
+    return plain(queries({name: 10 * given for name, given in PRIORITIES.items()}, {"one": (1, list(PRIORITIES))}))
+
+
+def test_mbd_gates_are_fractions_and_1_for_whole_numbers():
+    desk = gated()
+    assert desk.policy._gates == pytest.approx([1.0, 0.3, 0.7, 1.0])
+    assert [len(places) for places in desk.policy._places] == [1, 2, 2, 2]
+
+
+def test_mbd_runs_queries_as_often_as_their_priorities_say():
+    desk = gated()
+    counts = dict.fromkeys(PRIORITIES, 0)
+    rounds = 40_000
+    while counts["a"] < rounds:  # once a round
+        feed_all(desk, PRIORITIES)
+        counts[desk.run().unit.id] += 1
+    assert {name: count / rounds for name, count in counts.items()} == pytest.approx(PRIORITIES, abs=0.01)
+
+
+@pytest.mark.parametrize("name", ["b", "c"])
+def test_mbd_gates_only_the_first_entry_of_a_round(name):
+    """Who has input only from the second entry on runs there in every round, before d, whose entry comes after."""
+    desk = gated()
+    for _ in range(50):
+        desk.feed("a/x")  # between the first entries of the others and their second ones
+        assert desk.run().unit.id == "a"
+        desk.feed(f"{name}/x")
+        desk.feed("d/x")
+        assert [desk.run().unit.id, desk.run().unit.id] == [name, "d"]
+
+
+# 5.12: mbd on several cores -------------------------------------------------------------------------------------
+
+
+def running_x():
+    """A round of x x y x y z x x y x; core 0 has taken x, core 1 has met x and taken y."""
+    desk = plain(queries({"x": 60.0, "y": 30.0, "z": 10.0}, {"one": (1, ["x", "y", "z"])}), slots=2)
+    feed_all(desk, "xyz")
+    x, y = desk.begin(0), desk.begin(1)
+    assert (x.decision.unit.id, y.decision.unit.id) == ("x", "y")
+    return desk, x, y
+
+
+def test_mbd_runs_x_once_more_without_the_schedule():
+    """S = (x, x, y): the second x asks for another run, with what has come meanwhile, by the same core."""
+    desk, x, _ = running_x()
+    desk.feed("x/x", 3)
+    desk.end(x, 1.0)
+    at = desk.policy._at
+    again = desk.begin(0)
+    assert (again.decision.unit.id, desk.policy._at) == ("x", at)
+    assert desk.queues[Edge("x/x", 0)].arrivals == []
+
+
+def test_mbd_a_third_hit_leaves_a_single_rerun():
+    desk, x, y = running_x()
+    desk.end(y, 0.1)
+    feed_all(desk, "xy")
+    y = desk.begin(1)  # it meets x again before
+    assert y.decision.unit.id == "y"
+    desk.end(x, 1.0)
+    again = desk.begin(0)
+    assert again.decision.unit.id == "x"
+    feed_all(desk, "x")
+    desk.end(again, 1.0)
+    assert desk.begin(0).decision.unit.id == "z"  # as the schedule says

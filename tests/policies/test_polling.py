@@ -1,0 +1,162 @@
+"""What is looked at on the way to a decision: queries and operators without input, and sources that are polled."""
+
+import pytest
+
+from headgate.plan.application import RunLimits
+from headgate.policies.rotation import Rotation
+from headgate.runtime.simulated import simulate
+from headgate.studies.aqsios.workload import application
+from tests.conformance.plans import feeder, make_app, make_plan, project, recorded
+from tests.policies.test_class_based import Desk, queries
+
+US = 1e-6
+IN_TURN = ("rr", "wrr", "mrr", "morr", "mprr")
+
+
+def one_class(*names):
+    return queries(dict.fromkeys(names, 1.0), {"one": (1, list(names))})
+
+
+def looked(desk, *fed):
+    """Feed queries one after the other, each with a call: (what ran, how many were inspected)."""
+    found = []
+    for name in fed:
+        desk.feed(f"{name}/x")
+        decision = desk.run()
+        found.append((decision.unit.id[0], decision.inspected))
+    return found
+
+
+# In turn ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [*IN_TURN, "pct", "pct-s"])
+def test_who_has_no_input_is_counted(name):
+    assert looked(Desk(one_class(*"abcd"), name), *"acabb") == [("a", 0), ("c", 1), ("a", 1), ("b", 0), ("b", 3)]
+
+
+@pytest.mark.parametrize("name", [*IN_TURN, "pct"])
+def test_nobody_is_passed_over_when_all_have_input(name):
+    desk = Desk(one_class(*"abc"), name)
+    for query in "abc":
+        desk.feed(f"{query}/x", 2)
+    assert [desk.run().inspected for _ in range(3)] == [0, 0, 0]
+
+
+def test_a_thread_in_line_goes_over_all_its_queries_before_it_gives_its_slot_up():
+    plan = queries(dict.fromkeys("abcxyz", 1.0), {"one": (2, list("abc")), "two": (1, list("xyz"))})
+    desk = Desk(plan, "pct")
+    # b, c to the end of the pass, then x, y; z and nothing of the other thread, which has no input; then x, y again.
+    assert looked(desk, *"azz") == [("a", 0), ("z", 4), ("z", 2)]
+
+
+def test_a_rotation_counts_up_to_its_end():
+    desk = Desk(one_class(*"abc"), "rr")
+    rotation = Rotation(desk.board.units)
+    desk.feed("b/x")
+    rotation.add(desk.board.units[1])
+    assert (rotation.next(), rotation.passed) == (desk.board.units[1], 1)
+    assert (rotation.next(), rotation.passed) == (None, 0)
+    assert (rotation.next(around=False), rotation.passed, rotation.next_place) == (None, 1, 0)
+
+
+@pytest.mark.parametrize("name", [*IN_TURN, "pct"])
+def test_the_simulator_charges_for_each(name, tmp_path):
+    """Queries a to d; a tuple for a at 0 and one for d at 10 s: b and c are looked at, 0.25 s each. At 100 s, a is."""
+    gaps = {"a": (0.0,), "b": (100.0,), "c": (100.0,), "d": (10.0,)}
+    streams = {f"s-{name}": recorded(tmp_path, f"s-{name}", *times) for name, times in gaps.items()}
+    operators = [project(f"{name}/x", f"s-{name}", 1.0) for name in gaps]
+    plan = make_plan(streams, operators, {name: f"{name}/x" for name in gaps})
+    turns = {"quantum": 10.0} if name in ("rr", "wrr") else {}
+    app = make_app(plan, name, turns, folder=tmp_path, simulator={"inspect_s": 0.25})
+    result = simulate(app, RunLimits(until_idle=True), trace=True)
+    ends = {event.query: event.time for event in result.trace.results}
+    assert ends == pytest.approx({"a": 1.0, "d": 11.5, "b": 101.25, "c": 102.25})
+
+
+# The study -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("workload", "scheduler", "charge"),
+    [
+        ("A", "RR", 0.2),
+        ("A", "HR", 0.2),
+        ("A", "CQC single", 0.2),
+        ("5G_4", "MORR", 0.2),
+        ("5G_4", "MRR", 5.5),
+        ("5G_4", "MPRR", 5.5),
+        ("5G_4", "PCT", 5.5),
+        ("3D_6", "PCT_S", 5.5),
+    ],
+)
+def test_a_probe_costs_what_the_table_says(workload, scheduler, charge):
+    """Spec 3.3: `c_poll` for an operator, `c_sched` and `c_lock` for a query, which costs a slot."""
+    app = application({"workload": workload, "scheduler": scheduler, "tuples": 10, "seed": 1})
+    assert app.simulator.inspect_s == pytest.approx(charge * US)
+
+
+# Sources ---------------------------------------------------------------------------------------------------------
+
+
+def polled(**members):
+    """Classes of queries whose first operator reads a stream, as on a core that reads the sources itself."""
+    names = [name for queries in members.values() for name in queries]
+    operators = [o for n in names for o in (project(f"{n}/in", f"s-{n}", 1.0), project(f"{n}/x", f"{n}/in", 1.0))]
+    priorities = {name: len(members) - at for at, name in enumerate(members)}
+    owners = {query: name for name, queries in members.items() for query in queries}
+    return make_plan({f"s-{n}": feeder() for n in names}, operators, {n: f"{n}/x" for n in names}, priorities, owners)
+
+
+def told(decision):
+    return decision.unit.id, decision.inspected, decision.switches
+
+
+def test_cqc_polls_twice_and_hands_on():
+    """Example 5.3: nothing ready and no arrivals: exactly two polls of the class's sources, then the next class."""
+    desk = Desk(polled(high="ab", low="xyz"), "cqc", leaves="last", cycle=9.0)
+    desk.feed("y/x")
+    assert told(desk.run(0.1)) == ("y/x", 2 * 2, 1)
+    desk.feed("a/x")
+    assert told(desk.run(0.1)) == ("a/x", 2 * 3, 1)
+
+
+def test_cqc_processes_first_what_a_poll_brought():
+    """Example 5.3: arrivals found by a poll are processed, then the count of polls begins anew."""
+    desk = Desk(polled(high="ab", low="x"), "cqc", leaves="last", cycle=9.0)
+    desk.feed("a/in")
+    desk.feed("x/in")
+    assert told(desk.run(0.1)) == ("a/in", 1, 0)  # b's source is found empty
+    desk.feed("a/x")
+    assert told(desk.run(0.1)) == ("a/x", 0, 0)
+    desk.feed("b/in")
+    assert told(desk.run(0.1)) == ("b/in", 1, 0)  # the turn goes on
+    desk.feed("b/x")
+    assert told(desk.run(0.1)) == ("b/x", 0, 0)
+    assert told(desk.run(0.1)) == ("x/in", 2 * 2, 1)
+
+
+def test_cqc_polls_no_more_once_its_time_is_used_up():
+    desk = Desk(polled(high="ab", low="x"), "cqc", leaves="last", cycle=9.0)  # slices of 6 and 3 s
+    desk.feed("a/in")
+    desk.feed("x/in")
+    assert told(desk.run(6.0)) == ("a/in", 1, 0)
+    assert told(desk.run(0.1)) == ("x/in", 0, 1)
+
+
+def test_cqc_does_not_poll_where_another_core_reads_the_sources():
+    desk = Desk(polled(high="ab", low="x"), "cqc", cycle=9.0)
+    desk.feed("x/in")
+    assert told(desk.run(0.1)) == ("x/in", 0, 1)
+
+
+def test_hr_probes_the_sources_that_are_empty_once_a_poll():
+    desk = Desk(polled(only="abcd"), "hr", leaves="last")
+    desk.feed("b/in")
+    desk.feed("d/in")
+    assert [told(desk.run()) for _ in range(2)] == [("b/in", 2, 0), ("d/in", 0, 0)]
+    desk.feed("b/x")
+    assert told(desk.run()) == ("b/x", 0, 0)
+    ranked = Desk(polled(only="abcd"), "hr")
+    ranked.feed("b/in")
+    assert told(ranked.run()) == ("b/in", 0, 0)
