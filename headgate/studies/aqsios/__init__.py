@@ -54,7 +54,7 @@ STUDY = Study(
         "tuples of the first 0.2 s (of the first quarter, where that is shorter) do not count. Experiments in which "
         "something changes over time last as long as that takes, whatever the number of tuples; quick runs leave them "
         "out. What an overload makes grow as long as input comes is judged only by runs of 10,000 tuples, which those "
-        "of WeHR, PCT and PCT_S always have, but for quick ones. What cannot be measured at all stays open, and so does "
+        "of WeHR, PCT and PCT_S always have, but quick ones. What cannot be measured at all stays open, and so does "
         "its claim (half of SRC-1).",
         "Chapter 4 (A, B, C; one core) measures responses in process CPU time, without idle time. A core that works "
         "whenever a tuple waits is idle during no response, so that elapsed time is the same, but for tuples of joins "
