@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from headgate.control.recent import LAST_MOMENTS, Look
 from headgate.control.stats import OperatorStats, Stats
+from headgate.flow.patience import Patience
 from headgate.flow.units import Queue, Unit, make_units, most_important
 from headgate.plan.model import Edge, Plan
 from headgate.policies.base import Call, Decision, Policy, PolicyError
@@ -65,6 +66,7 @@ class Board:
         latency: Latency = _no_latency,
         joint: Mapping[str, Queue] | None = None,
         seed: int = 0,
+        patience: Patience | None = None,
     ) -> None:
         self.plan = plan
         self.slots = slots
@@ -79,6 +81,7 @@ class Board:
         self._joint = dict(joint or {})
         self._stats = stats
         self._latency = latency
+        self._patience = patience
         self._claims = tuple(Claim(slot) for slot in range(slots))
         self._orphans: set[int] = set()  # slots whose call began under a policy that has been replaced
         self._spent: dict[Edge, float] = {}  # seconds given to the first tuple of a queue by stopped calls
@@ -125,6 +128,8 @@ class Board:
         units = make_units(plan, groups, self._queues, self._joint)  # a refused policy changes nothing
         self.policy, self.plan = policy, plan
         self.units: tuple[Unit, ...] = units
+        if self._patience is not None:
+            self._patience.use(plan, units)
         for gate in self._gates.values():
             gate.units = ()
         for edge in self.plan.edges:
@@ -141,7 +146,8 @@ class Board:
         self._listens = type(policy).finished is not Policy.finished  # most do not: spare them the record
         policy.start(self)
         for unit in self.units:
-            self._announce(unit)
+            if not unit.ready and not unit.blocked and unit.oldest is not None:
+                self._announce(unit)
 
     def learned(self) -> None:
         """Statistics have changed enough for policies to look at them; one of them may want other units now."""
@@ -174,10 +180,16 @@ class Board:
             if unit.ready:
                 if not unit.private or self.policy.watches_queues:  # its first tuple may be another one now
                     self._became_ready(unit)
-            elif not unit.blocked:
+            elif not unit.blocked and not (unit.patient and self._waits(unit)):
                 unit.ready = True
                 self.ready_units += 1
                 self._became_ready(unit)
+
+    def look_again(self) -> None:
+        """Time has passed: announce the units that need not wait for a boundary any longer."""
+        for unit in self.units:
+            if unit.patient and not unit.ready and not unit.blocked and unit.oldest is not None:
+                self._announce(unit)
 
     def spend(self, edge: Edge, seconds: float) -> None:
         """A stopped call gave so much time to the first tuple of a queue in all; 0: that tuple is taken up again."""
@@ -233,9 +245,7 @@ class Board:
             self.policy.finished(Call(unit, claim.slot, claim.started, seconds, tuples, outputs, preempted))
         for other in overlaps:
             if not other.ready and not other.blocked and other.oldest is not None:
-                other.ready = True
-                self.ready_units += 1
-                self._became_ready(other)
+                self._announce(other)
 
     def _adopters(self, claim: Claim) -> tuple[Unit, ...]:
         """The policy was replaced during the call, so its units are gone: those that the call blocks instead."""
@@ -249,8 +259,12 @@ class Board:
                 other.ready = False
                 self.ready_units -= 1
 
+    def _waits(self, unit: Unit) -> bool:
+        return self._patience is not None and self._patience.waits(unit, self.now)
+
     def _announce(self, unit: Unit) -> None:
-        if not unit.ready and unit.blocked == 0 and unit.oldest is not None:
+        """A unit may be ready now. One that is not ready and not blocked, and has input."""
+        if not (unit.patient and self._waits(unit)):
             unit.ready = True
             self.ready_units += 1
             self._became_ready(unit)

@@ -95,6 +95,21 @@ class Progress:
             ahead[name] = come
         return bounds
 
+    def reaches(self, operators: Collection[str], slides: Mapping[str, int]) -> bool:
+        """Would a call that takes all that waits bring one of these windows to its next boundary, or to the end?
+
+        `operators` are those of the call, inputs first; `slides` tells how far boundaries are apart.
+        """
+        ahead: dict[str, int] = {}
+        for name in operators:
+            come = min(self._whole(edge, ahead) for edge in self._edges(name))
+            slide = slides.get(name)
+            if slide is None:
+                ahead[name] = come
+            elif come == FOREVER or come >= (self._done.get(name, BEGINNING) // slide + 1) * slide:
+                return True
+        return False
+
     def finish(self, bounds: Mapping[str, Bounds], events: Mapping[str, int]) -> None:
         """Operators with state were evaluated; `events` is when each has something to do next without input."""
         for name, evaluated in bounds.items():
@@ -182,6 +197,12 @@ class Progress:
         if source in ahead and not waits and not self._queues[edge].count:
             return max(seen, ahead[source])
         return seen
+
+    def _whole(self, edge: Edge, ahead: Mapping[str, int]) -> int:
+        """Progress of an input when all that waits has been taken, and all that comes from inside."""
+        marks = self._marks.get(edge)
+        come = marks[-1][1] if marks else self._seen.get(edge, BEGINNING)
+        return max(come, ahead.get(self._plan.operators[edge.operator].inputs[edge.input].node, BEGINNING))
 
     def _passed(self, edge: Edge) -> int:
         queue = self._queues[edge]

@@ -90,6 +90,10 @@ class Timekeeper:
         """A call has taken its input: the instants that each of its operators with state evaluates."""
         return self._progress.begin(operators)
 
+    def reaches(self, operators: Collection[str], slides: Mapping[str, int]) -> bool:
+        """Would a call that takes all that waits bring one of these windows to a boundary?"""
+        return self._progress.reaches(operators, slides)
+
     def finish(
         self, operators: Collection[str], evaluated: Mapping[str, Bounds], events: Mapping[str, int]
     ) -> list[str]:

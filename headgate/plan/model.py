@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from headgate.plan.errors import known_names
 from headgate.plan.flows import Flow
 from headgate.plan.operators.base import Operator, Port
 from headgate.plan.schema import Schema
@@ -95,14 +96,22 @@ class Plan:
     warnings: tuple[str, ...] = ()  # what will grow for as long as it runs, and the like
 
     def with_class(self, query: str, class_name: str) -> Plan:
-        """The same with a query in another class."""
+        """The same with a query in another class. ValueError: there is no such query or class."""
+        self._know("class", "classes", class_name, self.classes)
+        self._know("query", "queries", query, self.queries)
         moved = replace(self.queries[query], class_name=class_name)
         return replace(self, queries={**self.queries, query: moved})
 
     def with_priority(self, class_name: str, priority: int) -> Plan:
-        """The same with another priority of a class."""
+        """The same with another priority of a class. ValueError: there is no such class."""
+        self._know("class", "classes", class_name, self.classes)
         changed = replace(self.classes[class_name], priority=priority)
         return replace(self, classes={**self.classes, class_name: changed})
+
+    @staticmethod
+    def _know(what: str, all_of_them: str, name: str, known: Mapping[str, object]) -> None:
+        if name not in known:
+            raise ValueError(f"there is no {what} '{name}'; {known_names(all_of_them, known, name)}")
 
     @cached_property
     def consumers(self) -> Mapping[Port, tuple[Edge, ...]]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from headgate.flow.units import Group, most_important
+from headgate.plan.boundaries import slides_before_results
 from headgate.plan.model import Plan
 from headgate.policies.shares import sharing_groups
 
@@ -24,14 +25,16 @@ def queries_apart(plan: Plan) -> list[Group]:
 def queries_together(plan: Plan, most: int) -> list[Group]:
     """As `queries_apart`, but up to `most` queries of a class are one unit: as few units as that takes, of like size.
 
-    On Spark a unit is one job, so they share what a job costs beside its tuples.
+    On Spark a unit is one job, so they share what a job costs beside its tuples. Together are those that have something
+    to do together: queries whose results come at the same boundaries of windows, and all others.
     """
     if most == 1:
         return queries_apart(plan)
-    by_class: dict[str, list[Sequence[str]]] = {}
+    alike: dict[tuple[str, tuple[int, ...]], list[Sequence[str]]] = {}
     for members in _sharing(plan):
-        by_class.setdefault(most_important(plan, members), []).append(members)
-    return [_unit(plan, together) for groups in by_class.values() for together in _packed(groups, most)]
+        slides = slides_before_results(plan, _unit(plan, members).operators) or {}
+        alike.setdefault((most_important(plan, members), tuple(sorted(set(slides.values())))), []).append(members)
+    return [_unit(plan, together) for groups in alike.values() for together in _packed(groups, most)]
 
 
 def _sharing(plan: Plan) -> list[tuple[str, ...]]:

@@ -27,17 +27,17 @@ SLACKS = {"s": 2.0, "r": 0.0, "z": 0.0}
 STREAMS = {name: Stream(name, SCHEMA, {}, "t", slack) for name, slack in SLACKS.items()}
 
 
-def plan_of(queries: Mapping[str, str]) -> Plan:
+def plan_of(queries: Mapping[str, str], known: Mapping[str, Stream] = STREAMS) -> Plan:
     """The plan of queries in CQL over the streams s (slack 2), r and z, all of columns k and t."""
     results: dict[str, Readable] = {}
     operators: list[Operator] = []
     for name, text in queries.items():
-        found = compile_query(name, text, Catalog(STREAMS, {}, results))
+        found = compile_query(name, text, Catalog(known, {}, results))
         results[name] = found.result
         operators += found.operators
     made = [Query(name, "c", result.port, ()) for name, result in results.items()]
     read = {port.node for operator in operators for port in operator.inputs}
-    streams = {name: stream for name, stream in STREAMS.items() if name in read}
+    streams = {name: stream for name, stream in known.items() if name in read}
     return build_plan(streams, {}, {"c": QueryClass("c", 1)}, operators, made)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -119,6 +120,14 @@ class Caller:
         self.states.forget(operators)
         with self._lock:
             self._prepared = {s: found for s, found in self._prepared.items() if operators.isdisjoint(s.operators)}
+
+    def told(self) -> dict[str, Any]:
+        """What a report has of calls and state."""
+        return {
+            "calls": {way: self.calls[way] for way in ("prepared", "partitioned")},
+            "fallbacks": dict(self.fallbacks),
+            "state": self.states.sizes(),
+        }
 
     def close(self) -> None:
         """Let Spark forget the cached tables; called when the run ends. A Spark that is gone has forgotten them."""

@@ -19,11 +19,11 @@ from headgate.connect.spill import SpillFolder
 from headgate.control.learning import LearnedStats
 from headgate.control.monitor import Monitor
 from headgate.flow.board import Board
-from headgate.flow.entrance import Entrance
+from headgate.flow.patience import Patience
 from headgate.flow.queue import BatchQueue, Memory, SpillError
 from headgate.flow.timekeeper import Timekeeper
+from headgate.flow.units import Unit
 from headgate.plan.application import Application, PolicySettings, RunLimits
-from headgate.plan.errors import known_names
 from headgate.plan.model import Edge
 from headgate.plan.operators.base import Port
 from headgate.policies.parameters import whole
@@ -90,7 +90,9 @@ class SparkRuntime:
         self._time = Timekeeper(app.plan, self._queues)
         self._stats = LearnedStats(app.plan)
         policy, latency = make_policy(app.policy.name, app.policy.parameters), self._monitor.recent
-        self._board = Board(app.plan, self._queues, policy, self._stats, app.slots, None, latency, seed=app.seed)
+        self._patience = Patience(self._time.reaches, self._is_due, queue_bytes / 4 / max(1, len(app.plan.queries)))
+        parts = (app.plan, self._queues, policy, self._stats, app.slots)
+        self._board = Board(*parts, call_fixed_s=None, latency=latency, seed=app.seed, patience=self._patience)
         self._changed = threading.Condition()  # guards board, queues, stats and monitor
         self._done = threading.Event()
         self._fatal: Exception | None = None
@@ -130,10 +132,8 @@ class SparkRuntime:
     def _start(self) -> None:
         app = self._app
         self.open()
-        streams = app.plan.streams
-        samples = {name: sample(s, Entrance(streams[name])) for name, s in open_sources(app, quiet=True).items()}
-        known = {name: table for name, table in samples.items() if table is not None}
-        warm_up(self._caller, self._plan, self._board.units, known)
+        samples = sample(app.plan, open_sources(app, quiet=True))
+        warm_up(self._caller, self._plan, self._board.units, samples)
         sources = open_sources(app)
         self._began = time.monotonic()
         self._feed = Feed(sources, self.now, self.deliver, self._ticked, self._memory_short, self.ended)
@@ -203,30 +203,22 @@ class SparkRuntime:
 
     def set_priority(self, class_name: str, priority: int) -> None:
         """Give a class another priority while running; policies follow it as they do (see the docs)."""
-        self._check_class(class_name)
         whole("priority", priority)
         with self._changed:
-            log.info("class %s has priority %d now, was %d", class_name, priority, self._board.priorities[class_name])
-            self._plan = self._plan.with_priority(class_name, priority)
+            before, self._plan = self._plan.classes, self._plan.with_priority(class_name, priority)
+            log.info("class %s has priority %d now, was %d", class_name, priority, before[class_name].priority)
             self._board.set_classes(self._plan)
             self._monitor.set_priority(self.now(), class_name, priority)
             self._changed.notify_all()
 
     def set_class(self, query: str, class_name: str) -> None:
         """Put a query into another class while running. What it gave so far counts for that class too, from now on."""
-        self._check_class(class_name)
-        if query not in self._plan.queries:
-            raise ValueError(f"no query '{query}' runs; {known_names('queries', self._plan.queries, query)}")
         with self._changed:
-            log.info("query %s is in class %s now, was in %s", query, class_name, self._plan.queries[query].class_name)
-            self._plan = self._plan.with_class(query, class_name)
+            before, self._plan = self._plan.queries, self._plan.with_class(query, class_name)
+            log.info("query %s is in class %s now, was in %s", query, class_name, before[query].class_name)
             self._board.set_classes(self._plan)
             self._monitor.use(self._plan)
             self._changed.notify_all()
-
-    def _check_class(self, name: str) -> None:
-        if name not in self._plan.classes:
-            raise ValueError(f"there is no class '{name}'; {known_names('classes', self._plan.classes, name)}")
 
     # Data comes in -----------------------------------------------------------------------------------------------
 
@@ -238,12 +230,15 @@ class SparkRuntime:
             board.arrived += table.num_rows
             came = self._time.admit(stream, table)
             self._stats.arrived(stream, came.table.num_rows, came.table.nbytes)
-            for edge in plan.consumers[Port(stream)]:
+            edges = plan.consumers[Port(stream)]
+            for edge in edges:
                 self._queues[edge].put(came.table)
+            due = self._time.advance(stream, came)
+            for edge in edges:
                 board.fed(edge)
             for query in plan.readers(stream):
                 self._monitor.arrived(query, table.num_rows)
-            self._announce(self._time.advance(stream, came))
+            self._announce(due)
             self._monitor.memory(board.now, board.memory)
             self._changed.notify_all()
 
@@ -253,6 +248,7 @@ class SparkRuntime:
             if error is not None:
                 self._stop_queries(dict.fromkeys(self._plan.readers(stream), error))
             self._announce(self._time.end(stream))
+            self._board.look_again()
             self._note_idle()
             self._changed.notify_all()
 
@@ -260,8 +256,12 @@ class SparkRuntime:
         """Everything that arrived on a stream up to now has been delivered."""
         if self._time.ticks(stream):
             with self._changed:
-                if due := self._time.tick(stream, round(now * 1e6)):
-                    self._announce(due)
+                self._board.now, now_us = self.now(), round(now * 1e6)
+                due, crosses = self._time.tick(stream, now_us), self._patience.crosses(stream, now_us)
+                self._announce(due)
+                if crosses:
+                    self._board.look_again()
+                if due or crosses:
                     self._changed.notify_all()
 
     def _announce(self, due: Iterable[str]) -> None:
@@ -271,6 +271,9 @@ class SparkRuntime:
             if self._queues[edge].due is None:
                 self._queues[edge].due = self.now()
                 self._board.fed(edge)
+
+    def _is_due(self, unit: Unit) -> bool:
+        return any(self._queues[edge].due is not None for edge in unit.edges)
 
     def _memory_short(self) -> bool:
         return self._memory.used > self._wait_bytes or self._memory.short
@@ -357,6 +360,7 @@ class SparkRuntime:
         events = {name: event for result in outcome.results for name, event in result.events.items()}
         evaluated = {name: call.bounds[name] for name in events}
         self._announce(self._time.finish(call.claim.decision.unit.operators, evaluated, events))
+        self._board.look_again()
 
     def _queue(self, outcome: Outcome) -> SpillError | None:
         """Put what a call gave, and what it left, into the queues that are still there; the last error, if any.
@@ -470,15 +474,9 @@ class SparkRuntime:
 
     def _report(self, seconds: float) -> dict[str, Any]:
         report = self._monitor.report("spark", self._policy.name, self._app.slots, seconds, self._board.policy)
-        report["rounds"] = self._board.rounds
-        report["calls"] = {way: self._caller.calls[way] for way in ("prepared", "partitioned")}
-        report["stats"] = self._stats.told()
-        report["fallbacks"] = dict(self._caller.fallbacks)
-        report["late"] = self._time.late
-        report["state"] = self._caller.states.sizes()
-        report["rejected"] = dict(self._feed.rejected) if self._feed else {}
-        report["errors"] = dict(self.errors)
-        return report
+        rejected = dict(self._feed.rejected) if self._feed else {}
+        told = {"rounds": self._board.rounds, "stats": self._stats.told(), "late": self._time.late}
+        return report | told | self._caller.told() | {"rejected": rejected, "errors": dict(self.errors)}
 
 
 def run(

@@ -42,6 +42,7 @@ _SQL = {
     "spark.sql.defaultSizeInBytes": "1",  # else leaves joined with each other seem too big for one partition
     "spark.sql.execution.arrow.localRelationThreshold": "0",  # leaves must be RDDs, whose data can be swapped
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.usePartitionEvaluator": "true",  # else the closure of every stage is examined for each job
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ui.explainMode": "simple",  # the plan is written down for each call, for Spark's page of queries
     "spark.sql.maxPlanStringLength": "1000",

@@ -29,12 +29,17 @@ log = logging.getLogger("headgate.spark")
 SAMPLE_ROWS = 600
 
 
-def sample(source: Source, entrance: Entrance) -> pa.Table | None:
-    """The first rows of a source that nobody else reads; None when it has none, or fails: the run will find that.
+def sample(plan: Plan, sources: Mapping[str, Source]) -> dict[str, pa.Table]:
+    """The first rows of the sources of streams, which nobody else reads, if they have some.
 
-    The source should be a quiet one: the run will read, log and count malformed rows. ApplicationError: its file makes
-    no sense.
+    They should be quiet ones: the run will read, log and count malformed rows. ApplicationError: a file makes no sense.
     """
+    found = {name: _sample(source, Entrance(plan.streams[name])) for name, source in sources.items()}
+    return {name: table for name, table in found.items() if table is not None}
+
+
+def _sample(source: Source, entrance: Entrance) -> pa.Table | None:
+    """None when it has no rows, or fails: the run will find that."""
     with closing(source):
         try:
             rows = _first_rows(source)

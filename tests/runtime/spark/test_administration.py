@@ -70,7 +70,7 @@ def test_what_does_not_exist_is_refused(spark: Any) -> None:
             runtime.set_priority("hihg", 3)
         with pytest.raises(ValueError, match="priority is 0; it must be a whole number above 0"):
             runtime.set_priority("high", 0)
-        with pytest.raises(ValueError, match="no query 'c' runs; known queries: a, b"):
+        with pytest.raises(ValueError, match="there is no query 'c'; known queries: a, b"):
             runtime.set_class("c", "high")
     finally:
         runtime.stop()

@@ -1,0 +1,62 @@
+"""Units that give results only at the boundaries of windows may wait until one is reached.
+
+A call has a fixed cost, and of one before the boundary nothing comes. What waits meanwhile is kept small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from math import gcd
+
+from headgate.flow.units import Unit
+from headgate.plan.boundaries import clock_of, slides_before_results
+from headgate.plan.model import Plan
+from headgate.plan.windows import Clock
+
+MOST_TUPLES = 50_000  # that wait at a unit: windows make them fewer
+MOST_S = 10.0  # that the first of them waits
+
+# Operators of a unit, windows with their slides: would a call that takes all that waits come to a boundary?
+Reaches = Callable[[Collection[str], Mapping[str, int]], bool]
+
+
+class Patience:
+    """Which units may wait, and whether they do now. So many bytes may wait at each.
+
+    A unit that is due does not wait: time has given it something to do.
+    """
+
+    def __init__(self, reaches: Reaches, is_due: Callable[[Unit], bool], most_bytes: float) -> None:
+        self._reaches = reaches
+        self._is_due = is_due
+        self._most_bytes = most_bytes
+        self._slides: dict[int, Mapping[str, int]] = {}  # by unit
+        self._apart = 0  # every boundary that time passes by itself is a multiple of it; 0: there is none
+        self._passed: dict[str, int] = {}  # stream -> the last such multiple
+
+    def use(self, plan: Plan, units: Collection[Unit]) -> None:
+        """The units of now. Those that may wait are marked."""
+        self._slides = {}
+        for unit in units:
+            slides = slides_before_results(plan, unit.operators)
+            unit.patient = slides is not None
+            if slides is not None:
+                self._slides[unit.index] = slides
+        windows = {name: slide for slides in self._slides.values() for name, slide in slides.items()}
+        self._apart = gcd(*(slide for name, slide in windows.items() if clock_of(plan, name) is Clock.ARRIVAL))
+
+    def crosses(self, stream: str, now_us: int) -> bool:
+        """Has a boundary been passed since this was last asked for a stream?"""
+        if not self._apart:
+            return False
+        before, self._passed[stream] = self._passed.get(stream), now_us // self._apart
+        return before != self._passed[stream]
+
+    def waits(self, unit: Unit, now: float) -> bool:
+        """Should a unit with input rather wait for more? Only for one that may."""
+        oldest = unit.oldest
+        if self._is_due(unit) or unit.waiting >= MOST_TUPLES or unit.bytes >= self._most_bytes:
+            return False
+        if oldest is not None and now - oldest >= MOST_S:
+            return False
+        return not self._reaches(unit.operators, self._slides[unit.index])

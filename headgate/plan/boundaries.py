@@ -1,0 +1,52 @@
+"""Where results come only at the boundaries of sliding windows: a call in between gives none."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from headgate.plan.model import Plan
+from headgate.plan.operators.aggregate import Aggregate
+from headgate.plan.windows import Clock
+
+
+def slide_of(plan: Plan, name: str) -> int | None:
+    """Ticks between the boundaries at which an operator gives results; None: it may at any time."""
+    operator = plan.operators[name]
+    if not isinstance(operator, Aggregate) or operator.window is None:
+        return None
+    return operator.window.slide_ticks(clock_of(plan, name))
+
+
+def clock_of(plan: Plan, name: str) -> Clock:
+    """By which time an operator goes."""
+    return plan.flows[plan.operators[name].inputs[0]].clock
+
+
+def slides_before_results(plan: Plan, operators: Collection[str]) -> dict[str, int] | None:
+    """The windows, with their slides, that all input of some operators meets before results leave them.
+
+    None: results may come at any time. `operators` have inputs first.
+    """
+    windows: dict[str, int] = {}
+    reached = {name for name in operators if any(port.node not in operators for port in plan.operators[name].inputs)}
+    for name in operators:
+        if name not in reached:
+            continue
+        slide = slide_of(plan, name)
+        if slide is None and _gives_away(plan, name, operators):
+            return None
+        if slide is None:
+            reached.update(_readers(plan, name))
+        else:
+            windows[name] = slide
+    return windows
+
+
+def _gives_away(plan: Plan, name: str, operators: Collection[str]) -> bool:
+    """Do results of an operator go to a sink, or to an operator beside these?"""
+    is_root = any(plan.queries[query].root.node == name for query in plan.owners[name])
+    return is_root or not _readers(plan, name) <= set(operators)
+
+
+def _readers(plan: Plan, name: str) -> set[str]:
+    return {edge.operator for port in plan.operators[name].ports for edge in plan.consumers[port]}

@@ -1,0 +1,106 @@
+"""How long a unit waits for the boundary of its windows."""
+
+from dataclasses import replace
+
+from headgate.control.stats import DeclaredStats
+from headgate.flow import patience
+from headgate.flow.board import Board
+from headgate.flow.patience import Patience
+from headgate.plan.model import Edge
+from headgate.policies.registry import make_policy
+from tests.flow.timed import STREAMS, plan_of
+from tests.policies.boards import Waiting
+
+COUNTED = "RSTREAM(SELECT k, count(*) AS n FROM s [RANGE 10 SLIDE 5] GROUP BY k)"
+PASSED = "SELECT k FROM r WHERE k > 1"
+
+
+class Asked:
+    """A board whose windows reach their boundary when the test says so."""
+
+    def __init__(self, most_bytes=1e9):
+        plan = plan_of({"count": COUNTED, "pass": PASSED})
+        self.reaches, self.due = False, False
+        self.queues = {edge: Waiting() for edge in plan.edges}
+        kept = Patience(lambda *_: self.reaches, lambda _: self.due, most_bytes)
+        policy = make_policy("rr", {"unit": "query"})
+        self.board = Board(plan, self.queues, policy, DeclaredStats(plan), 1, patience=kept)
+        self.patience = kept
+
+    def feed(self, query, tuples=1):
+        edge = next(edge for edge in self.board.plan.edges if edge.operator.startswith(f"{query}/"))
+        self.queues[Edge(edge.operator, 0)].arrivals += [self.board.now] * tuples
+        self.board.fed(edge)
+
+    @property
+    def ready(self):
+        return [unit.id for unit in self.board.ready()]
+
+
+def test_only_windows_wait_and_only_until_their_boundary():
+    asked = Asked()
+    asked.feed("count")
+    asked.feed("pass")
+    assert asked.ready == ["pass"]
+    asked.reaches = True
+    asked.board.look_again()
+    assert asked.ready == ["count", "pass"]
+    assert asked.board.ready_units == 2
+
+
+def test_one_that_is_due_does_not_wait():
+    asked = Asked()
+    asked.due = True
+    asked.feed("count")
+    assert asked.ready == ["count"]
+
+
+def test_too_many_tuples_do_not_wait():
+    asked = Asked()
+    asked.feed("count", patience.MOST_TUPLES - 1)
+    assert not asked.ready
+    asked.feed("count")
+    assert asked.ready == ["count"]
+
+
+def test_nor_do_too_many_bytes():
+    asked = Asked(most_bytes=80.0)  # 8 a tuple here
+    asked.feed("count", 9)
+    assert not asked.ready
+    asked.feed("count")
+    assert asked.ready == ["count"]
+
+
+def test_nor_does_a_tuple_wait_too_long():
+    asked = Asked()
+    asked.feed("count")
+    asked.board.now = patience.MOST_S
+    asked.feed("count")
+    assert asked.ready == ["count"]
+
+
+def test_after_a_call_the_unit_waits_again():
+    asked = Asked()
+    asked.reaches = True
+    asked.feed("count")
+    claim = asked.board.claim(0)
+    asked.queues[claim.decision.unit.edges[0]].arrivals.clear()
+    asked.reaches = False
+    asked.feed("count")
+    asked.board.release(claim, 1, 0)
+    assert not asked.ready
+    assert asked.board.claim(0) is None  # and nobody says that the policy leaves it idle
+
+
+def test_boundaries_of_arrival_time_are_crossed_once_by_each_stream():
+    clocked = replace(STREAMS["s"], time=None, slack_s=0.0)
+    plan = plan_of({"count": COUNTED.replace("10", "10 SECONDS").replace("5", "5 SECONDS")}, {"s": clocked})
+    kept = Patience(lambda *_: False, lambda _: False, 1e9)
+    Board(plan, {e: Waiting() for e in plan.edges}, make_policy("rr", {}), DeclaredStats(plan), 1, patience=kept)
+    times = [1_000_000, 4_999_999, 5_000_000, 9_000_000, 17_000_000]
+    assert [kept.crosses("s", time) for time in times] == [True, False, True, False, True]
+    assert kept.crosses("r", 17_000_000)
+
+
+def test_time_that_tuples_bring_does_not_tick():
+    assert not Asked().patience.crosses("s", 5_000_000)

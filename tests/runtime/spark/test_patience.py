@@ -1,0 +1,119 @@
+"""Windows wait for their boundary: fewer calls, the same results."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import yaml
+
+from headgate.flow import patience
+from headgate.flow.patience import Patience
+from headgate.plan.load import load_application
+from headgate.runtime.spark.engine import SparkRuntime
+from headgate.runtime.spark.feed import open_sources
+
+pytestmark = pytest.mark.spark
+
+QUERIES = {
+    "sliding": "RSTREAM(SELECT k, count(*) AS n FROM s [RANGE 2 SECONDS SLIDE 1 SECOND] GROUP BY k)",
+    "tumbling": "RSTREAM(SELECT avg(v) AS mean FROM s [RANGE 1 SECOND SLIDE 1 SECOND] WHERE k > 1)",
+    "changes": "ISTREAM(SELECT k, max(v) AS most FROM r [RANGE 3 SECONDS SLIDE 500 MILLISECONDS] GROUP BY k)",
+}
+
+
+class Driven:
+    """A runtime whose sources and slots the test moves."""
+
+    def __init__(self, folder: Path, spark: Any, unit: str) -> None:
+        feeder = {"kind": "feeder", "rate": 40, "rows": 140, "values": {"k": "uniform 0 3", "v": "uniform 0 1"}}
+        document = {
+            "streams": {name: {"schema": "k INT, v DOUBLE", "source": dict(feeder)} for name in ("s", "r")},
+            "queries": {name: {"cql": text} for name, text in QUERIES.items()},
+            "policy": {"name": "rr", "unit": unit},
+        }
+        file = folder / "windows.yaml"
+        file.write_text(yaml.safe_dump(document))
+        app = load_application(file)
+        self.runtime = SparkRuntime(app, spark)
+        self.runtime.open()
+        self._sources = open_sources(app)
+
+    def bring(self, now: float) -> None:
+        for name, source in self._sources.items():
+            if (table := source.poll(now)) is not None:
+                self.runtime.deliver(name, table)
+            self.runtime._ticked(name, now)
+
+    def work(self) -> int:
+        calls = 0
+        while self.runtime.step(0):
+            calls += 1
+        return calls
+
+    def end(self) -> dict[str, list[str]]:
+        """Results of all queries, in an order that does not depend on that of calls."""
+        for name, source in self._sources.items():
+            self.runtime.ended(name)
+            source.close()
+        self.work()
+        sinks = {name: self.runtime.sinks[name] for name in QUERIES}
+        self.runtime.stop()
+        return {name: sorted(map(repr, pa.concat_tables(sink.tables()).to_pylist())) for name, sink in sinks.items()}
+
+
+@pytest.mark.parametrize("unit", ["query", "operator"])
+def test_calls_come_at_boundaries_and_results_are_the_same(
+    unit: str, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "MOST_S", math.inf)  # the clock goes on while the test plans
+    patient = Driven(tmp_path, spark, unit)
+    calls = []
+    for tick in range(1, 36):
+        patient.bring(tick / 10)
+        calls.append(patient.work())
+    found = patient.end()
+    with monkeypatch.context() as eager:
+        eager.setattr(Patience, "waits", lambda *_: False)
+        hasty = Driven(tmp_path, spark, unit)
+        hasty_calls = 0
+        for tick in range(1, 36):
+            hasty.bring(tick / 10)
+            hasty_calls += hasty.work()
+        assert hasty.end() == found
+    assert all(found.values())
+    assert sum(calls) < hasty_calls / 2
+    if unit == "query":  # the first tick after a boundary: three queries at whole seconds, one at half ones
+        assert calls == ([3, 0, 0, 0, 0, 1, 0, 0, 0, 0] * 4)[:35]
+
+
+def test_of_a_call_that_would_have_waited_nothing_comes(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All are called at random times, whether or not they would wait."""
+    waits = Patience.waits
+    monkeypatch.setattr(Patience, "waits", lambda *_: False)
+    driven, chance = Driven(tmp_path, spark, "query"), random.Random(7)
+
+    def outputs() -> dict[str, int]:
+        return {name: found["outputs"] for name, found in driven.runtime.report()["queries"].items()}
+
+    waited = came = 0
+    for tick in range(1, 60):
+        driven.bring(tick / 17)
+        if chance.random() < 0.6:
+            continue
+        ready = [unit for unit in driven.runtime._board.units if unit.ready]
+        would_wait = {unit.id for unit in ready if waits(driven.runtime._patience, unit, 0.0)}
+        before = outputs()
+        driven.work()
+        gave = {name for name, count in outputs().items() if count > before[name]}
+        assert not gave & would_wait
+        waited, came = waited + len(would_wait), came + len(gave)
+    driven.end()
+    assert waited > 10
+    assert came > 3
