@@ -26,14 +26,17 @@ def queries_together(plan: Plan, most: int) -> list[Group]:
     """As `queries_apart`, but up to `most` queries of a class are one unit: as few units as that takes, of like size.
 
     On Spark a unit is one job, so they share what a job costs beside its tuples. Together are those that have something
-    to do together: queries whose results come at the same boundaries of windows, and all others.
+    to do together and cost about the same, or one would wait for the other: queries whose results come at the same
+    boundaries of windows, queries without state, and all others.
     """
     if most == 1:
         return queries_apart(plan)
-    alike: dict[tuple[str, tuple[int, ...]], list[Sequence[str]]] = {}
+    alike: dict[tuple[str, bool, tuple[int, ...]], list[Sequence[str]]] = {}
     for members in _sharing(plan):
-        slides = slides_before_results(plan, _unit(plan, members).operators) or {}
-        alike.setdefault((most_important(plan, members), tuple(sorted(set(slides.values())))), []).append(members)
+        operators = _unit(plan, members).operators
+        remembers = any(plan.operators[name].stateful for name in operators)
+        slides = sorted({*(slides_before_results(plan, operators) or {}).values()})
+        alike.setdefault((most_important(plan, members), remembers, tuple(slides)), []).append(members)
     return [_unit(plan, together) for groups in alike.values() for together in _packed(groups, most)]
 
 

@@ -1,0 +1,27 @@
+"""Which queries are one unit."""
+
+import pytest
+
+from headgate.policies.groupings import queries_together
+from tests.flow.timed import plan_of
+
+QUERIES = {
+    "filter": "SELECT k FROM s WHERE k > 1",
+    "count": "RSTREAM(SELECT k, count(*) AS n FROM s [RANGE 10 SLIDE 5] GROUP BY k)",
+    "join": "ISTREAM(SELECT s.k FROM s [RANGE 3], r [RANGE 3] WHERE s.k = r.k)",
+    "other": "SELECT t FROM r WHERE k > 2",
+    "most": "RSTREAM(SELECT max(k) AS most FROM r [RANGE 5 SLIDE 5])",
+    "slow": "RSTREAM(SELECT max(k) AS most FROM r [RANGE 20 SLIDE 20])",
+}
+
+
+@pytest.mark.parametrize(
+    ("most", "units"),
+    [
+        (1, [*QUERIES]),
+        (2, ["filter+other", "count+most", "join", "slow"]),
+        (9, ["filter+other", "count+most", "join", "slow"]),
+    ],
+)
+def test_together_are_queries_that_have_something_to_do_together(most, units):
+    assert [group.id for group in queries_together(plan_of(QUERIES), most)] == units
