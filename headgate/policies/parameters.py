@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
+LARGEST = sys.float_info.max  # a whole number may be larger, and is no float then
 
 
 def one_of(name: str, value: T, allowed: Sequence[T]) -> T:
@@ -17,7 +18,7 @@ def one_of(name: str, value: T, allowed: Sequence[T]) -> T:
 
 
 def positive(name: str, value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= LARGEST:
         raise ValueError(f"{name} is {value!r}; it must be a number above 0")
     return float(value)
 

@@ -27,6 +27,7 @@ def test_parameters_and_their_defaults():
         ("rr", {"quantm": 1}, "policy 'rr' has no parameter 'quantm'; did you mean 'quantum'"),
         ("fifo", {"quantum": 1}, "policy 'fifo' has no parameter 'quantum'"),
         ("rr", {"quantum": 0}, "quantum is 0; it must be a number above 0"),
+        ("rr", {"quantum": 10**400}, "it must be a number above 0"),
         ("rr", {"quantum": True}, "quantum is True"),
         ("rr", {"quantum": "soon"}, "quantum is 'soon'"),
         ("rr", {"unit": "segment"}, "unit is 'segment'; it must be one of operator, path, query"),
