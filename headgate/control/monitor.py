@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -43,12 +44,11 @@ class Monitor:
     """Counts inputs, results, shed tuples and queued bytes; used by both runtimes, under their lock.
 
     Pure: times come in with the calls, in seconds since the run began. `priorities` are the administrator's current
-    ones, to be read; `set_priority` changes them.
+    ones.
     """
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self.priorities = {name: c.priority for name, c in plan.classes.items()}
         self._taps = {q.name: Tap(q.name, q.class_name) for q in plan.queries.values()}
         self._recent = {name: Recent() for name in plan.classes}
         self._inputs: dict[str, int] = dict.fromkeys(plan.queries, 0)
@@ -114,18 +114,20 @@ class Monitor:
         """The policy was replaced."""
         self._switches.append({"at": now, "from": before, "to": after, "reason": reason})
 
-    def set_priority(self, now: float, class_name: str, priority: int) -> None:
-        """A class has another priority from now on."""
-        self.priorities[class_name] = priority
-        self._course.set_priorities(now, self.priorities)
+    @property
+    def priorities(self) -> Mapping[str, int]:
+        """Class -> its priority now."""
+        return self._plan.priorities
 
-    def use(self, plan: Plan) -> None:
-        """Queries are in other classes now. What they gave before stays with the old class in the course, and in what
-        is recent; in the report it counts for the new one."""
+    def use(self, now: float, plan: Plan) -> None:
+        """Classes have other priorities from now on, or queries are in other classes. What they gave before stays with
+        the old class in the course, and in what is recent; in the report it counts for the new one. Queries that have
+        stopped, and are not in this plan, stay in the report."""
         self.fold()  # what waits in the taps came before
-        self._plan = plan
+        self._plan = replace(self._plan, classes=plan.classes, queries={**self._plan.queries, **plan.queries})
         for query in plan.queries.values():
             self._taps[query.name].class_name = query.class_name
+        self._course.set_priorities(now, self.priorities)
 
     def tap(self, query: str) -> Tap:
         """The counter of one query, for runtimes that append to it directly."""

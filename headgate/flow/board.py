@@ -93,7 +93,7 @@ class Board:
     @property
     def priorities(self) -> Mapping[str, int]:
         """Class -> its priority now."""
-        return {name: found.priority for name, found in self.plan.classes.items()}
+        return self.plan.priorities
 
     @property
     def memory(self) -> float:
@@ -146,8 +146,7 @@ class Board:
         self._listens = type(policy).finished is not Policy.finished  # most do not: spare them the record
         policy.start(self)
         for unit in self.units:
-            if not unit.ready and not unit.blocked and unit.oldest is not None:
-                self._announce(unit)
+            self._announce(unit)
 
     def learned(self) -> None:
         """Statistics have changed enough for policies to look at them; one of them may want other units now."""
@@ -180,15 +179,13 @@ class Board:
             if unit.ready:
                 if not unit.private or self.policy.watches_queues:  # its first tuple may be another one now
                     self._became_ready(unit)
-            elif not unit.blocked and not (unit.patient and self._waits(unit)):
-                unit.ready = True
-                self.ready_units += 1
-                self._became_ready(unit)
+            elif not unit.blocked:
+                self._make_ready(unit)
 
     def look_again(self) -> None:
         """Time has passed: announce the units that need not wait for a boundary any longer."""
         for unit in self.units:
-            if unit.patient and not unit.ready and not unit.blocked and unit.oldest is not None:
+            if unit.patient:
                 self._announce(unit)
 
     def spend(self, edge: Edge, seconds: float) -> None:
@@ -244,8 +241,7 @@ class Board:
             seconds = self.now - claim.started
             self.policy.finished(Call(unit, claim.slot, claim.started, seconds, tuples, outputs, preempted))
         for other in overlaps:
-            if not other.ready and not other.blocked and other.oldest is not None:
-                self._announce(other)
+            self._announce(other)
 
     def _adopters(self, claim: Claim) -> tuple[Unit, ...]:
         """The policy was replaced during the call, so its units are gone: those that the call blocks instead."""
@@ -259,15 +255,18 @@ class Board:
                 other.ready = False
                 self.ready_units -= 1
 
-    def _waits(self, unit: Unit) -> bool:
-        return self._patience is not None and self._patience.waits(unit, self.now)
-
     def _announce(self, unit: Unit) -> None:
-        """A unit may be ready now. One that is not ready and not blocked, and has input."""
-        if not (unit.patient and self._waits(unit)):
-            unit.ready = True
-            self.ready_units += 1
-            self._became_ready(unit)
+        """Something has changed: a unit may be ready now."""
+        if not unit.ready and not unit.blocked and unit.oldest is not None:
+            self._make_ready(unit)
+
+    def _make_ready(self, unit: Unit) -> None:
+        """A unit has input and is not blocked: it is ready, unless it would rather wait."""
+        if unit.patient and self._patience is not None and self._patience.waits(unit, self.now):
+            return
+        unit.ready = True
+        self.ready_units += 1
+        self._became_ready(unit)
 
     def _tell_spent(self, edge: Edge) -> None:
         for unit in self.gate(edge).units:

@@ -95,6 +95,11 @@ class Plan:
     flows: Mapping[Port, Flow]  # likewise
     warnings: tuple[str, ...] = ()  # what will grow for as long as it runs, and the like
 
+    @cached_property
+    def priorities(self) -> Mapping[str, int]:
+        """Class -> its priority."""
+        return {name: found.priority for name, found in self.classes.items()}
+
     def with_class(self, query: str, class_name: str) -> Plan:
         """The same with a query in another class. ValueError: there is no such query or class."""
         self._know("class", "classes", class_name, self.classes)

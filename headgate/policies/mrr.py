@@ -63,11 +63,17 @@ class PortionsInTurn(QueriesInTurn):
 
     def start(self, view: View) -> None:
         super().start(view)
-        self._portions = portions(view.priorities, self.of)
+        self._take_portions()
 
     def choose(self, slot: int) -> Decision | None:
         decision = super().choose(slot)
         if decision is None:
             return None
+        if self._classes_version != self.view.classes_version:
+            self._take_portions()
         unit = decision.unit
         return decision._replace(tuples=max(1, taken(self._portions[unit.class_name], unit.waiting)))
+
+    def _take_portions(self) -> None:
+        self._classes_version = self.view.classes_version
+        self._portions = portions(self.view.priorities, self.of)

@@ -83,10 +83,10 @@ def test_classes_are_compared_at_every_level(monitor):
 def test_the_course_knows_priorities_and_classes_of_the_time(monitor):
     monitor.result("fire", 0.05, 2.0)
     monitor.result("average", 0.05, 1.0)
-    monitor.set_priority(0.1, "normal", 12)
+    monitor.use(0.1, monitor._plan.with_priority("normal", 12))
     monitor.result("fire", 0.15, 2.0)
     monitor.result("average", 0.15, 1.0)
-    monitor.use(monitor._plan.with_class("fire", "archive"))
+    monitor.use(0.2, monitor._plan.with_class("fire", "archive"))
     monitor.result("fire", 0.25, 5.0)
     report = monitor.report("simulated", "rr", 1, 0.3)
     assert report["course"] == {
@@ -162,3 +162,12 @@ def test_measures_that_are_not_defined_are_none():
     assert starvation_ratio(["a"], {"a": 1.0}) is None
     assert starvation_ratio(["a", "b"], {"a": None, "b": 1.0}) is None
     assert starvation_ratio(["a", "b"], {"a": 0.0, "b": 1.0}) is None
+
+
+def test_a_query_that_has_stopped_stays_in_the_report(monitor):
+    monitor.result("fire", 0.05, 2.0)
+    left = monitor._plan.without({"fire"})
+    monitor.use(0.1, left.with_class("average", "archive"))
+    report = monitor.report("simulated", "rr", 1, 0.3)
+    assert report["queries"]["fire"]["outputs"] == 1
+    assert report["queries"]["average"]["class"] == "archive"

@@ -1,4 +1,4 @@
-"""mbd, ambd: how slots walk the round, and what becomes of classes that change."""
+"""mbd, ambd: how slots walk the round; mbd, mprr: what becomes of classes that change."""
 
 import random
 from collections import Counter
@@ -110,3 +110,13 @@ def test_fixed_priorities_outlive_a_query_that_moves_to_an_empty_class():
         desk.feed("b/x")
         assert desk.run(0.01) is not None
     assert desk.policy.updates > 1  # schedules were made with the classes of the start
+
+
+def test_mprr_follows_changed_priorities():
+    plan = queries({"a": 1.0, "b": 1.0}, {"one": (9, ["a"]), "two": (1, ["b"])})
+    desk = Desk(plan, "mprr")
+    desk.feed("b/x", 10)
+    assert desk.run().tuples == 1
+    desk.board.set_classes(plan.with_priority("two", 9))
+    desk.feed("b/x", 1)
+    assert desk.run().tuples == 5

@@ -204,8 +204,11 @@ def _scaled(sides: Sides, queries: int, seconds: float, found: Mapping[str, Mapp
 
 def _in_short(found: Mapping[str, Any]) -> str:
     classes = found["classes"].items()
-    parts = [f"{name} {_or_never(one['mean']) * 1e3:.0f} ms, {one['completed'] or 0:.1%} done" for name, one in classes]
-    return "; ".join(parts)
+    return "; ".join(f"{name} {_in_ms(one['mean'])}, {one['completed'] or 0:.1%} completed" for name, one in classes)
+
+
+def _in_ms(mean: float | None) -> str:
+    return "no result" if mean is None else f"{mean * 1e3:.0f} ms"
 
 
 def _class1(found: Mapping[str, Any]) -> float | None:

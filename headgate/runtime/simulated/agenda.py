@@ -36,8 +36,9 @@ class Agenda:
         now = self._board.now
         while self._changes and self._changes[0].at_s <= now:
             for name, priority in self._changes.popleft().priorities.items():
-                self._board.set_classes(self._board.plan.with_priority(name, priority))
-                self._monitor.set_priority(now, name, priority)
+                plan = self._board.plan.with_priority(name, priority)
+                self._board.set_classes(plan)
+                self._monitor.use(now, plan)
         if self._look_at <= now:
             self._look_at += LOOK_S
             for watched in self._watched:

@@ -24,7 +24,7 @@ from headgate.flow.queue import BatchQueue, Memory, SpillError
 from headgate.flow.timekeeper import Timekeeper
 from headgate.flow.units import Unit
 from headgate.plan.application import Application, PolicySettings, RunLimits
-from headgate.plan.model import Edge
+from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
 from headgate.policies.parameters import whole
 from headgate.policies.registry import make_policy
@@ -205,20 +205,23 @@ class SparkRuntime:
         """Give a class another priority while running; policies follow it as they do (see the docs)."""
         whole("priority", priority)
         with self._changed:
-            before, self._plan = self._plan.classes, self._plan.with_priority(class_name, priority)
-            log.info("class %s has priority %d now, was %d", class_name, priority, before[class_name].priority)
-            self._board.set_classes(self._plan)
-            self._monitor.set_priority(self.now(), class_name, priority)
-            self._changed.notify_all()
+            before, plan = self._plan.priorities, self._plan.with_priority(class_name, priority)
+            log.info("class %s has priority %d now, was %d", class_name, priority, before[class_name])
+            self._set_classes(plan)
 
     def set_class(self, query: str, class_name: str) -> None:
         """Put a query into another class while running. What it gave so far counts for that class too, from now on."""
         with self._changed:
-            before, self._plan = self._plan.queries, self._plan.with_class(query, class_name)
+            before, plan = self._plan.queries, self._plan.with_class(query, class_name)
             log.info("query %s is in class %s now, was in %s", query, class_name, before[query].class_name)
-            self._board.set_classes(self._plan)
-            self._monitor.use(self._plan)
-            self._changed.notify_all()
+            self._set_classes(plan)
+
+    def _set_classes(self, plan: Plan) -> None:
+        """Go on with other priorities, or other classes of queries. Lock held."""
+        self._plan = plan
+        self._board.set_classes(plan)
+        self._monitor.use(self.now(), plan)
+        self._changed.notify_all()
 
     # Data comes in -----------------------------------------------------------------------------------------------
 
@@ -258,10 +261,9 @@ class SparkRuntime:
             with self._changed:
                 self._board.now, now_us = self.now(), round(now * 1e6)
                 due, crosses = self._time.tick(stream, now_us), self._patience.crosses(stream, now_us)
-                self._announce(due)
-                if crosses:
-                    self._board.look_again()
                 if due or crosses:
+                    self._announce(due)
+                    self._board.look_again()
                     self._changed.notify_all()
 
     def _announce(self, due: Iterable[str]) -> None:
