@@ -143,7 +143,7 @@ def unit_call_us(calls: int) -> float:
     seconds = []
     try:
         for number in range(calls + WARM):
-            runtime.deliver("s", key_batch(SCHEMA, 100, ROWS, number))
+            runtime.deliver({"s": key_batch(SCHEMA, 100, ROWS, number)})
             start = time.perf_counter()
             runtime.step(0)
             seconds.append(time.perf_counter() - start)

@@ -137,7 +137,7 @@ def _calls_per_second(runtime: SparkRuntime, batches: Sequence[pa.Table], slots:
         while time.perf_counter() < until:
             with lock:
                 number = next(turn)
-            runtime.deliver(f"s{number % QUERIES}", batches[number // QUERIES % len(batches)])
+            runtime.deliver({f"s{number % QUERIES}": batches[number // QUERIES % len(batches)]})
             calls[slot] += runtime.step(slot)
 
     threads = [InheritableThread(target=work, args=(slot,)) for slot in range(slots)]
@@ -152,7 +152,7 @@ def _calls_per_second(runtime: SparkRuntime, batches: Sequence[pa.Table], slots:
 
 def _unit_call(runtime: SparkRuntime, batch: pa.Table) -> None:
     """A call with all that goes with it: queue, policy, stamps, job, sink, monitor, statistics."""
-    runtime.deliver("s0", batch)
+    runtime.deliver({"s0": batch})
     if not runtime.step(0):
         raise RuntimeError("the policy ran nothing")
 

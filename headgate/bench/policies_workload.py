@@ -165,7 +165,7 @@ def measure(spark: SparkSession, rounds: int) -> Costs:
             work = PROBES_S[number % len(PROBES_S)]
             for place, step in enumerate(steps):
                 rows = max(1, round(work / (step.hashes * HASH_S)))
-                runtime.deliver(_own_stream(step), key_batch(SCHEMA, KEYS, rows, (number, place)))
+                runtime.deliver({_own_stream(step): key_batch(SCHEMA, KEYS, rows, (number, place))})
                 started = time.perf_counter()
                 runtime.step(0)
                 timed.append(Timed(step.id, rows, time.perf_counter() - started))

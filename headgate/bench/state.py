@@ -130,7 +130,7 @@ def _alternate(ways: Mapping[str, SparkRuntime], keys: Mapping[str, int], warm: 
             tables = {s: _batch(number, keys[name], ROWS // len(streams), seed) for seed, s in enumerate(streams)}
             started = time.perf_counter()
             for stream, table in tables.items():
-                runtime.deliver(stream, table)
+                runtime.deliver({stream: table})
             if not runtime.step(0):
                 raise RuntimeError("the policy ran nothing")
             if number >= warm:

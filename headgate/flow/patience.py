@@ -5,8 +5,8 @@ A call has a fixed cost, and of one before the boundary nothing comes. What wait
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping
-from math import gcd
 
 from headgate.flow.units import Unit
 from headgate.plan.boundaries import clock_of, slides_before_results
@@ -15,6 +15,7 @@ from headgate.plan.windows import Clock
 
 MOST_TUPLES = 50_000  # that wait at a unit: windows make them fewer
 MOST_S = 10.0  # that the first of them waits
+PASSED_S = 1e-5  # after it a boundary has passed, whatever the rounding
 
 # Operators of a unit, windows with their slides: would a call that takes all that waits come to a boundary?
 Reaches = Callable[[Collection[str], Mapping[str, int]], bool]
@@ -43,14 +44,20 @@ class Patience:
             if slides is not None:
                 self._slides[unit.index] = slides
         windows = {name: slide for slides in self._slides.values() for name, slide in slides.items()}
-        self._apart = gcd(*(slide for name, slide in windows.items() if clock_of(plan, name) is Clock.ARRIVAL))
+        self._apart = math.gcd(*(slide for name, slide in windows.items() if clock_of(plan, name) is Clock.ARRIVAL))
 
     def crosses(self, stream: str, now_us: int) -> bool:
-        """Has a boundary been passed since this was last asked for a stream?"""
+        """Has a boundary been passed since this was last asked for a stream? An instant passes when it is over."""
         if not self._apart:
             return False
-        before, self._passed[stream] = self._passed.get(stream), now_us // self._apart
+        before, self._passed[stream] = self._passed.get(stream), (now_us - 1) // self._apart
         return before != self._passed[stream]
+
+    def next_boundary(self, now: float) -> float:
+        """When time will have passed the next boundary by itself; inf: it passes none."""
+        if not self._apart:
+            return math.inf
+        return ((round(now * 1e6) - 1) // self._apart + 1) * self._apart / 1e6 + PASSED_S
 
     def waits(self, unit: Unit, now: float) -> bool:
         """Should a unit with input rather wait for more? Only for one that may."""

@@ -19,6 +19,7 @@ from headgate.policies.broadcast import broadcast_schedule
 from headgate.policies.class_order import ClassOrder
 from headgate.policies.groupings import queries_together
 from headgate.policies.inversion import MODULES, inverted
+from headgate.policies.missed import MissedSlots
 from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import one_of, percentage, positive, whole
 from headgate.policies.query_costs import QueryCosts
@@ -38,7 +39,12 @@ class MultiBroadcastDisk(Policy):
     of at least `samples` results in the last `window` seconds.
 
     `together` is how many queries of a class may be one unit, and so one job: they share what a call costs beside its
-    tuples. `fixed_costs: ignored` goes by the cost a tuple alone, as the source does.
+    tuples. `fixed_costs: ignored` goes by the cost a tuple alone, as the source does. `weights: equal` gives all
+    queries of a class the same part of its slots, whatever they cost: where a call takes all that waits, a dear query
+    needs no more calls than a cheap one.
+
+    A slot that passed while a query waited for the boundary of its windows is made good when that is reached: it goes
+    before what is due in the round, unless that is more important.
     """
 
     name = "mbd"
@@ -56,9 +62,11 @@ class MultiBroadcastDisk(Policy):
         samples: int = 30,
         together: int = 1,
         fixed_costs: Literal["amortised", "ignored"] = "amortised",
+        weights: Literal["cost", "equal"] = "cost",
     ) -> None:
         self.together = whole("together", together)
         self._amortised = one_of("fixed_costs", fixed_costs, ("amortised", "ignored")) == "amortised"
+        self._by_cost = one_of("weights", weights, ("cost", "equal")) == "cost"
         self.inversion = one_of("inversion", inversion, (None, *MODULES))
         self.selectivity = one_of("selectivity", selectivity, (None, "s", "sa"))
         self.follows = one_of("priorities", priorities, ("follow", "fixed")) == "follow"
@@ -75,6 +83,8 @@ class MultiBroadcastDisk(Policy):
         self._waiting: dict[int, None] = {}  # units that were announced and not found without input since
         self._marked: set[int] = set()  # units to run once more when they are done
         self._again: list[list[Unit]] = [[] for _ in range(view.slots)]  # those that are, by slot
+        self._missed = MissedSlots(len(view.units))
+        self._put_off: Decision | None = None  # what was due when a missed slot was made good: it is next
         self._checked = 0.0  # when latencies were last looked at
         self._frequencies: list[int] = []  # by class, the most important first
         self._at = 0  # where the walk stands in the round,
@@ -85,12 +95,27 @@ class MultiBroadcastDisk(Policy):
     def became_ready(self, unit: Unit) -> None:
         self._waiting[unit.index] = None
         self._enter(unit.index)
+        if unit.patient:
+            self._missed.reached(unit.index, self._rank(unit), self._places[unit.index], self._at)
 
     def choose(self, slot: int) -> Decision | None:
         while self._again[slot]:
             marked = self._again[slot].pop()
             if marked.ready:
                 return Decision(marked)
+        due, self._put_off = self._put_off, None
+        if due is None or not due.unit.ready:
+            due = self._next(slot)
+        if due is None:
+            return None
+        missed = self._missed.take(self._rank(due.unit), self.view.units)
+        if missed is None or missed is due.unit:
+            return due
+        self._put_off = due
+        return Decision(missed)
+
+    def _next(self, slot: int) -> Decision | None:
+        """What the round has for a slot."""
         before, passed, ended = self._at, 0, False
         while True:
             unit = self._walk(slot, gated=passed < len(self._schedule))
@@ -103,10 +128,15 @@ class MultiBroadcastDisk(Policy):
 
     def finished(self, call: Call) -> None:
         index = call.unit.index
+        self._missed.ran(index, self._at)
         self._trains[call.unit.class_name].learn(call.tuples, 1)
         if index in self._marked:
             self._marked.remove(index)
             self._again[call.slot].append(call.unit)
+
+    def _rank(self, unit: Unit) -> int:
+        """0: of the most important class."""
+        return self._order.names.index(self._class_of[unit.index])
 
     # The walk ----------------------------------------------------------------------------------------------------
 
@@ -161,6 +191,7 @@ class MultiBroadcastDisk(Policy):
         if self.view.now > self._checked:  # several rounds without a call between are one for the monitor
             self._checked = self.view.now
             self._repair()
+        self._missed.end_round()
         self._begin_round()
 
     def _repair(self) -> None:
@@ -199,7 +230,7 @@ class MultiBroadcastDisk(Policy):
     def _rebuild(self) -> None:
         """Make the schedule anew."""
         frequencies = dict(zip(self._order.names, self._frequencies, strict=True))
-        seconds = self._costs.seconds
+        seconds = self._costs.seconds if self._by_cost else dict.fromkeys(self._costs.seconds, 1.0)
         classes = zip(self.view.units, self._class_of, strict=True)
         queries = [Queries(unit.id, name, [seconds[q] for q in unit.queries]) for unit, name in classes]
         found = shares(queries, frequencies, LONGEST)

@@ -111,7 +111,7 @@ def run(spark: Any, plan: Plan, data: Data, cut: Cut, folder: Path, **more: Any)
     runtime.open()
     for name, first, last in _deliveries(data, cut):
         if last > first:
-            runtime.deliver(name, data.table(name, first, last))
+            runtime.deliver({name: data.table(name, first, last)})
         if last >= len(data.rows[name]):
             runtime.ended(name)
         _steps(runtime, cut)

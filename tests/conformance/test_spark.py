@@ -49,7 +49,7 @@ def run(
     for first in range(0, longest, size):
         for name, rows in streams.items():
             if part := rows[first : first + size]:
-                runtime.deliver(name, _table(part))
+                runtime.deliver({name: _table(part)})
         for slot in range(slots):
             runtime.step(slot)
     while sum(runtime.step(slot) for slot in range(slots)):

@@ -1,6 +1,9 @@
 """How long a unit waits for the boundary of its windows."""
 
+import math
 from dataclasses import replace
+
+import pytest
 
 from headgate.control.stats import DeclaredStats
 from headgate.flow import patience
@@ -92,15 +95,31 @@ def test_after_a_call_the_unit_waits_again():
     assert asked.board.claim(0) is None  # and nobody says that the policy leaves it idle
 
 
-def test_boundaries_of_arrival_time_are_crossed_once_by_each_stream():
+def of_arrival_time() -> Patience:
+    """Of a query with boundaries every 5 seconds."""
     clocked = replace(STREAMS["s"], time=None, slack_s=0.0)
     plan = plan_of({"count": COUNTED.replace("10", "10 SECONDS").replace("5", "5 SECONDS")}, {"s": clocked})
     kept = Patience(lambda *_: False, lambda _: False, 1e9)
     Board(plan, {e: Waiting() for e in plan.edges}, make_policy("rr", {}), DeclaredStats(plan), 1, patience=kept)
-    times = [1_000_000, 4_999_999, 5_000_000, 9_000_000, 17_000_000]
+    return kept
+
+
+def test_boundaries_of_arrival_time_are_crossed_once_by_each_stream():
+    kept = of_arrival_time()
+    times = [1_000_000, 5_000_000, 5_000_001, 9_000_000, 17_000_000]  # at 5 s itself, more may still arrive
     assert [kept.crosses("s", time) for time in times] == [True, False, True, False, True]
     assert kept.crosses("r", 17_000_000)
 
 
+@pytest.mark.parametrize("now", [0.0, 1.5, 4.999999, 5.0, 5.000001, 1e6 + 1 / 3])
+def test_the_next_boundary_is_the_first_that_crosses(now: float):
+    kept = of_arrival_time()
+    kept.crosses("s", round(now * 1e6))
+    assert not kept.crosses("s", math.floor(kept.next_boundary(now) * 1e6) - 20)
+    assert kept.crosses("s", round(kept.next_boundary(now) * 1e6))
+    assert kept.next_boundary(now) - now <= 5.0 + 2e-5
+
+
 def test_time_that_tuples_bring_does_not_tick():
     assert not Asked().patience.crosses("s", 5_000_000)
+    assert Asked().patience.next_boundary(1.0) == math.inf

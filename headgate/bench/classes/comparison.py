@@ -9,7 +9,8 @@ Three classes of priority 6, 3 and 1 (`workload.py`), on the same machine, tuple
 heavy: 50 queries at 0.8 of the highest rate that Headgate was found to hold; medium: 20 queries at 1,500 tuples/s each;
 easy: 5 queries at a rate that stock holds easily; scaling: 5 to 100 queries. Each side has a JVM of its own that stays
 warm; a run begins when every query has run some batches, and its first seconds do not count. Latency is from a tuple's
-arrival to its result being handed to the sink; for windows, from the arrival of the newest tuple in the result.
+arrival to its result being handed to the sink; for windows, from the arrival of the newest tuple in the result. A run
+of any side during which other tenants of the host took much of the machine is made again.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import date
+from operator import itemgetter
 from typing import Any
 
 import psutil
@@ -29,27 +31,30 @@ import pyspark
 from headgate.bench.classes.measured import Measured, merged, summary
 from headgate.bench.classes.sides import Side
 from headgate.bench.classes.stock import VARIANTS
+from headgate.bench.classes.stolen import stolen_time
 from headgate.bench.classes.workload import MASTER, PRIORITIES, Workload
 
 log = logging.getLogger("headgate.bench")
 
 HEAVY_QUERIES, LOAD = 50, 0.8
 POLICIES: dict[str, dict[str, Any]] = {
-    "mbd": {"name": "mbd", "together": 6},
+    "mbd": {"name": "mbd", "together": 3, "weights": "equal"},
     "abd": {"name": "abd"},
     "mrr": {"name": "mrr"},
 }
-# The same policy with more or less of what it has for Spark: what shared jobs and counting fixed costs do.
+# The same with more or less of what there is for Spark: what shared jobs, equal weights and counting fixed costs do.
 OTHER_WAYS: dict[str, dict[str, Any]] = {
-    "mbd, a job a class": {"name": "mbd", "together": HEAVY_QUERIES},
-    "mrr, six queries a job": {"name": "mrr", "together": 6},
-    "mbd, a job a query": {"name": "mbd"},
-    "mbd, a job a query, fixed costs ignored": {"name": "mbd", "fixed_costs": "ignored"},
+    "mbd, a job a class": {"name": "mbd", "together": HEAVY_QUERIES, "weights": "equal"},
+    "mbd, a job a query": {"name": "mbd", "weights": "equal"},
+    "mbd, slots by cost": {"name": "mbd", "together": 3},
+    "mbd, slots by cost, fixed costs ignored": {"name": "mbd", "together": 3, "fixed_costs": "ignored"},
+    "mrr, three queries a job": {"name": "mrr", "together": 3},
 }
 FIFO, FAIR = "stock fifo", "stock fair"
 MEDIUM = Workload("medium", queries=20, rate=1500.0, seconds=0.0)
 EASY = Workload("easy", queries=5, rate=500.0, seconds=0.0)
 SCALES, SCALING_RATE = (5, 20, 50, 100), 300.0
+SPOILED, TRIES = 0.05, 3  # share of the machine that others may take during a run, and how often it is made at most
 ABOUT_AS_MUCH = 0.9  # of the input that another way completes
 FIRST_RATE, FINER = 2000.0, 1.1  # the search for the highest rate: where it begins, how close it comes
 
@@ -78,9 +83,13 @@ class Sides:
     def run(self, workload: Workload, name: str, setting: Any = None) -> Measured:
         log.warning("%s: %d queries at %.0f tuples/s, %s", workload.name, workload.queries, workload.rate, name)
         side = self.fifo if name == FIFO else self.fair if name.startswith(FAIR) else self.ours
-        measured = side.run(workload, setting)
-        log.warning("  %s", _in_short(summary(measured)))
-        return measured
+        tried: list[tuple[float, Measured]] = []
+        while not tried or (len(tried) < TRIES and tried[-1][0] > SPOILED):
+            with stolen_time() as stolen:
+                measured = side.run(workload, setting)
+            tried.append((stolen.share, replace(measured, details={**measured.details, "stolen": stolen.share})))
+            log.warning("  %s; %.1f%% of the machine stolen", _in_short(summary(measured)), 100 * stolen.share)
+        return min(tried, key=itemgetter(0))[1]
 
 
 def run(quick: bool = False) -> dict[str, Any]:

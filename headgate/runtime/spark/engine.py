@@ -6,7 +6,7 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -136,7 +136,7 @@ class SparkRuntime:
         warm_up(self._caller, self._plan, self._board.units, samples)
         sources = open_sources(app)
         self._began = time.monotonic()
-        self._feed = Feed(sources, self.now, self.deliver, self._ticked, self._memory_short, self.ended)
+        self._feed = Feed(sources, self.now, self.deliver, self.ended, self._memory_short, self._patience.next_boundary)
         self._slots = [
             InheritableThread(target=self._slot, args=(number,), name=f"headgate-slot-{number}", daemon=True)
             for number in range(app.slots)
@@ -225,25 +225,45 @@ class SparkRuntime:
 
     # Data comes in -----------------------------------------------------------------------------------------------
 
-    def deliver(self, stream: str, table: pa.Table) -> None:
-        """Tuples arrived on a stream: put them in front of every operator that reads it."""
+    def deliver(
+        self, came: Mapping[str, pa.Table], complete: Collection[str] = (), now: float = 0.0
+    ) -> dict[str, Exception]:
+        """Tuples arrived on streams, all up to `now` on the `complete` ones; slots see them in one step.
+        Returns the streams whose tuples could not be taken in, and why."""
+        failed: dict[str, Exception] = {}
         with self._changed:
-            board, plan = self._board, self._plan
+            board, now_us = self._board, round(now * 1e6)
             board.now = self.now()
-            board.arrived += table.num_rows
-            came = self._time.admit(stream, table)
-            self._stats.arrived(stream, came.table.num_rows, came.table.nbytes)
-            edges = plan.consumers[Port(stream)]
-            for edge in edges:
-                self._queues[edge].put(came.table)
-            due = self._time.advance(stream, came)
-            for edge in edges:
-                board.fed(edge)
-            for query in plan.readers(stream):
-                self._monitor.arrived(query, table.num_rows)
+            for stream, table in came.items():
+                try:
+                    self._admit(stream, table)
+                except Exception as error:
+                    failed[stream] = error
+            ticking = [stream for stream in complete if stream not in failed and self._time.ticks(stream)]
+            due = [name for stream in ticking for name in self._time.tick(stream, now_us)]
+            crossed = [stream for stream in ticking if self._patience.crosses(stream, now_us)]
             self._announce(due)
-            self._monitor.memory(board.now, board.memory)
-            self._changed.notify_all()
+            if due or crossed:
+                board.look_again()
+            if came or due or crossed:
+                self._monitor.memory(board.now, board.memory)
+                self._changed.notify_all()
+        return failed
+
+    def _admit(self, stream: str, table: pa.Table) -> None:
+        """Put tuples in front of every operator that reads their stream. Lock held."""
+        self._board.arrived += table.num_rows
+        came = self._time.admit(stream, table)
+        self._stats.arrived(stream, came.table.num_rows, came.table.nbytes)
+        edges = self._plan.consumers[Port(stream)]
+        for edge in edges:
+            self._queues[edge].put(came.table)
+        due = self._time.advance(stream, came)
+        for edge in edges:
+            self._board.fed(edge)
+        for query in self._plan.readers(stream):
+            self._monitor.arrived(query, table.num_rows)
+        self._announce(due)
 
     def ended(self, stream: str, error: Exception | None = None) -> None:
         """No more tuples will arrive on a stream; with an error, the queries that read it stop."""
@@ -254,17 +274,6 @@ class SparkRuntime:
             self._board.look_again()
             self._note_idle()
             self._changed.notify_all()
-
-    def _ticked(self, stream: str, now: float) -> None:
-        """Everything that arrived on a stream up to now has been delivered."""
-        if self._time.ticks(stream):
-            with self._changed:
-                self._board.now, now_us = self.now(), round(now * 1e6)
-                due, crosses = self._time.tick(stream, now_us), self._patience.crosses(stream, now_us)
-                if due or crosses:
-                    self._announce(due)
-                    self._board.look_again()
-                    self._changed.notify_all()
 
     def _announce(self, due: Iterable[str]) -> None:
         """Operators with state have something to do because time has passed. Lock held."""
@@ -369,17 +378,8 @@ class SparkRuntime:
 
         A queue has what it was given even when the disk fails, so the rest is queued all the same.
         """
-        moves = [
-            (edge, BatchQueue.put, table)
-            for result in outcome.results
-            for port, table in result.outputs.items()
-            for edge in self._plan.consumers[port]
-            if edge.operator not in result.taken and table.num_rows
-        ]
-        moves += [(edge, BatchQueue.put_back, table) for edge, table in outcome.unused.items()]
-        moves += [(edge, BatchQueue.put, table) for edge, table in outcome.stranded.items()]
         failed: SpillError | None = None
-        for edge, move, table in moves:
+        for edge, move, table in outcome.moves(self._plan):
             if edge not in self._queues:  # its queries stopped during the call
                 continue
             try:

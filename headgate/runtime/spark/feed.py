@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import pyarrow as pa
 
@@ -17,7 +17,8 @@ log = logging.getLogger("headgate.source")
 
 TICK_S = 0.005  # how often sources are asked; the price is at most this much latency
 DUTY = 0.2  # most of a core's time that reading may take when there is no hurry; ticks get longer with many sources
-ROWS_A_TICK = 100_000  # most rows read from one source at once, so that no source holds the others up
+ROWS_A_ROUND = 100_000  # most rows read from one source at once, so that no source holds the others up
+ROWS_IN_A_HURRY = 1000  # a replayed source that gives so many at once has more
 
 
 def open_sources(app: Application, quiet: bool = False) -> dict[str, Source]:
@@ -28,66 +29,82 @@ def open_sources(app: Application, quiet: bool = False) -> dict[str, Source]:
 
 
 class Feed(threading.Thread):
-    """Polls every source and hands what arrived to `deliver`. A source that fails ends; the others go on.
+    """Polls every source, round after round, and hands what arrived to `deliver`: all tables of a round at once, with
+    the streams of which that is everything up to the time of the round. A source that fails ends; the others go on.
 
-    `tick` is told up to when everything that arrived on a stream has been delivered.
+    A round begins at a boundary of windows where one is near: many units have something to do from then on.
     """
 
     def __init__(
         self,
         sources: Mapping[str, Source],
         now: Callable[[], float],
-        deliver: Callable[[str, pa.Table], None],
-        tick: Callable[[str, float], None],
-        memory_short: Callable[[], bool],
+        deliver: Callable[[Mapping[str, pa.Table], Collection[str], float], Mapping[str, Exception]],
         ended: Callable[[str, Exception | None], None],
+        memory_short: Callable[[], bool],
+        next_boundary: Callable[[float], float],
     ) -> None:
         super().__init__(name="headgate-sources", daemon=True)
-        self._sources = dict(sources)
+        self._open = dict(sources)
         self._now = now
         self._deliver = deliver
-        self._tick = tick
-        self._memory_short = memory_short
         self._ended = ended
+        self._memory_short = memory_short
+        self._next_boundary = next_boundary
         self._stopping = threading.Event()
         self.rejected: dict[str, int] = dict.fromkeys(sources, 0)
 
     def run(self) -> None:
-        open_sources = dict(self._sources)
-        while open_sources and not self._stopping.is_set():
-            busy = False
+        while self._open and not self._stopping.is_set():
             began = time.thread_time()  # its own: on a busy machine most of the clock's time is that of others
-            for name, source in list(open_sources.items()):
-                error: Exception | None = None
-                try:
-                    busy |= self._poll(name, source)
-                    over = source.exhausted  # may read ahead, so it may fail too
-                except Exception as problem:
-                    log.exception("stream %s failed", name)
-                    error, over = problem, True
-                self.rejected[name] = source.rejected
-                if over:
-                    source.close()
-                    del open_sources[name]
-                    self._ended(name, error)
-            if not busy:
-                spent = time.thread_time() - began
-                self._stopping.wait(max(TICK_S, spent * (1 - DUTY) / DUTY))
-        for source in open_sources.values():
+            if not self._round():
+                self._stopping.wait(self._rest(time.thread_time() - began))
+        for source in self._open.values():
             source.close()
 
-    def _poll(self, name: str, source: Source) -> bool:
-        """Read once; True when there may be more to read right now."""
+    def _round(self) -> bool:
+        """Read every source once; True when there may be more to read right now."""
+        now, hurry = self._now(), False
+        came: dict[str, pa.Table] = {}
+        complete: list[str] = []
+        over: dict[str, Exception | None] = {}
+        for name, source in self._open.items():
+            try:
+                rows = self._poll(name, source, now, came)
+                if source.exhausted:  # may read ahead, so it may fail too
+                    over[name] = None
+                elif rows is not None and rows < ROWS_A_ROUND:
+                    complete.append(name)
+                hurry |= source.replayable and (rows or 0) >= ROWS_IN_A_HURRY
+            except Exception as problem:
+                over[name] = problem
+            self.rejected[name] = source.rejected
+            if sum(table.num_rows for table in came.values()) >= ROWS_A_ROUND:
+                over.update(self._deliver(came, complete, now))
+                came, complete = {}, []
+        over.update(self._deliver(came, complete, now))
+        for name, error in over.items():
+            if error is not None:
+                log.error("stream %s failed", name, exc_info=error)
+            self._open.pop(name).close()
+            self._ended(name, error)
+        return hurry
+
+    def _poll(self, name: str, source: Source, now: float, came: dict[str, pa.Table]) -> int | None:
+        """Read once: how many tuples came. None: the source has to wait."""
         if source.replayable and self._memory_short():
-            return False
-        now = self._now()
-        table = source.poll(now, ROWS_A_TICK)
-        rows = 0 if table is None else table.num_rows
-        if rows:
-            self._deliver(name, table)
-        if rows < ROWS_A_TICK and not source.exhausted:
-            self._tick(name, now)
-        return bool(source.replayable and rows >= 1000)
+            return None
+        table = source.poll(now, ROWS_A_ROUND)
+        if table is None or not table.num_rows:
+            return 0
+        came[name] = table
+        return table.num_rows
+
+    def _rest(self, spent: float) -> float:
+        """Seconds until the next round, which is moved by up to half of them to begin at a boundary."""
+        rest, now = max(TICK_S, spent * (1 - DUTY) / DUTY), self._now()
+        left = self._next_boundary(now) - now
+        return left if rest / 2 <= left < rest * 3 / 2 else rest
 
     def stop(self) -> None:
         self._stopping.set()

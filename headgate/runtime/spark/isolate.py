@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from headgate.flow.progress import Bounds
+from headgate.flow.queue import BatchQueue
 from headgate.plan.model import Edge, Plan
 from headgate.runtime.spark.calls import Caller
 from headgate.runtime.spark.job import JobResult
+
+Move = tuple[Edge, Callable[[BatchQueue, pa.Table], None], pa.Table]  # which queue, how, and what
 
 
 @dataclass
@@ -21,6 +24,18 @@ class Outcome:
     failed: dict[str, Exception] = field(default_factory=dict)  # operator -> its error
     unused: dict[Edge, pa.Table] = field(default_factory=dict)  # input that goes back to its queue
     stranded: dict[Edge, pa.Table] = field(default_factory=dict)  # made for an operator that failed
+
+    def moves(self, plan: Plan) -> list[Move]:
+        """What goes into queues: what was made for other units, what was not used, and what is stranded."""
+        made: list[Move] = [
+            (edge, BatchQueue.put, table)
+            for result in self.results
+            for port, table in result.outputs.items()
+            for edge in plan.consumers[port]
+            if edge.operator not in result.taken and table.num_rows
+        ]
+        made += [(edge, BatchQueue.put_back, table) for edge, table in self.unused.items()]
+        return made + [(edge, BatchQueue.put, table) for edge, table in self.stranded.items()]
 
 
 def run_apart(

@@ -26,7 +26,7 @@ def two_classes() -> Plan:
 def first_of_both(runtime: SparkRuntime) -> str:
     """Which query runs first when both have the same input? Afterwards neither has any."""
     before = {name: runtime.report()["queries"][name]["outputs"] for name in ("a", "b")}
-    runtime.deliver("s", numbers(50, 1))
+    runtime.deliver({"s": numbers(50, 1)})
     runtime.step(0)
     gained = [name for name in before if runtime.report()["queries"][name]["outputs"] > before[name]]
     while runtime.step(0):

@@ -74,7 +74,7 @@ def test_a_failing_query_stops_alone_and_says_why(spark: Any) -> None:
     runtime = SparkRuntime(app_of(two_queries("100 / (k - 3) > -1000"), "rr", unit="query"), spark)
     runtime.open()
     for seed in range(4):
-        runtime.deliver("s", numbers(100, seed, first=100 * seed))
+        runtime.deliver({"s": numbers(100, seed, first=100 * seed)})
         drain(runtime)
     report = runtime.stop()
     assert "DIVIDE_BY_ZERO" in report["errors"]["bad"]
@@ -94,7 +94,7 @@ def test_a_shared_operator_survives_the_failure_of_one_of_its_queries(spark: Any
     runtime = SparkRuntime(app_of(plan, "fifo", unit="query"), spark)
     runtime.open()
     for seed in range(3):
-        runtime.deliver("s", numbers(50, seed, first=50 * seed))
+        runtime.deliver({"s": numbers(50, seed, first=50 * seed)})
         drain(runtime)
     report = runtime.stop()
     assert list(report["errors"]) == ["b"]
@@ -116,7 +116,7 @@ def test_a_passing_fault_is_tried_again(
         return run(operators, *others)
 
     monkeypatch.setattr(runtime._caller, "run", fails_once)
-    runtime.deliver("s", numbers(100, 1))
+    runtime.deliver({"s": numbers(100, 1)})
     drain(runtime)
     report = runtime.stop()
     assert report["errors"] == {}
@@ -136,7 +136,7 @@ def test_a_wrong_user_function_is_reported_by_name(spark: Any) -> None:
     )
     runtime = SparkRuntime(app_of(plan_of([function], {"q": Port("q/f")})), spark)
     runtime.open()
-    runtime.deliver("s", numbers(10, 1))
+    runtime.deliver({"s": numbers(10, 1)})
     drain(runtime)
     assert "loses_rows got 10 rows and gave 9" in runtime.stop()["errors"]["q"]
 
@@ -179,7 +179,7 @@ def test_replacing_the_policy_while_running_changes_no_answer(spark: Any, unit: 
     runtime.open()
     expected = 0
     for seed in range(4):
-        runtime.deliver("s", numbers(80, seed, first=80 * seed))
+        runtime.deliver({"s": numbers(80, seed, first=80 * seed)})
         expected += int((numbers(80, seed).to_pandas().v > 0.5).sum())
         runtime.step(0)  # leaves tuples between the operators
         runtime.use(PolicySettings("fifo" if seed % 2 else "rr", {"unit": unit}), reason="test")
@@ -194,7 +194,7 @@ def test_spilling_keeps_every_tuple(spark: Any) -> None:
     runtime.open()
     tables = [numbers(2000, seed, first=2000 * seed) for seed in range(6)]
     for table in tables:
-        runtime.deliver("s", table)
+        runtime.deliver({"s": table})
     assert runtime._memory.spilled_bytes > 0
     drain(runtime)
     runtime.stop()
@@ -230,7 +230,7 @@ def test_statistics_are_learned_from_the_calls_that_run(spark: Any) -> None:
     runtime = SparkRuntime(app_of(simple_plan("v > 0.75")), spark)
     runtime.open()
     for seed in range(12):
-        runtime.deliver("s", numbers(2000, seed, first=2000 * seed))
+        runtime.deliver({"s": numbers(2000, seed, first=2000 * seed)})
         drain(runtime)
     stats = runtime._stats.of("q/select")
     assert runtime._stats.call_fixed_s is not None
@@ -245,7 +245,7 @@ def test_jobs_are_named_after_query_and_unit(spark: Any) -> None:
     runtime = SparkRuntime(app_of(simple_plan(), unit="query"), spark)
     runtime.open()
     for seed in range(3):
-        runtime.deliver("s", numbers(10, seed))
+        runtime.deliver({"s": numbers(10, seed)})
         runtime.step(0)
     tracker = spark.sparkContext.statusTracker()
     assert tracker.getJobIdsForGroup(runtime._group)
@@ -256,11 +256,11 @@ def test_one_call_is_one_job(spark: Any) -> None:
     runtime = SparkRuntime(app_of(simple_plan(), unit="query"), spark)
     runtime.open()
     for seed in range(4):  # the first ones are compared with the ordinary way
-        runtime.deliver("s", numbers(10, seed))
+        runtime.deliver({"s": numbers(10, seed)})
         runtime.step(0)
     before = len(spark.sparkContext.statusTracker().getJobIdsForGroup(runtime._group))
     for seed in range(5):
-        runtime.deliver("s", numbers(10, 50 + seed))
+        runtime.deliver({"s": numbers(10, 50 + seed)})
         runtime.step(0)
     after = len(spark.sparkContext.statusTracker().getJobIdsForGroup(runtime._group))
     assert after - before == 5
@@ -278,7 +278,7 @@ def test_decisions_are_logged_when_a_query_stops(spark: Any, caplog: pytest.LogC
     runtime = SparkRuntime(app_of(two_queries("100 / (k - k) > 0"), unit="query"), spark)
     runtime.open()
     with caplog.at_level(logging.WARNING, "headgate"):
-        runtime.deliver("s", numbers(20, 1))
+        runtime.deliver({"s": numbers(20, 1)})
         drain(runtime)
     runtime.stop()
     said = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
@@ -324,7 +324,7 @@ def test_a_query_that_stops_during_its_call_leaves_no_noise(
 
     monkeypatch.setattr(runtime._caller, "run", source_fails_meanwhile)
     for name in ("bad", "good"):
-        runtime.deliver(name, numbers(50, 1))
+        runtime.deliver({name: numbers(50, 1)})
     with caplog.at_level(logging.WARNING, "headgate"):
         drain(runtime)
     report = runtime.stop()

@@ -86,14 +86,14 @@ def test_a_source_that_fails_when_it_looks_ahead_ends(
 def test_a_stopped_query_holds_no_memory(spark: Any, caplog: pytest.LogCaptureFixture) -> None:
     runtime = opened(spark, queue_bytes=2 * numbers(2000, 1).nbytes - 1)
     for seed in range(3):
-        runtime.deliver("bad", numbers(2000, seed))
+        runtime.deliver({"bad": numbers(2000, seed)})
     assert runtime._memory_short()
     with caplog.at_level(logging.ERROR, "headgate.spark"):
         runtime.ended("bad", OSError("the disk is gone"))
     assert "query b stopped: the disk is gone (6000 waiting tuples are given up)" in caplog.text
     assert not runtime._memory_short()
     assert runtime._memory.used == runtime._memory.spilled_bytes == runtime._board.memory == 0
-    runtime.deliver("good", numbers(50, 1))
+    runtime.deliver({"good": numbers(50, 1)})
     drain(runtime)
     assert runtime.stop()["errors"] == {"b": "the disk is gone"}
     assert outputs(runtime, "a") == expected()
@@ -113,7 +113,7 @@ def test_a_call_in_flight_may_outlive_its_queues(spark: Any, monkeypatch: pytest
 
     monkeypatch.setattr(runtime._caller, "run", source_fails_meanwhile)
     for name in ("bad", "good"):
-        runtime.deliver(name, numbers(50, 1))
+        runtime.deliver({name: numbers(50, 1)})
     drain(runtime)
     assert runtime._board.flying == 0
     assert runtime.stop()["errors"] == {"b": "the disk is gone"}
@@ -128,7 +128,7 @@ def test_a_sink_may_fail_in_any_way(spark: Any, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(runtime.sinks["b"], "write", fails)
     for name in ("bad", "good"):
-        runtime.deliver(name, numbers(50, 1))
+        runtime.deliver({name: numbers(50, 1)})
     drain(runtime)
     assert runtime._board.flying == 0
     assert list(runtime.stop()["errors"]) == ["b"]
@@ -151,7 +151,7 @@ def test_a_disk_that_fails_stops_the_queries_of_the_unit(
 
     monkeypatch.setattr(BatchQueue, move, fails)
     for name in ("bad", "good"):
-        runtime.deliver(name, numbers(50, 1))
+        runtime.deliver({name: numbers(50, 1)})
     drain(runtime)
     assert runtime._board.flying == 0
     assert set(runtime._queues) == {Edge("a/x", 0), Edge("a/y", 0)}
@@ -180,7 +180,7 @@ def test_a_spark_that_was_there_before_is_left_alone(spark: Any, monkeypatch: py
 def test_the_policy_knows_the_cost_of_a_call_before_it_decides(spark: Any) -> None:
     runtime = opened(spark, unit="query")
     while runtime._stats.call_fixed_s is None:
-        runtime.deliver("good", numbers(50, runtime._board.arrived))
+        runtime.deliver({"good": numbers(50, runtime._board.arrived)})
         runtime.step(0)
     assert runtime._board.call_fixed_s == runtime._stats.call_fixed_s
     runtime.stop()

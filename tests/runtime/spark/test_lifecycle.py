@@ -84,7 +84,7 @@ def test_replayable_sources_wait_at_half_of_the_memory_given(spark: Any, spill: 
     for queue_bytes, short in ((3 * table.nbytes, False), (3 * table.nbytes // 2, True)):
         runtime = SparkRuntime(app_of(simple_plan()), spark, queue_bytes=queue_bytes)
         runtime.open()
-        runtime.deliver("s", table)
+        runtime.deliver({"s": table})
         assert runtime._memory.spilled_bytes == 0
         assert runtime._memory_short() is short
         runtime.stop()
@@ -134,7 +134,7 @@ def test_tables_that_cannot_be_leaves_are_joined_all_the_same(
         runtime = SparkRuntime(replace(app_of(joined_plan(tmp_path), unit="query"), folder=tmp_path), spark)
         runtime.open()
         for seed in range(4):
-            runtime.deliver("s", numbers(100, seed, first=100 * seed))
+            runtime.deliver({"s": numbers(100, seed, first=100 * seed)})
             runtime.step(0)
         assert runtime.stop()["errors"] == {}
         rows = [rows_of(table) for table in runtime.sinks["q"].tables()]  # type: ignore[attr-defined]
@@ -156,7 +156,7 @@ def test_cached_tables_are_let_go(spark: Any, tmp_path: Path, spill: Path) -> No
 
     runtime = SparkRuntime(replace(app_of(joined_plan(tmp_path)), folder=tmp_path), spark)
     runtime.open()
-    runtime.deliver("s", numbers(10, 1))
+    runtime.deliver({"s": numbers(10, 1)})
     runtime.step(0)
     assert cached(runtime)
     runtime.stop()

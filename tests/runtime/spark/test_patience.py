@@ -44,10 +44,8 @@ class Driven:
         self._sources = open_sources(app)
 
     def bring(self, now: float) -> None:
-        for name, source in self._sources.items():
-            if (table := source.poll(now)) is not None:
-                self.runtime.deliver(name, table)
-            self.runtime._ticked(name, now)
+        came = {name: table for name, source in self._sources.items() if (table := source.poll(now)) is not None}
+        self.runtime.deliver(came, self._sources, now)
 
     def work(self) -> int:
         calls = 0

@@ -1,0 +1,109 @@
+"""The source thread: what it hands over, when, and what becomes of sources that fail."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from headgate.runtime.spark import feed
+from headgate.runtime.spark.feed import Feed
+
+
+class Listed:
+    """A source that gives out tables, one a poll, then nothing; an exception in the list is raised."""
+
+    def __init__(self, *given: pa.Table | Exception | None, replayable: bool = False) -> None:
+        self.replayable = replayable
+        self.rejected = 0
+        self.closed = False
+        self._left = list(given)
+
+    @property
+    def exhausted(self) -> bool:
+        return not self._left
+
+    def poll(self, now: float, limit: int | None = None) -> pa.Table | None:
+        given = self._left.pop(0)
+        if isinstance(given, Exception):
+            raise given
+        return given
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Heard:
+    """What a feed told, in order."""
+
+    def __init__(self, sources: Mapping[str, Any], refused: str = "", boundary: float = math.inf) -> None:
+        self.told: list[Any] = []
+        self.now = 7.0
+        self.memory_short = False
+        self._refused = refused
+        self.feed = Feed(
+            sources, lambda: self.now, self._deliver, self._ended, lambda: self.memory_short, lambda now: boundary
+        )
+
+    def _deliver(self, came: Mapping[str, pa.Table], complete: Any, now: float) -> dict[str, Exception]:
+        self.told.append(({name: table.num_rows for name, table in came.items()}, list(complete), now))
+        return {name: OSError("full") for name in came if name == self._refused}
+
+    def _ended(self, stream: str, error: Exception | None) -> None:
+        self.told.append((stream, None if error is None else str(error)))
+
+
+def rows(count: int) -> pa.Table:
+    return pa.table({"v": range(count)})
+
+
+def test_a_round_is_handed_over_at_once():
+    heard = Heard({"a": Listed(rows(3), None), "b": Listed(None, rows(1)), "c": Listed(rows(2))})
+    assert not heard.feed._round()
+    assert heard.told == [({"a": 3, "c": 2}, ["a", "b"], 7.0), ("c", None)]
+    heard.feed.run()
+    assert heard.told[2:] == [({"b": 1}, [], 7.0), ("a", None), ("b", None)]
+
+
+def test_a_large_round_is_handed_over_in_parts(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(feed, "ROWS_A_ROUND", 10)
+    heard = Heard(
+        {"a": Listed(rows(10), None, replayable=True), "b": Listed(rows(9), None), "c": Listed(rows(1), None)}
+    )
+    heard.feed._round()
+    assert heard.told == [({"a": 10}, [], 7.0), ({"b": 9, "c": 1}, ["b", "c"], 7.0), ({}, [], 7.0)]
+
+
+def test_a_source_that_fails_ends_and_the_others_go_on():
+    bad = Listed(ValueError("no such file"), None)
+    heard = Heard({"a": bad, "b": Listed(rows(1), None)})
+    heard.feed._round()
+    assert heard.told == [({"b": 1}, ["b"], 7.0), ("a", "no such file")]
+    assert bad.closed
+
+
+def test_a_stream_whose_tuples_are_refused_ends():
+    heard = Heard({"a": Listed(rows(1), rows(1)), "b": Listed(rows(1), None)}, refused="a")
+    heard.feed.run()
+    assert heard.told == [({"a": 1, "b": 1}, ["a", "b"], 7.0), ("a", "full"), ({}, [], 7.0), ("b", None)]
+
+
+def test_only_what_can_be_replayed_waits_for_memory():
+    heard = Heard({"a": Listed(rows(2000), None, replayable=True), "b": Listed(rows(1), None)})
+    heard.memory_short = True
+    assert not heard.feed._round()
+    heard.memory_short = False
+    assert heard.feed._round()  # there may be more
+    assert [told[0] for told in heard.told if isinstance(told[0], dict)] == [{"b": 1}, {"a": 2000}]
+
+
+@pytest.mark.parametrize(
+    ("left", "rest"), [(0.001, 0.04), (0.0201, 0.0201), (0.05, 0.05), (0.061, 0.04), (math.inf, 0.04)]
+)
+def test_a_round_begins_at_a_boundary_that_is_near(left: float, rest: float):
+    heard = Heard({}, boundary=7.0 + left)
+    assert heard.feed._rest(0.01) == pytest.approx(rest)
+    assert Heard({}).feed._rest(0.0) == feed.TICK_S
