@@ -55,9 +55,8 @@ class Patience:
 
     def next_boundary(self, now: float) -> float:
         """When time will have passed the next boundary by itself; inf: it passes none."""
-        if not self._apart:
-            return math.inf
-        return ((round(now * 1e6) - 1) // self._apart + 1) * self._apart / 1e6 + PASSED_S
+        apart = self._apart  # asked without the lock
+        return ((round(now * 1e6) - 1) // apart + 1) * apart / 1e6 + PASSED_S if apart else math.inf
 
     def waits(self, unit: Unit, now: float) -> bool:
         """Should a unit with input rather wait for more? Only for one that may."""

@@ -83,7 +83,7 @@ class MultiBroadcastDisk(Policy):
         self._waiting: dict[int, None] = {}  # units that were announced and not found without input since
         self._marked: set[int] = set()  # units to run once more when they are done
         self._again: list[list[Unit]] = [[] for _ in range(view.slots)]  # those that are, by slot
-        self._missed = MissedSlots(len(view.units))
+        self._missed = MissedSlots()
         self._put_off: Decision | None = None  # what was due when a missed slot was made good: it is next
         self._checked = 0.0  # when latencies were last looked at
         self._frequencies: list[int] = []  # by class, the most important first
@@ -96,7 +96,7 @@ class MultiBroadcastDisk(Policy):
         self._waiting[unit.index] = None
         self._enter(unit.index)
         if unit.patient:
-            self._missed.reached(unit.index, self._rank(unit), self._places[unit.index], self._at)
+            self._missed.reached(unit.index, self._ranks[unit.index], self._places[unit.index], self._at)
 
     def choose(self, slot: int) -> Decision | None:
         while self._again[slot]:
@@ -108,7 +108,7 @@ class MultiBroadcastDisk(Policy):
             due = self._next(slot)
         if due is None:
             return None
-        missed = self._missed.take(self._rank(due.unit), self.view.units)
+        missed = self._missed.take(self._ranks[due.unit.index], self.view.units)
         if missed is None or missed is due.unit:
             return due
         self._put_off = due
@@ -134,10 +134,6 @@ class MultiBroadcastDisk(Policy):
             self._marked.remove(index)
             self._again[call.slot].append(call.unit)
 
-    def _rank(self, unit: Unit) -> int:
-        """0: of the most important class."""
-        return self._order.names.index(self._class_of[unit.index])
-
     # The walk ----------------------------------------------------------------------------------------------------
 
     def _walk(self, slot: int, gated: bool) -> Unit | None:
@@ -161,6 +157,8 @@ class MultiBroadcastDisk(Policy):
                 if unit.ready:
                     return unit
                 self._marked.add(index)
+            else:
+                self._missed.ran(index, self._at)  # it had its chance
         return None
 
     def _nearby(self, at: int, slot: int) -> int:
@@ -188,10 +186,10 @@ class MultiBroadcastDisk(Policy):
     # The end of a round ------------------------------------------------------------------------------------------
 
     def _end_round(self) -> None:
+        self._missed.end_round()
         if self.view.now > self._checked:  # several rounds without a call between are one for the monitor
             self._checked = self.view.now
             self._repair()
-        self._missed.end_round()
         self._begin_round()
 
     def _repair(self) -> None:
@@ -201,7 +199,7 @@ class MultiBroadcastDisk(Policy):
             self._costs.adopt()
             self._rebuild()
             return
-        if self._costs.became_known():
+        if self._by_cost and self._costs.became_known():
             self._rebuild()
             return
         names = self._order.names
@@ -211,7 +209,8 @@ class MultiBroadcastDisk(Policy):
             self._react(pairs)
 
     def _react(self, pairs: Sequence[bool]) -> None:
-        adopts = self.selectivity == "sa" or (self.selectivity == "s" and self._costs.moved(MOVED))
+        wanted = self.selectivity == "sa" or (self.selectivity == "s" and self._costs.moved(MOVED))
+        adopts = self._by_cost and wanted
         changes = self.inversion is not None and not (adopts and self.selectivity == "s")
         if adopts:
             self._costs.adopt()
@@ -224,6 +223,8 @@ class MultiBroadcastDisk(Policy):
         self._classes_version = self.view.classes_version
         self._order = ClassOrder(self.view)
         self._class_of = [unit.class_name for unit in self.view.units]  # `fixed`: also when the query is moved
+        priorities = dict(zip(self._order.names, self._order.priorities, strict=True))
+        self._ranks = [-priorities[name] for name in self._class_of]  # the most important first
         self._frequencies = list(self._order.priorities)
         self._since = self._checked = self.view.now  # no latency from before says anything, and nothing to check now
 
@@ -239,6 +240,7 @@ class MultiBroadcastDisk(Policy):
         self._round = broadcast_schedule((index, share.slots) for index, share in enumerate(given))
         self._schedule = self._round
         self._places = places_of(self._round, len(given))
+        self._missed.restart(len(given))
         self.updates += 1
         self.updated_at = self.view.now
         self._begin_round()

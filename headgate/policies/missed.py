@@ -11,15 +11,20 @@ from headgate.flow.units import Unit
 class MissedSlots:
     """Which units have reached their boundary and missed a slot before, the most important first."""
 
-    def __init__(self, units: int) -> None:
+    def __init__(self) -> None:
+        self.restart(0)
+
+    def restart(self, units: int) -> None:
+        """Another schedule, with other places: nobody has missed any of it."""
         self._round = 0
-        self._ran = [(-2, 0)] * units  # by unit: the round in which its last call ended, and where that stood
-        self._owed: list[tuple[int, int]] = []  # rank of class and index of each unit
+        self._ran = [(0, 0)] * units  # by unit: the round of its last chance, and where that stood then
+        self._owed: list[tuple[int, int]] = []  # rank and index of each unit
 
     def end_round(self) -> None:
         self._round += 1
 
     def ran(self, index: int, at: int) -> None:
+        """A call of a unit is over, or it let its chance pass."""
         self._ran[index] = (self._round, at)
 
     def reached(self, index: int, rank: int, places: Sequence[int], at: int) -> None:
@@ -36,7 +41,7 @@ class MissedSlots:
         return None
 
     def _passed(self, index: int, places: Sequence[int], at: int) -> bool:
-        """Has the walk come by one of its places since its last call?"""
+        """Has the walk come by one of its places since its last chance?"""
         round_, since = self._ran[index]
         if round_ == self._round:
             following = bisect_left(places, since)

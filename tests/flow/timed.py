@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -27,18 +28,27 @@ SLACKS = {"s": 2.0, "r": 0.0, "z": 0.0}
 STREAMS = {name: Stream(name, SCHEMA, {}, "t", slack) for name, slack in SLACKS.items()}
 
 
-def plan_of(queries: Mapping[str, str], known: Mapping[str, Stream] = STREAMS) -> Plan:
-    """The plan of queries in CQL over the streams s (slack 2), r and z, all of columns k and t."""
+def plan_of(
+    queries: Mapping[str, str],
+    known: Mapping[str, Stream] = STREAMS,
+    classes: Mapping[str, int] = MappingProxyType({"c": 1}),
+    class_of: Mapping[str, str] = MappingProxyType({}),
+) -> Plan:
+    """The plan of queries in CQL over the streams s (slack 2), r and z, all of columns k and t.
+
+    `classes` have priorities; queries are of class c unless `class_of` says otherwise.
+    """
     results: dict[str, Readable] = {}
     operators: list[Operator] = []
     for name, text in queries.items():
         found = compile_query(name, text, Catalog(known, {}, results))
         results[name] = found.result
         operators += found.operators
-    made = [Query(name, "c", result.port, ()) for name, result in results.items()]
+    made = [Query(name, class_of.get(name, "c"), result.port, ()) for name, result in results.items()]
     read = {port.node for operator in operators for port in operator.inputs}
     streams = {name: stream for name, stream in known.items() if name in read}
-    return build_plan(streams, {}, {"c": QueryClass("c", 1)}, operators, made)
+    ranked = {name: QueryClass(name, priority) for name, priority in classes.items()}
+    return build_plan(streams, {}, ranked, operators, made)
 
 
 class Row(NamedTuple):

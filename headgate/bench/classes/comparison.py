@@ -80,11 +80,12 @@ class Sides:
     def __init__(self, fifo: Side, fair: Side, ours: Side) -> None:
         self.fifo, self.fair, self.ours = fifo, fair, ours
 
-    def run(self, workload: Workload, name: str, setting: Any = None) -> Measured:
+    def run(self, workload: Workload, name: str, setting: Any = None, tries: int = TRIES) -> Measured:
+        """A run that was spoiled is made again; the least spoiled counts."""
         log.warning("%s: %d queries at %.0f tuples/s, %s", workload.name, workload.queries, workload.rate, name)
-        side = self.fifo if name == FIFO else self.fair if name.startswith(FAIR) else self.ours
+        side = self.fifo if name.startswith(FIFO) else self.fair if name.startswith(FAIR) else self.ours
         tried: list[tuple[float, Measured]] = []
-        while not tried or (len(tried) < TRIES and tried[-1][0] > SPOILED):
+        while not tried or (len(tried) < tries and tried[-1][0] > SPOILED):
             with stolen_time() as stolen:
                 measured = side.run(workload, setting)
             tried.append((stolen.share, replace(measured, details={**measured.details, "stolen": stolen.share})))
@@ -146,8 +147,8 @@ def headline(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, 
 
 def warm_up(sides: Sides, workload: Workload) -> None:
     """Let the JVMs of stock compile what they run, as Headgate's did while its highest rate was sought."""
-    sides.run(workload, FIFO)
-    sides.run(workload, f"{FAIR}, not counted", next(iter(VARIANTS)))
+    sides.run(workload, f"{FIFO}, not counted", tries=1)
+    sides.run(workload, f"{FAIR}, not counted", next(iter(VARIANTS)), tries=1)
 
 
 def compare(sides: Sides, workload: Workload, rounds: int) -> dict[str, dict[str, Any]]:

@@ -31,7 +31,7 @@ from headgate.policies.registry import make_policy
 from headgate.runtime.spark.budget import take
 from headgate.runtime.spark.calls import Caller
 from headgate.runtime.spark.feed import Feed, open_sources
-from headgate.runtime.spark.flight import Call, essence, latencies, newest, rows_of, unfinished
+from headgate.runtime.spark.flight import Call, essence, join_all, latencies, newest, rows_of, unfinished
 from headgate.runtime.spark.isolate import Outcome, run_apart
 from headgate.runtime.spark.job import JobResult
 from headgate.runtime.spark.outputs import Outputs
@@ -136,7 +136,8 @@ class SparkRuntime:
         warm_up(self._caller, self._plan, self._board.units, samples)
         sources = open_sources(app)
         self._began = time.monotonic()
-        self._feed = Feed(sources, self.now, self.deliver, self.ended, self._memory_short, self._patience.next_boundary)
+        told = (self.deliver, self.ended, self._break)
+        self._feed = Feed(sources, self.now, *told, self._memory_short, self._patience.next_boundary)
         self._slots = [
             InheritableThread(target=self._slot, args=(number,), name=f"headgate-slot-{number}", daemon=True)
             for number in range(app.slots)
@@ -239,6 +240,7 @@ class SparkRuntime:
                     self._admit(stream, table)
                 except Exception as error:
                     failed[stream] = error
+                    self._stop_queries(dict.fromkeys(self._plan.readers(stream), error))  # makes room for the others
             ticking = [stream for stream in complete if stream not in failed and self._time.ticks(stream)]
             due = [name for stream in ticking for name in self._time.tick(stream, now_us)]
             crossed = [stream for stream in ticking if self._patience.crosses(stream, now_us)]
@@ -298,8 +300,11 @@ class SparkRuntime:
                 self.step(slot, patience_s=0.1)
         except Exception as error:
             log.exception("slot %d failed", slot)
-            self._fatal = error
-            self._done.set()
+            self._break(error)
+
+    def _break(self, error: Exception) -> None:
+        self._fatal = error
+        self._done.set()
 
     def step(self, slot: int, patience_s: float = 0.0) -> bool:
         """Make one call: claim, run, publish. False when the policy has nothing for this slot now; then it waits
@@ -458,15 +463,10 @@ class SparkRuntime:
             self._changed.notify_all()
         if self._feed is not None and self._feed.is_alive():
             self._feed.join(GRACE_S)
-        until = time.monotonic() + GRACE_S
-        slots = [slot for slot in self._slots if slot.is_alive()]
-        for slot in slots:
-            slot.join(max(0.0, until - time.monotonic()))
-        if any(slot.is_alive() for slot in slots):
+        if not join_all(self._slots, GRACE_S):
             log.warning("calls in flight take too long and are cancelled")
             self._spark.sparkContext.cancelJobGroup(self._group)
-            for slot in slots:
-                slot.join(GRACE_S)
+            join_all(self._slots, GRACE_S)
 
     def _close_sinks(self) -> None:
         """Results that cannot be brought to an end count as an error of their query."""

@@ -41,6 +41,7 @@ class Feed(threading.Thread):
         now: Callable[[], float],
         deliver: Callable[[Mapping[str, pa.Table], Collection[str], float], Mapping[str, Exception]],
         ended: Callable[[str, Exception | None], None],
+        broken: Callable[[Exception], None],
         memory_short: Callable[[], bool],
         next_boundary: Callable[[float], float],
     ) -> None:
@@ -49,28 +50,35 @@ class Feed(threading.Thread):
         self._now = now
         self._deliver = deliver
         self._ended = ended
+        self._broken = broken
         self._memory_short = memory_short
         self._next_boundary = next_boundary
         self._stopping = threading.Event()
         self.rejected: dict[str, int] = dict.fromkeys(sources, 0)
 
     def run(self) -> None:
-        while self._open and not self._stopping.is_set():
-            began = time.thread_time()  # its own: on a busy machine most of the clock's time is that of others
-            if not self._round():
-                self._stopping.wait(self._rest(time.thread_time() - began))
+        """Until all sources have ended. What fails here and is no fault of a source ends the run."""
+        try:
+            while self._open and not self._stopping.is_set():
+                began = time.thread_time()  # its own: on a busy machine most of the clock's time is that of others
+                if not self._round():
+                    self._stopping.wait(self._rest(time.thread_time() - began))
+        except Exception as error:
+            log.exception("reading sources failed")
+            self._broken(error)
         for source in self._open.values():
             source.close()
 
     def _round(self) -> bool:
         """Read every source once; True when there may be more to read right now."""
-        now, hurry = self._now(), False
+        now, hurry, held = self._now(), False, 0
         came: dict[str, pa.Table] = {}
         complete: list[str] = []
         over: dict[str, Exception | None] = {}
         for name, source in self._open.items():
             try:
                 rows = self._poll(name, source, now, came)
+                held += rows or 0
                 if source.exhausted:  # may read ahead, so it may fail too
                     over[name] = None
                 elif rows is not None and rows < ROWS_A_ROUND:
@@ -79,9 +87,9 @@ class Feed(threading.Thread):
             except Exception as problem:
                 over[name] = problem
             self.rejected[name] = source.rejected
-            if sum(table.num_rows for table in came.values()) >= ROWS_A_ROUND:
+            if held >= ROWS_A_ROUND:
                 over.update(self._deliver(came, complete, now))
-                came, complete = {}, []
+                came, complete, held = {}, [], 0
         over.update(self._deliver(came, complete, now))
         for name, error in over.items():
             if error is not None:

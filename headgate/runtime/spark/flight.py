@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from threading import Thread
 from typing import NamedTuple
 
 import numpy as np
@@ -53,6 +55,15 @@ def unfinished(queues: Mapping[Edge, BatchQueue], calls: Iterable[Call]) -> Coun
 def latencies(table: pa.Table, now: float) -> np.ndarray:
     """Seconds from arrival to now of each row."""
     return now - table.column(ARRIVAL).to_numpy() / 1e6
+
+
+def join_all(threads: Iterable[Thread], seconds: float) -> bool:
+    """Wait for threads that were started, so many seconds at most; have all ended?"""
+    until = time.monotonic() + seconds
+    started = [thread for thread in threads if thread.ident is not None]
+    for thread in started:
+        thread.join(max(0.0, until - time.monotonic()))
+    return not any(thread.is_alive() for thread in started)
 
 
 def essence(error: Exception) -> str:

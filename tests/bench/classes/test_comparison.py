@@ -1,5 +1,7 @@
 """How the sides of `bench classes` are compared, with sides that only say what they were asked."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from headgate.bench.classes.comparison import FAIR, FIFO, Sides, best_of, compar
 from headgate.bench.classes.headgate_side import Held
 from headgate.bench.classes.measured import Measured, summary
 from headgate.bench.classes.stock import VARIANTS
+from headgate.bench.classes.stolen import Stolen
 from headgate.bench.classes.workload import PRIORITIES, Workload, application, tuples
 
 
@@ -35,6 +38,24 @@ def sides():
     fair = {name: measured([mean, 2.0, 3.0]) for name, mean in zip(VARIANTS, (1.2, 0.8, 1.0, 0.9), strict=True)}
     ours = {name: measured([0.1, 0.2, 0.3], cpu_s=0.5) for name in comparison.POLICIES}
     return Sides(Speaking({None: measured([2.0, 2.0, 2.0])}), Speaking(fair), Speaking(ours))
+
+
+@pytest.fixture(autouse=True)
+def nobody_steals(monkeypatch):
+    """Runs that take no time would seem spoiled by the smallest disturbance."""
+    monkeypatch.setattr(comparison, "stolen_time", lambda: nullcontext(Stolen(0.0)))
+
+
+@pytest.mark.parametrize(
+    ("shares", "counted"), [([0.01], 0), ([0.2, 0.03], 1), ([0.2, 0.1, 0.3], 1), ([0.3, 0.2, 0.1], 2)]
+)
+def test_a_spoiled_run_is_made_again_and_the_least_spoiled_counts(monkeypatch, shares, counted):
+    left = iter(shares)
+    monkeypatch.setattr(comparison, "stolen_time", lambda: nullcontext(Stolen(next(left))))
+    three = sides()
+    found = three.run(Workload("w", 3, 1.0, 1.0), FIFO)
+    assert found.details == {"stolen": shares[counted]}
+    assert len(three.fifo.asked) == len(shares)
 
 
 def test_fair_pools_are_used_in_the_way_that_is_best_for_the_first_class():

@@ -44,9 +44,8 @@ class Heard:
         self.now = 7.0
         self.memory_short = False
         self._refused = refused
-        self.feed = Feed(
-            sources, lambda: self.now, self._deliver, self._ended, lambda: self.memory_short, lambda now: boundary
-        )
+        told = (self._deliver, self._ended, lambda error: self.told.append(("broken", str(error))))
+        self.feed = Feed(sources, lambda: self.now, *told, lambda: self.memory_short, lambda now: boundary)
 
     def _deliver(self, came: Mapping[str, pa.Table], complete: Any, now: float) -> dict[str, Exception]:
         self.told.append(({name: table.num_rows for name, table in came.items()}, list(complete), now))
@@ -89,6 +88,15 @@ def test_a_stream_whose_tuples_are_refused_ends():
     heard = Heard({"a": Listed(rows(1), rows(1)), "b": Listed(rows(1), None)}, refused="a")
     heard.feed.run()
     assert heard.told == [({"a": 1, "b": 1}, ["a", "b"], 7.0), ("a", "full"), ({}, [], 7.0), ("b", None)]
+
+
+def test_what_is_no_fault_of_a_source_ends_the_run(monkeypatch: pytest.MonkeyPatch):
+    source = Listed(rows(1), None)
+    heard = Heard({"a": source})
+    monkeypatch.setattr(heard.feed, "_deliver", lambda *_: 1 / 0)
+    heard.feed.run()
+    assert heard.told == [("broken", "division by zero")]
+    assert source.closed
 
 
 def test_only_what_can_be_replayed_waits_for_memory():

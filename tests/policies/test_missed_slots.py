@@ -1,0 +1,124 @@
+"""mbd and units that wait for a boundary: which slots are made good, and before whom."""
+
+from __future__ import annotations
+
+import pytest
+
+from headgate.control.stats import DeclaredStats
+from headgate.flow.board import Board
+from headgate.flow.patience import Patience
+from headgate.plan.model import Edge
+from headgate.policies.missed import MissedSlots
+from headgate.policies.registry import make_policy
+from tests.flow.timed import plan_of
+from tests.policies.boards import Waiting
+
+COUNTED = "RSTREAM(SELECT k, count(*) AS n FROM s [RANGE 10 SLIDE 5] GROUP BY k)"
+PASSED = "SELECT k FROM s WHERE k > 1"
+QUERIES = {"window1": COUNTED, "filter1": PASSED, "window2": COUNTED, "filter2": PASSED}
+CLASSES = {"window1": "high", "filter1": "high", "window2": "low", "filter2": "low"}
+
+
+class Desk:
+    """mbd over windows and filters of two classes; windows reach their boundary when the test says so."""
+
+    def __init__(self) -> None:
+        self.plan = plan_of(QUERIES, classes={"high": 2, "low": 1}, class_of=CLASSES)
+        self.queues = {edge: Waiting() for edge in self.plan.edges}
+        self.at_boundary = False
+        policy = make_policy("mbd", {"inversion": None, "selectivity": None, "weights": "equal"})
+        patience = Patience(lambda *_: self.at_boundary, lambda _: False, 1e9)
+        self.board = Board(self.plan, self.queues, policy, DeclaredStats(self.plan), 1, 0.0, patience=patience)
+
+    def feed(self, *queries: str) -> None:
+        for name in queries:
+            edge = Edge(self.plan.queries[name].operators[0], 0)
+            self.queues[edge].arrivals.append(0.0)
+            self.board.fed(edge)
+
+    def reach(self) -> None:
+        self.at_boundary = True
+        self.board.look_again()
+
+    def run(self) -> str | None:
+        claim = self.board.claim(0)
+        if claim is None:
+            return None
+        for queue in claim.decision.unit.queues:
+            queue.arrivals.clear()
+        self.board.release(claim, 1, 0)
+        return claim.decision.unit.id
+
+    def order(self) -> list[str]:
+        return list(iter(self.run, None))
+
+
+def filters(desk: Desk, times: int) -> None:
+    """Let rounds pass in which only filters run."""
+    for _ in range(times):
+        desk.feed("filter1", "filter2")
+        desk.order()
+
+
+def test_a_missed_slot_goes_before_what_is_due():
+    """The round is w1 f1 w2 f2 w1 f1, and stands before w2."""
+    desk = Desk()
+    desk.feed("window1", "window2")
+    filters(desk, 5)
+    desk.feed("filter1")
+    assert desk.run() == "filter1"
+    desk.reach()
+    desk.feed("filter1", "filter2")
+    assert desk.order() == ["window1", "window2", "filter2", "filter1"]
+
+
+def test_what_was_put_off_is_next():
+    desk = Desk()
+    desk.feed("window1")
+    filters(desk, 5)
+    desk.feed("filter1")
+    desk.run()
+    desk.feed("filter2")
+    desk.reach()
+    assert desk.order() == ["window1", "filter2"]
+
+
+def test_but_not_before_what_is_more_important():
+    """The round stands before its second w1, of the other class."""
+    desk = Desk()
+    desk.feed("window2")
+    filters(desk, 5)
+    desk.feed("filter2")
+    assert desk.run() == "filter2"
+    desk.feed("filter1")
+    desk.reach()
+    assert desk.order() == ["filter1", "window2"]
+
+
+def test_without_a_missed_slot_the_round_decides():
+    """No slot has passed since the last call, so nothing is owed."""
+    missed = MissedSlots()
+    missed.restart(1)
+    missed.end_round()
+    missed.ran(0, at=3)
+    missed.reached(0, 0, [2, 7], at=7)
+    assert missed.take(0, [None]) is None  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("rounds", "ran_at", "now_at", "owed"),
+    [(0, 3, 8, True), (0, 8, 9, False), (1, 3, 0, True), (1, 8, 2, False), (1, 8, 3, True), (2, 8, 0, True)],
+)
+def test_a_slot_is_missed_when_the_walk_came_by(rounds: int, ran_at: int, now_at: int, owed: bool):
+    missed = MissedSlots()
+    missed.restart(1)
+    missed.ran(0, ran_at)
+    for _ in range(rounds):
+        missed.end_round()
+    missed.reached(0, 1, [2, 7], now_at)
+    assert bool(missed._owed) is owed
+
+
+def test_equal_weights_go_by_the_number_of_queries():
+    desk = Desk()
+    assert sorted(desk.board.policy._schedule) == [0, 0, 1, 1, 2, 3]  # type: ignore[attr-defined]
