@@ -27,7 +27,8 @@ def queries_together(plan: Plan, most: int) -> list[Group]:
 
     On Spark a unit is one job, so they share what a job costs beside its tuples. Together are those that have something
     to do together and cost about the same, or one would wait for the other: queries whose results come at the same
-    boundaries of windows, queries without state, and all others.
+    boundaries of windows, queries without state, and all others. Those of a boundary are two units at the least, since
+    they have something to do at the same moment and two slots can share it.
     """
     if most == 1:
         return queries_apart(plan)
@@ -37,16 +38,20 @@ def queries_together(plan: Plan, most: int) -> list[Group]:
         remembers = any(plan.operators[name].stateful for name in operators)
         slides = sorted({*(slides_before_results(plan, operators) or {}).values()})
         alike.setdefault((most_important(plan, members), remembers, tuple(slides)), []).append(members)
-    return [_unit(plan, together) for groups in alike.values() for together in _packed(groups, most)]
+    return [
+        _unit(plan, together)
+        for (_, _, slides), groups in alike.items()
+        for together in _packed(groups, most, at_least=2 if slides else 1)
+    ]
 
 
 def _sharing(plan: Plan) -> list[tuple[str, ...]]:
     return sharing_groups({name: set(query.operators) for name, query in plan.queries.items() if query.operators})
 
 
-def _packed(groups: Sequence[Sequence[str]], most: int) -> Iterable[list[str]]:
+def _packed(groups: Sequence[Sequence[str]], most: int, at_least: int) -> Iterable[list[str]]:
     left = sum(map(len, groups))
-    units = math.ceil(left / most)
+    units = max(math.ceil(left / most), at_least)
     packed: list[str] = []
     for group in groups:
         if packed and len(packed) + len(group) > math.ceil(left / max(1, units)):

@@ -11,6 +11,7 @@ QUERIES = {
     "join": "ISTREAM(SELECT s.k FROM s [RANGE 3], r [RANGE 3] WHERE s.k = r.k)",
     "other": "SELECT t FROM r WHERE k > 2",
     "most": "RSTREAM(SELECT max(k) AS most FROM r [RANGE 5 SLIDE 5])",
+    "least": "RSTREAM(SELECT min(k) AS least FROM r [RANGE 5 SLIDE 5])",
     "slow": "RSTREAM(SELECT max(k) AS most FROM r [RANGE 20 SLIDE 20])",
 }
 
@@ -19,9 +20,10 @@ QUERIES = {
     ("most", "units"),
     [
         (1, [*QUERIES]),
-        (2, ["filter+other", "count+most", "join", "slow"]),
-        (9, ["filter+other", "count+most", "join", "slow"]),
+        (2, ["filter+other", "count+most", "least", "join", "slow"]),
+        (9, ["filter+other", "count+most", "least", "join", "slow"]),
     ],
 )
 def test_together_are_queries_that_have_something_to_do_together(most, units):
+    """Those of one boundary are two units at the least."""
     assert [group.id for group in queries_together(plan_of(QUERIES), most)] == units

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from pyspark.sql import SparkSession
 
-from headgate.bench.classes.measured import Measured, jvm_cpu_s
-from headgate.bench.classes.workload import PRIORITIES, Workload, application, due_by_class, tuples
+from headgate.bench.classes.measured import Measured, Served, jvm_cpu_s
+from headgate.bench.classes.workload import PRIORITIES, Workload, application, due, tuples
 from headgate.control.kept import KeepingMonitor
 from headgate.plan.application import RunLimits
 from headgate.runtime.spark.engine import SparkRuntime
@@ -98,7 +98,7 @@ def _late_mean(course: Mapping[str, Any], name: str) -> float | None:
 
 def run_headgate(spark: SparkSession, workload: Workload, policy: Mapping[str, Any]) -> Measured:
     """One run. What calls have in hand when it ends counts as not completed, as on the other side."""
-    app, due = application(workload, dict(policy)), due_by_class(workload, tuples(workload))
+    app, came = application(workload, dict(policy)), tuples(workload)
     monitor = KeepingMonitor(app.plan, workload.warm_s)
     runtime = SparkRuntime(app, spark, monitor=monitor)
     before = time.monotonic()
@@ -108,18 +108,18 @@ def run_headgate(spark: SparkSession, workload: Workload, policy: Mapping[str, A
         runtime.wait(RunLimits(seconds=workload.seconds))
         report, unfinished = runtime.report(), runtime.unfinished()
         cpu += jvm_cpu_s(spark) + time.process_time()
-    latencies = {name: monitor.by_query(name) for name in PRIORITIES}
     if report["errors"]:
         raise RuntimeError(f"queries stopped: {report['errors']}")
-    done = {name: found["inputs"] for name, found in report["classes"].items()}
-    for query, left in unfinished.items():
-        done[app.plan.queries[query].class_name] -= left
+    classes: dict[str, dict[str, Served]] = {name: {} for name in PRIORITIES}
+    for query in workload.members():
+        done = max(0, report["queries"][query.name]["inputs"] - unfinished[query.name])
+        latencies = monitor.by_query(query.class_name).get(query.name, np.zeros(0))
+        classes[query.class_name][query.name] = Served(latencies, due(query, workload, came), done)
     return Measured(
-        latencies=latencies,
-        arrived=due,
-        completed={name: max(0, tuples) for name, tuples in done.items()},
+        classes=classes,
         cpu_s=cpu,
         seconds=report["seconds"],
+        warm_s=workload.warm_s,
         details={
             "calls": report["calls"],
             "fallbacks": report["fallbacks"],

@@ -28,9 +28,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
 
-from headgate.bench.classes.measured import Measured, jvm_cpu_s
+from headgate.bench.classes.measured import Measured, Served, jvm_cpu_s
 from headgate.bench.classes.pusher import REHEARSALS, SEPARATOR, WIDTHS, Lines, Pusher, make_lines
-from headgate.bench.classes.workload import MASTER, PRIORITIES, BenchQuery, Tuples, Workload, due_by_class, tuples
+from headgate.bench.classes.workload import MASTER, PRIORITIES, BenchQuery, Tuples, Workload, due, tuples
 from headgate.runtime.spark import session
 
 log = logging.getLogger("headgate.bench")
@@ -323,13 +323,11 @@ def _measured(
     came: Mapping[str, Tuples],
     details: Mapping[str, Any],
 ) -> Measured:
-    latencies: dict[str, dict[str, Floats]] = {name: {} for name in PRIORITIES}
-    completed = dict.fromkeys(PRIORITIES, 0)
+    classes: dict[str, dict[str, Served]] = {name: {} for name in PRIORITIES}
     for query in workload.members():
         found = outcome(query, ran.batches[query.name], lines, came, workload)
-        latencies[query.class_name][query.name] = found.latencies
-        completed[query.class_name] += found.completed
-    return Measured(latencies, due_by_class(workload, came), completed, ran.cpu_s, workload.seconds, details)
+        classes[query.class_name][query.name] = Served(found.latencies, due(query, workload, came), found.completed)
+    return Measured(classes, ran.cpu_s, workload.seconds, workload.warm_s, details)
 
 
 def _batch_figures(workload: Workload, batches: Mapping[str, Sequence[Batch]]) -> dict[str, dict[str, float]]:

@@ -104,14 +104,9 @@ def tuples(workload: Workload) -> dict[str, Tuples]:
     return found
 
 
-def due_by_class(workload: Workload, came: Mapping[str, Tuples]) -> dict[str, int]:
-    """Class -> tuples that arrive while the workload lasts, whether or not anybody reads them in time."""
-    due = dict.fromkeys(PRIORITIES, 0)
-    for query in workload.members():
-        due[query.class_name] += sum(
-            int(np.searchsorted(came[stream].arrivals, workload.seconds)) for stream in query.streams
-        )
-    return due
+def due(query: BenchQuery, workload: Workload, came: Mapping[str, Tuples]) -> int:
+    """Tuples of a query that arrive while the workload lasts, whether or not anybody reads them in time."""
+    return sum(int(np.searchsorted(came[stream].arrivals, workload.seconds)) for stream in query.streams)
 
 
 def application(workload: Workload, policy: dict[str, Any], slots: int = 2) -> Application:

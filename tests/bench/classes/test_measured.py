@@ -5,19 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from headgate.bench.classes.measured import Measured, merged, summary
+from headgate.bench.classes.measured import Measured, Served, summary
 
 
-def measured(latencies, completed=(80, 90, 100), cpu_s=0.5):
+def served(latencies, completed=100, arrived=100):
+    return Served(np.array(latencies, dtype=float), arrived, completed)
+
+
+def measured(latencies, completed=(100, 100, 100), cpu_s=0.5):
+    """Of 10 s, 2 of them to get warm; one query a class."""
     names = ("class1", "class2", "class3")
-    return Measured(
-        latencies={name: {"q": np.array(found, dtype=float)} for name, found in zip(names, latencies, strict=True)},
-        arrived=dict.fromkeys(names, 100),
-        completed=dict(zip(names, completed, strict=True)),
-        cpu_s=cpu_s,
-        seconds=10.0,
-        details={"why": "test"},
-    )
+    queries = {n: {"q": served(found, done)} for n, found, done in zip(names, latencies, completed, strict=True)}
+    return Measured(queries, cpu_s, 10.0, 2.0, {"why": "test"})
 
 
 def test_figures_of_a_class():
@@ -27,21 +26,37 @@ def test_figures_of_a_class():
         "p50": 2.0,
         "p75": 3.0,
         "p95": 4.0,
+        "mean_of_results": 2.5,
         "by_query": {"q": 2.5},
         "results": 4,
         "arrived": 100,
-        "completed": 0.8,
+        "completed": 1.0,
     }
 
 
 def test_each_query_weighs_the_same():
-    """A hundred results of one query at 1 s, one of another at 3 s."""
+    """A hundred results of one query at 1 s, one of another at 3 s; a third looked at its input and found nothing."""
     one = measured([[1.0], [], []])
-    both = {"class1": {"many": np.ones(100), "one": np.array([3.0]), "none": np.zeros(0)}}
-    found = summary(replace(one, latencies=both))["classes"]["class1"]
+    both = {"class1": {"many": served(np.ones(100)), "one": served([3.0]), "none": served([], completed=99)}}
+    found = summary(replace(one, classes=both))["classes"]["class1"]
     assert (found["mean"], found["p50"], found["p75"]) == (pytest.approx(2.0), 1.0, 3.0)
-    assert found["by_query"] == {"many": 1.0, "one": 3.0}
+    assert found["by_query"] == pytest.approx({"many": 1.0, "one": 3.0})
     assert found["results"] == 101
+
+
+def test_what_was_left_undone_counts_with_its_age():
+    """The last 4 of 10 s were not completed, of 8 that count: half of the time, at ages of 0 to 4 s."""
+    found = summary(measured([[1.0], [], []], completed=(60, 100, 100)))["classes"]["class1"]
+    assert found["mean"] == pytest.approx(0.5 * 1.0 + 0.5 * 2.0)
+    assert found["mean_of_results"] == 1.0
+    assert found["p95"] == pytest.approx(3.6, abs=0.02)  # nine tenths of the ages are below
+
+
+def test_a_query_that_was_never_served_is_as_old_as_what_counts():
+    found = summary(measured([[], [1.0], [1.0]], completed=(0, 100, 100)))["classes"]["class1"]
+    assert found["mean"] == pytest.approx(4.0)
+    assert found["p50"] == pytest.approx(4.0, abs=0.03)
+    assert (found["mean_of_results"], found["results"], found["completed"]) == (None, 0, 0.0)
 
 
 def test_figures_over_all():
@@ -49,32 +64,29 @@ def test_figures_over_all():
     assert found["weighted_mean"] == pytest.approx((6 * 3 + 3 * 2 + 1) / 10)
     assert found["inversion"]["mean"] == pytest.approx(2 * (3 / 2 - 1) + 3 * (2 / 1 - 1))
     assert found["inversion"]["p75"] == found["inversion"]["mean"]
-    assert found["completed"] == pytest.approx(0.9)
-    assert found["cpu_us_per_tuple"] == pytest.approx(0.5 / 270 * 1e6)
+    assert found["completed"] == 1.0
+    assert found["cpu_us_per_tuple"] == pytest.approx(0.5 / 300 * 1e6)
     assert found["details"] == {"why": "test"}
 
 
 def test_class_without_results_has_no_figures_and_no_part_in_the_others():
-    found = summary(measured([[2.0], [], [4.0]], completed=(100, 0, 100)))
+    found = summary(measured([[2.0], [], [4.0]]))
     assert found["classes"]["class2"]["mean"] is None
     assert found["classes"]["class2"]["p95"] is None
-    assert found["classes"]["class2"]["completed"] == 0.0
     assert found["weighted_mean"] == pytest.approx((6 * 2 + 4) / 7)
     assert found["inversion"]["mean"] == 0.0
 
 
 def test_nothing_completed():
     found = summary(measured([[], [], []], completed=(0, 0, 0)))
-    assert found["weighted_mean"] is None
-    assert found["inversion"] == {"mean": None, "p75": None}
+    assert found["weighted_mean"] == pytest.approx(4.0)
+    assert found["completed"] == 0.0
     assert found["cpu_us_per_tuple"] is None
 
 
-def test_merged_runs_have_all_results():
-    both = merged([measured([[1.0], [2.0], []]), measured([[3.0], [], []], completed=(0, 0, 0), cpu_s=1.0)])
-    assert both.latencies["class1"]["q"].tolist() == [1.0, 3.0]
-    assert both.latencies["class3"]["q"].size == 0
-    assert both.arrived == dict.fromkeys(("class1", "class2", "class3"), 200)
-    assert both.completed == {"class1": 80, "class2": 90, "class3": 100}
-    assert (both.cpu_s, both.seconds) == (1.5, 20.0)
-    assert len(both.details["runs"]) == 2
+def test_several_runs_count_alike():
+    found = summary(measured([[1.0] * 9, [2.0], []]), measured([[3.0], [2.0], []], cpu_s=1.0))
+    assert found["classes"]["class1"]["mean"] == pytest.approx(2.0)
+    assert found["classes"]["class1"]["arrived"] == 200
+    assert found["cpu_us_per_tuple"] == pytest.approx(1.5 / 600 * 1e6)
+    assert found["details"] == {"runs": [{"why": "test"}] * 2}
