@@ -102,7 +102,8 @@ def _spread(served: Served, run: Measured) -> Spread | None:
     leaves the others would seem fast. None: the query had nothing to tell, though its input was looked at.
     """
     counted = run.seconds - run.warm_s
-    left = min(counted, run.seconds * (1.0 - served.completed / served.arrived)) if served.arrived else 0.0
+    done = min(1.0, served.completed / served.arrived) if served.arrived else 1.0  # more may come while a run is ended
+    left = min(counted, run.seconds * (1.0 - done))
     if not served.latencies.size and (served.completed or not left):
         return None
     undone = left / counted if served.latencies.size else 1.0

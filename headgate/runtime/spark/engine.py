@@ -303,7 +303,7 @@ class SparkRuntime:
             self._break(error)
 
     def _break(self, error: Exception) -> None:
-        self._fatal = error
+        self._fatal = error  # `wait` raises it
         self._done.set()
 
     def step(self, slot: int, patience_s: float = 0.0) -> bool:

@@ -52,6 +52,10 @@ def test_what_was_left_undone_counts_with_its_age():
     assert found["p95"] == pytest.approx(3.6, abs=0.02)  # nine tenths of the ages are below
 
 
+def test_input_that_came_after_the_end_makes_nothing_faster():
+    assert summary(measured([[1.0], [], []], completed=(101, 100, 100)))["classes"]["class1"]["mean"] == 1.0
+
+
 def test_a_query_that_was_never_served_is_as_old_as_what_counts():
     found = summary(measured([[], [1.0], [1.0]], completed=(0, 100, 100)))["classes"]["class1"]
     assert found["mean"] == pytest.approx(4.0)
