@@ -75,15 +75,15 @@ QUICK = Effort(seconds=20.0, heavy_s=20.0, rounds=1, hold_s=10.0, scales=SCALES[
 
 
 class Sides:
-    """The three Sparks, and what runs on which. Each run is told at once: a bench of an hour may fail at its end."""
+    """The two Sparks, and what runs on which. Each run is told at once: a bench of an hour may fail at its end."""
 
-    def __init__(self, fifo: Side, fair: Side, ours: Side) -> None:
-        self.fifo, self.fair, self.ours = fifo, fair, ours
+    def __init__(self, stock: Side, ours: Side) -> None:
+        self.stock, self.ours = stock, ours
 
     def run(self, workload: Workload, name: str, setting: Any = None, tries: int = TRIES) -> Measured:
         """A run that was spoiled is made again; the least spoiled counts."""
         log.warning("%s: %d queries at %.0f tuples/s, %s", workload.name, workload.queries, workload.rate, name)
-        side = self.fifo if name.startswith(FIFO) else self.fair if name.startswith(FAIR) else self.ours
+        side = self.stock if name.startswith((FIFO, FAIR)) else self.ours
         tried: list[tuple[float, Measured]] = []
         while not tried or (len(tried) < tries and tried[-1][0] > SPOILED):
             with stolen_time() as stolen:
@@ -97,8 +97,8 @@ def run(quick: bool = False) -> dict[str, Any]:
     """Measure; headline figures at the top level, all sides of each workload below."""
     effort = QUICK if quick else FULL
     with ExitStack() as stack:
-        sides = Sides(*(stack.enter_context(Side(mode)) for mode in ("FIFO", "FAIR", "headgate")))
-        source = sides.fifo.source(replace(MEDIUM, seconds=10.0))
+        sides = Sides(stack.enter_context(Side("stock")), stack.enter_context(Side("headgate")))
+        source = sides.stock.source(replace(MEDIUM, seconds=10.0))
         highest = highest_rate(sides.ours, HEAVY_QUERIES, effort.hold_s)
         heavy = Workload("heavy", HEAVY_QUERIES, LOAD * highest, effort.heavy_s)
         warm_up(sides, replace(heavy, seconds=effort.seconds))
@@ -146,7 +146,7 @@ def headline(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, 
 
 
 def warm_up(sides: Sides, workload: Workload) -> None:
-    """Let the JVMs of stock compile what they run, as Headgate's did while its highest rate was sought."""
+    """Let the JVM of stock compile what it runs, as Headgate's did while its highest rate was sought."""
     sides.run(workload, f"{FIFO}, not counted", tries=1)
     sides.run(workload, f"{FAIR}, not counted", next(iter(VARIANTS)), tries=1)
 

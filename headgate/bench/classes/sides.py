@@ -15,11 +15,11 @@ from pyspark.sql import SparkSession
 from headgate.bench.classes.headgate_side import Held, follow, hold, run_headgate
 from headgate.bench.classes.measured import Measured
 from headgate.bench.classes.source_cost import source_cost
-from headgate.bench.classes.stock import VARIANTS, run_stock, stock_session
+from headgate.bench.classes.stock import VARIANTS, run_stock
 from headgate.bench.classes.workload import MASTER, Workload
-from headgate.runtime.spark.session import start_spark
+from headgate.runtime.spark.session import spark_runs, start_spark
 
-Mode = Literal["FIFO", "FAIR", "headgate"]
+Kind = Literal["stock", "headgate"]
 END_S = 120.0  # for a side to finish what it does
 INTERRUPTED_S = 40.0  # the same after a failure or Ctrl-C: fifty queries take a while to stop
 
@@ -33,17 +33,17 @@ class Task(NamedTuple):
 
 
 class Side:
-    """A process with Spark in one mode. Idle, it costs nothing worth measuring."""
+    """A process with a Spark. Idle, it costs nothing worth measuring."""
 
-    def __init__(self, mode: Mode) -> None:
+    def __init__(self, kind: Kind) -> None:
         context = multiprocessing.get_context("spawn")
         self._asked, there = context.Pipe()
-        self._process = context.Process(target=_serve, args=(there, mode), name=f"headgate-bench-{mode}")
+        self._process = context.Process(target=_serve, args=(there, kind), name=f"headgate-bench-{kind}")
         self._process.start()
         there.close()
 
     def run(self, workload: Workload, setting: str | Mapping[str, Any] | None = None) -> Measured:
-        """Stock with the pools of a variant, or Headgate under a policy."""
+        """Stock with the pools of a variant or FIFO, or Headgate under a policy."""
         found: Measured = self._ask(Task("run", workload, setting))
         return found
 
@@ -85,37 +85,39 @@ class Side:
             self._process.join()
 
 
-def _serve(asked: Connection, mode: Mode) -> None:
+def _serve(asked: Connection, kind: Kind) -> None:
     """What the process does until it is asked no more."""
-    spark = start_spark({"master": MASTER}) if mode == "headgate" else stock_session(mode)
+    do = _on_stock if kind == "stock" else _on_headgate
     try:
         while True:
             task: Task = asked.recv()
             try:
-                if task.action == "source":
-                    answer: Any = source_cost(spark, task.workload.rate, task.workload.seconds)
-                elif task.action == "hold":
-                    answer = hold(spark, task.workload, task.setting)
-                elif task.action == "follow":
-                    answer = follow(spark, task.workload, task.setting)
-                elif mode == "headgate":
-                    answer = run_headgate(spark, task.workload, task.setting)
-                elif task.setting is None:
-                    answer = run_stock(spark, task.workload)
-                else:
-                    answer = run_stock(spark, task.workload, VARIANTS[task.setting])
+                answer = do(task)
             except Exception as error:
-                answer = RuntimeError(f"{mode} on {task.workload.name}: {error}")
-            give_back(spark)
+                answer = RuntimeError(f"{kind} on {task.workload.name}: {error}")
+            give_back()
             asked.send(answer)
     except (EOFError, KeyboardInterrupt):
         pass
     finally:
-        with suppress(ConnectionError):  # it has died
-            spark.stop()
+        if spark_runs():
+            with suppress(ConnectionError):  # it has died
+                SparkSession.builder.getOrCreate().stop()
 
 
-def give_back(spark: SparkSession) -> None:
-    """Have the JVM collect its garbage and shrink: three of them share the memory."""
-    with suppress(ConnectionError, Py4JError):
-        spark.sparkContext._jvm.java.lang.System.gc()  # type: ignore[union-attr]
+def _on_stock(task: Task) -> Any:
+    if task.action == "source":
+        return source_cost(task.workload.rate, task.workload.seconds)
+    return run_stock(task.workload, None if task.setting is None else VARIANTS[task.setting])
+
+
+def _on_headgate(task: Task) -> Any:
+    act = {"hold": hold, "follow": follow, "run": run_headgate}[task.action]
+    return act(start_spark({"master": MASTER}), task.workload, task.setting)
+
+
+def give_back() -> None:
+    """Have the JVM collect its garbage and shrink: the sides share the memory."""
+    if spark_runs():
+        with suppress(ConnectionError, Py4JError):
+            SparkSession.builder.getOrCreate().sparkContext._jvm.java.lang.System.gc()  # type: ignore[union-attr]

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from pyspark.sql import SparkSession
 
-from headgate.bench.classes.stock import Place, measure, rehearse, scratch, serving, stopping
+from headgate.bench.classes.stock import Place, measure, rehearse, scratch, serving, stock_session, stopping
 from headgate.bench.classes.workload import Workload, tuples
 
 
-def source_cost(spark: SparkSession, rate: float, seconds: float) -> dict[str, float]:
+def source_cost(rate: float, seconds: float) -> dict[str, float]:
     """Milliseconds a batch, and CPU of batches and tuples at a rate.
 
     Batches follow each other at once, so CPU a tuple is mostly that of batches: it falls as the rate rises.
     """
     workload = Workload("source", 1, rate, seconds)
     (query,) = workload.members()
+    spark = stock_session("FIFO")
     with serving(tuples(workload)) as pusher, scratch() as folder, stopping(spark) as running:
         place = Place(spark, pusher.ports, folder)
         (stream,) = place.read(query)

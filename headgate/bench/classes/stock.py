@@ -36,6 +36,7 @@ from headgate.runtime.spark import session
 log = logging.getLogger("headgate.bench")
 
 Floats = NDArray[np.float64]
+Mode = Literal["FIFO", "FAIR"]
 
 MIN_SHARES = {"class1": 2, "class2": 1, "class3": 0}
 MOST_QUERIES = 100  # that have a pool of their own
@@ -84,21 +85,24 @@ VARIANTS = {
 PLAIN = Variant(lambda _: "default")
 
 
-def stock_session(mode: Literal["FIFO", "FAIR"] = "FIFO", settings: Mapping[str, str] | None = None) -> SparkSession:
-    """Start Spark with two slots. With FAIR it has the pools of all variants.
+def stock_session(mode: Mode) -> SparkSession:
+    """Spark with two slots, in this process. With FAIR it has the pools of all variants.
 
-    The scheduler's mode is fixed when Spark starts, so it must not run yet.
+    The scheduler's mode is fixed when Spark starts. One that runs in the other mode is stopped. The JVM stays, warm:
+    two of them would need more memory than many machines have.
     """
+    if session.spark_runs():
+        runs = SparkSession.builder.getOrCreate()
+        if runs.sparkContext.getConf().get("spark.scheduler.mode") == mode:
+            return runs
+        runs.stop()
     chosen = {"master": MASTER, "spark.driver.memory": STOCK_MEMORY, "spark.scheduler.mode": mode, **SETTINGS}
     chosen["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={QUIET} {JAVA_OPTIONS}"
     with tempfile.TemporaryDirectory(prefix="headgate-pools-") as folder:  # read while Spark starts
         file = Path(folder) / "pools.xml"
         file.write_text(allocations())
         chosen |= {"spark.scheduler.allocation.file": file.as_uri()} if mode == "FAIR" else {}
-        spark = session.start_spark(chosen | dict(settings or {}))
-    if spark.sparkContext.getConf().get("spark.scheduler.mode") != mode:
-        raise RuntimeError(f"Spark runs already, and not in mode {mode}")
-    return spark
+        return session.start_spark(chosen)
 
 
 def allocations() -> str:
@@ -270,14 +274,14 @@ def outcome(
 # A run ----------------------------------------------------------------------------------------------------------------
 
 
-def run_stock(spark: SparkSession, workload: Workload, variant: Variant = PLAIN) -> Measured:
-    """One run of a workload."""
-    came = tuples(workload)
+def run_stock(workload: Workload, variant: Variant | None = None) -> Measured:
+    """One run of a workload, with the pools of a variant or, without one, FIFO."""
+    spark, came = stock_session("FIFO" if variant is None else "FAIR"), tuples(workload)
     before = time.monotonic()
     with serving(came) as pusher, scratch() as folder, stopping(spark) as running:
         place = Place(spark, pusher.ports, folder)
         for query in workload.members():
-            running.append(place.start(query, *build(query, place.read(query)), variant))
+            running.append(place.start(query, *build(query, place.read(query)), variant or PLAIN))
         rehearse(pusher, running)
         rehearsed = time.monotonic() - before
         ran = measure(spark, pusher, running, workload.seconds)

@@ -36,7 +36,7 @@ class Speaking:
 def sides():
     fair = {name: measured([mean, 2.0, 3.0]) for name, mean in zip(VARIANTS, (1.2, 0.8, 1.0, 0.9), strict=True)}
     ours = {name: measured([0.1, 0.2, 0.3], cpu_s=0.5) for name in comparison.POLICIES}
-    return Sides(Speaking({None: measured([2.0, 2.0, 2.0])}), Speaking(fair), Speaking(ours))
+    return Sides(Speaking({None: measured([2.0, 2.0, 2.0]), **fair}), Speaking(ours))
 
 
 @pytest.fixture(autouse=True)
@@ -51,20 +51,21 @@ def nobody_steals(monkeypatch):
 def test_a_spoiled_run_is_made_again_and_the_least_spoiled_counts(monkeypatch, shares, counted):
     left = iter(shares)
     monkeypatch.setattr(comparison, "stolen_time", lambda: nullcontext(Stolen(next(left))))
-    three = sides()
-    found = three.run(Workload("w", 3, 1.0, 1.0), FIFO)
+    both = sides()
+    found = both.run(Workload("w", 3, 1.0, 1.0), FIFO)
     assert found.details == {"stolen": shares[counted]}
-    assert len(three.fifo.asked) == len(shares)
+    assert both.stock.asked == [None] * len(shares)
 
 
 def test_fair_pools_are_used_in_the_way_that_is_best_for_the_first_class():
-    three = sides()
-    found = compare(three, Workload("w", 3, 1.0, 1.0), rounds=2)
+    both = sides()
+    found = compare(both, Workload("w", 3, 1.0, 1.0), rounds=2)
     assert list(found) == [FIFO, FAIR, *comparison.POLICIES]
-    assert three.fair.asked == [*VARIANTS, "minshare"]  # the first round counts, the second is the best alone
+    # FIFO is None. All ways to use pools are in the first round, the best alone in the second.
+    assert both.stock.asked == [*VARIANTS, None, None, "minshare"]
     assert found[FAIR]["pools"]["used"] == "minshare"
     assert found[FAIR]["classes"]["class1"]["mean"] == pytest.approx(0.8)
-    assert three.ours.asked == list(comparison.POLICIES) * 2  # in turn
+    assert both.ours.asked == list(comparison.POLICIES) * 2  # in turn
 
 
 def test_a_way_that_leaves_much_undone_is_not_the_best():
