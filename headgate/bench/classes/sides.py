@@ -100,8 +100,8 @@ def _serve(asked: Connection, kind: Kind) -> None:
     except (EOFError, KeyboardInterrupt):
         pass
     finally:
-        if spark_runs():
-            with suppress(ConnectionError):  # it has died
+        with suppress(ConnectionError, Py4JError):  # it has died
+            if spark_runs():
                 SparkSession.builder.getOrCreate().stop()
 
 
@@ -118,6 +118,6 @@ def _on_headgate(task: Task) -> Any:
 
 def give_back() -> None:
     """Have the JVM collect its garbage and shrink: the sides share the memory."""
-    if spark_runs():
-        with suppress(ConnectionError, Py4JError):
+    with suppress(ConnectionError, Py4JError):  # it has died: the next task tells
+        if spark_runs():
             SparkSession.builder.getOrCreate().sparkContext._jvm.java.lang.System.gc()  # type: ignore[union-attr]
