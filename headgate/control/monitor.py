@@ -162,7 +162,8 @@ class Monitor:
         queries = {name: self._query_report(name) for name in self._plan.queries}
         classes = {name: self._class_report(name) for name in self._plan.classes}
         levels = {key: {name: one["latency"][key] for name, one in classes.items()} for key in LEVELS}
-        order, means = by_priority(self.priorities), levels["mean"]
+        served = {query.class_name for query in self._plan.queries.values()}  # others are nobody's neighbours
+        order, means = [name for name in by_priority(self.priorities) if name in served], levels["mean"]
         return {
             "runtime": runtime,
             "policy": policy,

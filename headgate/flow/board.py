@@ -144,6 +144,7 @@ class Board:
         self.ready_units = 0  # how many units are ready
         self._choose, self._became_ready = policy.choose, policy.became_ready
         self._listens = type(policy).finished is not Policy.finished  # most do not: spare them the record
+        self._pauses = type(policy).ran_dry is not Policy.ran_dry
         policy.start(self)
         for unit in self.units:
             self._announce(unit)
@@ -242,6 +243,8 @@ class Board:
             self.policy.finished(Call(unit, claim.slot, claim.started, seconds, tuples, outputs, preempted))
         for other in overlaps:
             self._announce(other)
+        if not self.ready_units and self._pauses:
+            self.policy.ran_dry()
 
     def _adopters(self, claim: Claim) -> tuple[Unit, ...]:
         """The policy was replaced during the call, so its units are gone: those that the call blocks instead."""

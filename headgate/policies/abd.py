@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import accumulate
 
 from headgate.control.recent import Look
 from headgate.control.stats import Stats
 from headgate.flow.units import Group, Unit
 from headgate.plan.model import Plan
 from headgate.policies.base import Call, Decision, Policy, View
-from headgate.policies.broadcast import broadcast_schedule
+from headgate.policies.broadcast import VARIANTS, Variant, broadcast_schedule
 from headgate.policies.class_order import ClassOrder
 from headgate.policies.costs import cost_per_tuple, fixed_cost
 from headgate.policies.groupings import operators_by_query
 from headgate.policies.inversion import abd_frequencies, first_frequencies, inverted
 from headgate.policies.papers import AL_MOAKAR
-from headgate.policies.parameters import positive, whole
+from headgate.policies.parameters import one_of, positive, whole
 from headgate.policies.rotation import Rotation
 
 LEAST_QUOTA_S = 1e-6
@@ -29,17 +30,26 @@ class AdaptiveBroadcastDisk(Policy):
     A class runs its operators in turn, and remembers where it stopped. When a slice is too short for an operator's
     queue, the quota of all slices grows by what was missing; after a round without that it shrinks again. At the end of
     a round, classes whose mean latencies are inverted change their frequencies. `passes` is how often a slice may go
-    over the operators of its class; null: until it is used up. For one slot; several share the walk.
+    over the operators of its class; null: until it is used up. `variant` is how the slots of a round are spread
+    (`broadcast.py`). For one slot; several share the walk.
     """
 
     name = "abd"
     needs = ("fixed_s", "cost_s", "selectivity")
     paper = f"{AL_MOAKAR}, chapter 5"
 
-    def __init__(self, quota: float = 50e-6, passes: int | None = 1, window: float = 2.0, samples: int = 30) -> None:
+    def __init__(
+        self,
+        quota: float = 50e-6,
+        passes: int | None = 1,
+        window: float = 2.0,
+        samples: int = 30,
+        variant: Variant = "disjoint",
+    ) -> None:
         self.first_quota = positive("quota", quota)
         self.passes = math.inf if passes is None else whole("passes", passes)
         self._look = Look(None, positive("window", window), whole("samples", samples))
+        self._variant: Variant = one_of("variant", variant, VARIANTS)
 
     def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
         return operators_by_query(plan)
@@ -55,6 +65,8 @@ class AdaptiveBroadcastDisk(Policy):
         self._grown_by = 0.0  # when the quota last grew,
         self._grew = False  # in this round?
         self._slice: _Slice | None = None
+        self._slices = 0  # gone on to on the way to a decision,
+        self._empty = 0  # and operators without input looked at
         self._served: dict[int, _Slice] = {}  # by slot: the slice of the call that runs there
         self._rounds = 0
         self._since = self._checked = view.now  # no latency from before says anything; and when they were looked at
@@ -72,18 +84,19 @@ class AdaptiveBroadcastDisk(Policy):
         if not any(turns.waits() for turns in self._turns):
             self._slice = None
             return None
-        rounds, slices = self._rounds, 0
+        rounds = self._rounds
+        self._slices = self._empty = 0
         while True:
             if self._slice is None:
-                passed, self._slice = self._next_slice(slot)
-                slices += passed
+                self._slice = self._next_slice(slot)
             current = self._slice
             decision = self._go_on(current)
             if decision is None or current.missing > 0.0:
                 self._slice = None
             if decision is not None:
                 self._served[slot] = current
-                return decision._replace(switches=slices, ends_round=self._rounds > rounds)
+                ended = self._rounds > rounds
+                return decision._replace(inspected=self._empty, switches=self._slices, ends_round=ended)
 
     def finished(self, call: Call) -> None:
         """A slice that had too little time makes the quota grow by what it is short of, with what the last call took
@@ -96,6 +109,11 @@ class AdaptiveBroadcastDisk(Policy):
         if served.missing > 0.0:
             self._grow(served.missing + max(0.0, -served.left(call.started + call.seconds)))
 
+    def ran_dry(self) -> None:
+        if self._slice is not None:
+            self._pass_over_the_rest(self._slice)
+            self._slice = None
+
     # A slice -----------------------------------------------------------------------------------------------------
 
     def _go_on(self, current: _Slice) -> Decision | None:
@@ -103,43 +121,54 @@ class AdaptiveBroadcastDisk(Policy):
         turns = self._turns[current.place]
         before = turns.next_place
         unit = turns.next()
-        if unit is None:
+        if unit is None or turns.passed >= self._visits_left(current):
+            if unit is not None:
+                turns.back(unit)
+                turns.next_place = before
+            self._pass_over_the_rest(current)
             return None
-        passed = (turns.next_place - before - 1) % len(turns.units) + 1
-        current.visited += passed
-        if current.visited > self.passes * len(turns.units):
-            turns.back(unit)
-            return None
+        current.visited += turns.passed + 1
+        self._empty += turns.passed
         fixed, cost = fixed_cost(unit, self.view), cost_per_tuple(unit, self.view)
         if fixed is None or cost is None:
-            return Decision(unit, inspected=passed)
+            return Decision(unit)
         left, wanted = current.left(self.view.now), fixed + unit.waiting * cost
         if wanted <= left:
-            return Decision(unit, inspected=passed)
+            return Decision(unit)
         fits = math.floor((left - fixed) / cost) if cost > 0.0 else 0
         turns.back(unit)
         if fits < 1:
-            self._grow(wanted)
+            self._grow(wanted + max(0.0, -left))
             return None
         current.missing = (unit.waiting - fits) * cost
-        return Decision(unit, tuples=fits, inspected=passed)
+        return Decision(unit, tuples=fits)
+
+    def _visits_left(self, current: _Slice) -> float:
+        return self.passes * len(self._turns[current.place].units) - current.visited
+
+    def _pass_over_the_rest(self, current: _Slice) -> None:
+        """A slice ends with the last visit that it has, or after a whole pass that found nothing."""
+        turns = self._turns[current.place]
+        rest = int(min(self._visits_left(current), len(turns.units)))
+        turns.next_place = (turns.next_place + rest) % len(turns.units)
+        self._empty += rest
 
     def _grow(self, seconds: float) -> None:
         self._grown_by, self._grew = seconds, True
         self.quota += seconds
 
-    def _next_slice(self, slot: int) -> tuple[int, _Slice]:
-        """The next slice of a class that has something to do, and how many it is from here."""
+    def _next_slice(self, slot: int) -> _Slice:
+        """The next slice of a class that has something to do. All operators of those before it are found empty."""
         waiting = [place for place, turns in enumerate(self._turns) if turns.waits()]
-        passed = 0
         while True:
             due = [at for place in waiting if (at := self._following(place)) is not None]
+            at = min(due, default=len(self._schedule))
+            self._slices += at - self._at
+            self._empty += self._operators_before[at] - self._operators_before[self._at]
             if due:
-                at = min(due)
-                passed += at + 1 - self._at
+                self._slices += 1
                 self._at = at + 1
-                return passed, _Slice(self._schedule[at], self.quota, self.view.now, slot)
-            passed += len(self._schedule) - self._at
+                return _Slice(self._schedule[at], self.quota, self.view.now, slot)
             self._end_round()
 
     def _following(self, place: int) -> int | None:
@@ -168,10 +197,12 @@ class AdaptiveBroadcastDisk(Policy):
             self._rebuild()
 
     def _rebuild(self) -> None:
-        self._schedule = broadcast_schedule(enumerate(self._frequencies))
+        self._schedule = broadcast_schedule(enumerate(self._frequencies), self._variant)
         self._slots: list[list[int]] = [[] for _ in self._frequencies]  # of each class in the round
         for at, place in enumerate(self._schedule):
             self._slots[place].append(at)
+        operators = [len(self._turns[place].units) for place in self._schedule]
+        self._operators_before = list(accumulate(operators, initial=0))  # each slot of the round
         self._at = 0
         self.updated_at = self.view.now
         self.updates += 1

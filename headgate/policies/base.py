@@ -102,8 +102,8 @@ class Policy(ABC):
     """Decides which unit a slot runs next. Pure: no clock, no I/O; chance comes from the view's seed.
 
     A runtime calls `units` and `start` when it installs the policy, `became_ready` and `choose` under its lock, and
-    `finished` when a call has ended. `choose` must always answer: a strange view gives None ("nothing"), never an
-    exception.
+    `finished`, maybe `ran_dry`, when a call has ended. `choose` must always answer: a strange view gives None
+    ("nothing"), never an exception.
     """
 
     name: ClassVar[str]
@@ -186,6 +186,9 @@ class Policy(ABC):
 
     def finished(self, call: Call) -> None:
         """A call has ended, completely or preempted."""
+
+    def ran_dry(self) -> None:
+        """A call has ended and nothing is ready: what comes next comes after a pause, which is nobody's time."""
 
     def round_ended(self) -> None:
         """The decision marked `ends_round` was taken; a place for monitoring and repair."""

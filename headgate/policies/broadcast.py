@@ -13,6 +13,7 @@ from headgate.policies.parameters import one_of, whole
 
 Item = TypeVar("Item", bound=Hashable)
 Variant = Literal["disjoint", "coincident"]
+VARIANTS: tuple[Variant, ...] = ("disjoint", "coincident")
 
 
 def broadcast_schedule(items: Iterable[tuple[Item, int]], variant: Variant = "disjoint") -> list[Item]:
@@ -27,7 +28,7 @@ def broadcast_schedule(items: Iterable[tuple[Item, int]], variant: Variant = "di
     all powers meet in the first step, so slots crowd there. Takes time in proportion to the greatest priority and the
     slots.
     """
-    steps = one_of("variant", variant, ("disjoint", "coincident"))
+    steps = one_of("variant", variant, VARIANTS)
     ordered = sorted(items, key=lambda item: -whole("priority", item[1]))
     bits = max((priority for _, priority in ordered), default=0).bit_length()
     holders = [[item for item, priority in ordered if priority >> bit & 1] for bit in range(bits)]

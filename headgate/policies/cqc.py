@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from headgate.policies.base import Decision, View
+from headgate.policies.base import Call, Decision, View
 from headgate.policies.class_order import ClassOrder
 from headgate.policies.credit import Credit, slices
 from headgate.policies.hr import HighestRate
@@ -46,6 +46,8 @@ class ContinuousQueryClasses(HighestRate):
         self._credit = Credit(slices(self._order.priorities, self.cycle), self._literal)
         self._turn = 0  # the class that has it,
         self._since: float | None = None  # since then; None: not begun
+        self._opener: int | None = None  # the slot of its first call, until that has ended
+        self._switches = 0  # turns begun since the last decision
         super().start(view)
 
     def lines(self) -> Sequence[int]:
@@ -60,32 +62,42 @@ class ContinuousQueryClasses(HighestRate):
             self._refresh()
         if self._classes_version != self.view.classes_version:
             self.start(self.view)
-        now, looked, idle, polled = self.view.now, 0, 0, 0
+        now, idle, polled = self.view.now, 0, 0
         self._empty = 0
         while idle < len(self._order.names):  # classes without input, one after the other
-            looked += 1
-            if self._may_go_on(now):
+            if self._may_go_on(now, slot):
                 unit = self.best(self._turn)
                 if unit is not None:
                     self._entries[unit.index] = None
-                    return Decision(unit, inspected=polled + self._empty, switches=looked - 1)
+                    switches, self._switches = self._switches, 0
+                    return Decision(unit, inspected=polled + self._empty, switches=switches)
                 idle += 1
                 polled += POLLS * self._leaves_of[self._turn]
             else:
                 idle = 0 if self.waits(self._turn) else idle + 1
-            self._end_turn(now)
-            self._turn = (self._turn + 1) % len(self._order.names)
+            self._hand_on(now)
+        self._switches = 0  # turns with nothing to do anywhere cost nobody anything
         return None
 
-    def _may_go_on(self, now: float) -> bool:
-        """Has the class whose turn it is time left? Its turn begins here."""
+    def finished(self, call: Call) -> None:
+        if self._opener == call.slot:  # going on to the class is no part of its time: only now is it known how long
+            self._since, self._opener = call.started, None
+
+    def ran_dry(self) -> None:
+        self._hand_on(self.view.now)
+
+    def _may_go_on(self, now: float, slot: int) -> bool:
+        """Has the class whose turn it is time left? Its turn begins here. A poll of its sources is not broken off."""
         if self._since is None:
             if not self._credit.may_run(self._turn):
                 return False
-            self._since = now
-        return now - self._since < self._credit.left(self._turn)
+            self._since, self._opener = now, slot
+            self._switches += 1
+        return now - self._since < self._credit.left(self._turn) or self.polls(self._turn)
 
-    def _end_turn(self, now: float) -> None:
+    def _hand_on(self, now: float) -> None:
+        """The turn is over, if it had begun: the next class has it."""
         if self._since is not None:
             self._credit.used(self._turn, now - self._since)
-            self._since = None
+        self._since = self._opener = None
+        self._turn = (self._turn + 1) % len(self._order.names)

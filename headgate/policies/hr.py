@@ -85,5 +85,9 @@ class HighestRate(RankedPolicy):
             self._empty = self._leaves_of[line] - len(others)
         return first
 
+    def polls(self, line: int) -> bool:
+        """Has a poll of the leaves of a line begun that is not over?"""
+        return any(unit.ready for unit in self._polled.get(line, ()))
+
     def _entry(self, unit: Unit, oldest: float) -> Entry:
         return (float(self._leaves[unit.index]), self.urgency(unit), unit.index)

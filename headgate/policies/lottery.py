@@ -57,7 +57,10 @@ class QueryLottery(Policy):
 
 
 class OperatorLottery(QueryLottery):
-    """A draw among operators: of the priority of its class each has the part that its cost is of the class's."""
+    """A draw among operators: of the priority of its class each has the part that its cost is of the class's.
+
+    One that costs nothing has as many tickets as the one with the fewest.
+    """
 
     name = "mol"
     unit = "operator"
@@ -67,12 +70,6 @@ class OperatorLottery(QueryLottery):
 
     def weights(self) -> Sequence[float]:
         costs = operator_costs(self.view)
-        totals = dict.fromkeys(self.view.priorities, 0.0)
-        for unit in self.view.units:
-            totals[unit.class_name] += costs[unit.operators[0]]
-        return [
-            self.view.priorities[unit.class_name]
-            * (costs[unit.operators[0]] or 1e-12)
-            / (totals[unit.class_name] or 1.0)
-            for unit in self.view.units
-        ]
+        operators = [Queries(unit.id, unit.class_name, [costs[unit.operators[0]]]) for unit in self.view.units]
+        found = shares(operators, self.view.priorities)
+        return [found[unit.id].priority for unit in self.view.units]

@@ -15,7 +15,7 @@ from headgate.flow.seeds import derived_seed
 from headgate.flow.units import Group, Unit
 from headgate.plan.model import Plan
 from headgate.policies.base import Call, Decision, Policy, View
-from headgate.policies.broadcast import broadcast_schedule
+from headgate.policies.broadcast import VARIANTS, Variant, broadcast_schedule
 from headgate.policies.class_order import ClassOrder
 from headgate.policies.groupings import queries_together
 from headgate.policies.inversion import MODULES, inverted
@@ -35,8 +35,9 @@ class MultiBroadcastDisk(Policy):
     Queries that share operators are one unit, in the most important of their classes. A slot met while its query runs
     makes the query run once more at once. At the end of a round, classes whose latencies are inverted change
     frequencies (`inversion`) or the costs in use (`selectivity`: `s` when selectivities have moved, then nothing else;
-    `sa` always), and changed priorities are taken up (`priorities: follow`). Latencies are the mean, or a `percentile`,
-    of at least `samples` results in the last `window` seconds.
+    `sa` always), and changed priorities are taken up (`priorities: follow`). With `sel_gate: false`, `s` does not wait
+    for inverted classes. Latencies are the mean, or a `percentile`, of at least `samples` results in the last `window`
+    seconds. `variant` is how the slots of a round are spread (`broadcast.py`).
 
     `together` is how many queries of a class may be one unit, and so one job: they share what a call costs beside its
     tuples. `fixed_costs: ignored` goes by the cost a tuple alone, as the source does. `weights: equal` gives all
@@ -63,10 +64,14 @@ class MultiBroadcastDisk(Policy):
         together: int = 1,
         fixed_costs: Literal["amortised", "ignored"] = "amortised",
         weights: Literal["cost", "equal"] = "cost",
+        sel_gate: bool = True,
+        variant: Variant = "disjoint",
     ) -> None:
         self.together = whole("together", together)
         self._amortised = one_of("fixed_costs", fixed_costs, ("amortised", "ignored")) == "amortised"
         self._by_cost = one_of("weights", weights, ("cost", "equal")) == "cost"
+        self._gated = one_of("sel_gate", sel_gate, (False, True))
+        self._variant: Variant = one_of("variant", variant, VARIANTS)
         self.inversion = one_of("inversion", inversion, (None, *MODULES))
         self.selectivity = one_of("selectivity", selectivity, (None, "s", "sa"))
         self.follows = one_of("priorities", priorities, ("follow", "fixed")) == "follow"
@@ -83,6 +88,7 @@ class MultiBroadcastDisk(Policy):
         self._waiting: dict[int, None] = {}  # units that were announced and not found without input since
         self._marked: set[int] = set()  # units to run once more when they are done
         self._again: list[list[Unit]] = [[] for _ in range(view.slots)]  # those that are, by slot
+        self._skipped = 0  # slots on the way to a decision whose units were not looked into: gated out, or running
         self._missed = MissedSlots()
         self._put_off: Decision | None = None  # what was due when a missed slot was made good: it is next
         self._checked = 0.0  # when latencies were last looked at
@@ -117,14 +123,19 @@ class MultiBroadcastDisk(Policy):
     def _next(self, slot: int) -> Decision | None:
         """What the round has for a slot."""
         before, passed, ended = self._at, 0, False
+        self._skipped = 0
         while True:
             unit = self._walk(slot, gated=passed < len(self._schedule))
             if unit is not None:
-                return Decision(unit, ends_round=ended, inspected=passed + self._at - 1 - before)
+                return Decision(unit, ends_round=ended, inspected=passed + self._at - 1 - before - self._skipped)
             if not any(self.view.units[index].ready for index in self._waiting):
                 return None
             before, passed, ended = 0, passed + len(self._schedule) - before, True
             self._end_round()  # which may make another schedule
+
+    def ran_dry(self) -> None:
+        for units in self._again:  # to run once more at once would find nothing, and later is not at once
+            units.clear()
 
     def finished(self, call: Call) -> None:
         index = call.unit.index
@@ -157,8 +168,10 @@ class MultiBroadcastDisk(Policy):
                 if unit.ready:
                     return unit
                 self._marked.add(index)
+                self._skipped += 1
             else:
                 self._missed.ran(index, self._at)  # it had its chance
+                self._skipped += 1
         return None
 
     def _nearby(self, at: int, slot: int) -> int:
@@ -196,10 +209,15 @@ class MultiBroadcastDisk(Policy):
         """Answer to changed priorities, or to inverted classes."""
         if self.follows and self._classes_version != self.view.classes_version:
             self._take_priorities()
-            self._costs.adopt()
+            if self.selectivity is not None:
+                self._costs.adopt()
             self._rebuild()
             return
         if self._by_cost and self._costs.became_known():
+            self._rebuild()
+            return
+        if not self._gated and self._moved():
+            self._costs.adopt()
             self._rebuild()
             return
         names = self._order.names
@@ -209,8 +227,7 @@ class MultiBroadcastDisk(Policy):
             self._react(pairs)
 
     def _react(self, pairs: Sequence[bool]) -> None:
-        wanted = self.selectivity == "sa" or (self.selectivity == "s" and self._costs.moved(MOVED))
-        adopts = self._by_cost and wanted
+        adopts = self._moved() or (self._by_cost and self.selectivity == "sa")
         changes = self.inversion is not None and not (adopts and self.selectivity == "s")
         if adopts:
             self._costs.adopt()
@@ -218,6 +235,10 @@ class MultiBroadcastDisk(Policy):
             self._frequencies = MODULES[self.inversion](self._frequencies, self._order.priorities, pairs)
         if adopts or changes:
             self._rebuild()
+
+    def _moved(self) -> bool:
+        """Have selectivities moved that it should follow?"""
+        return self._by_cost and self.selectivity == "s" and self._costs.moved(MOVED)
 
     def _take_priorities(self) -> None:
         self._classes_version = self.view.classes_version
@@ -237,7 +258,7 @@ class MultiBroadcastDisk(Policy):
         found = shares(queries, frequencies, LONGEST)
         given = [found[unit.id] for unit in self.view.units]
         self._gates = [share.gate for share in given]
-        self._round = broadcast_schedule((index, share.slots) for index, share in enumerate(given))
+        self._round = broadcast_schedule(((index, share.slots) for index, share in enumerate(given)), self._variant)
         self._schedule = self._round
         self._places = places_of(self._round, len(given))
         self._missed.restart(len(given))

@@ -52,7 +52,7 @@ class PortionsInTurn(QueriesInTurn):
     """As mrr, but of what waits a query gets only the share of its class's priority, and at least one tuple.
 
     `of` says what that is a share of: of the `sum` of all priorities or of the `largest`. The source leaves it
-    open.
+    open. Shares are those of the start: priorities that change move nothing, as in the source.
     """
 
     name = "mprr"
@@ -63,17 +63,12 @@ class PortionsInTurn(QueriesInTurn):
 
     def start(self, view: View) -> None:
         super().start(view)
-        self._take_portions()
+        self._portions = portions(view.priorities, self.of)
 
     def choose(self, slot: int) -> Decision | None:
         decision = super().choose(slot)
         if decision is None:
             return None
-        if self._classes_version != self.view.classes_version:
-            self._take_portions()
-        unit = decision.unit
-        return decision._replace(tuples=max(1, taken(self._portions[unit.class_name], unit.waiting)))
-
-    def _take_portions(self) -> None:
-        self._classes_version = self.view.classes_version
-        self._portions = portions(self.view.priorities, self.of)
+        portion = self._portions[decision.unit.class_name]
+        inputs = [queue.count for queue in decision.unit.queues]
+        return decision._replace(tuples=max(1, sum(taken(portion, waiting) for waiting in inputs)))

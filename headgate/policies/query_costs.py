@@ -24,6 +24,7 @@ class QueryCosts:
     def __init__(self, view: View, trains: Mapping[str, Ratio] | None = None) -> None:
         self._view = view
         self._trains = trains
+        self._seen = self._sources()
         self._units = {query: unit for unit in view.units for query in unit.queries}
         self._paths: dict[str, list[Path]] = {name: [] for name in view.plan.queries}
         for path in find_paths(view.plan):
@@ -32,22 +33,31 @@ class QueryCosts:
 
     def adopt(self) -> None:
         """Go by the statistics of now."""
-        view = self._view
+        self._take({query: self._cost(query, paths) for query, paths in self._paths.items()})
+
+    def became_known(self) -> bool:
+        """Adopt the statistics of now if the cost of a query has become known by them."""
+        if not self._unknown or self._seen == self._sources():
+            return False
+        self._seen = self._sources()
         costs = {query: self._cost(query, paths) for query, paths in self._paths.items()}
+        if sum(cost is None for cost in costs.values()) >= self._unknown:
+            return False
+        self._take(costs)
+        return True
+
+    def _take(self, costs: Mapping[str, float | None]) -> None:
         known = [cost for cost in costs.values() if cost is not None]
         usual = sum(known) / len(known) if known else 1.0
         self.seconds: Mapping[str, float] = {q: usual if cost is None else cost for q, cost in costs.items()}
         self._unknown = len(costs) - len(known)
-        self._version = view.stats_version
-        self._selectivities = {name: view.stats(name).selectivity for name in view.plan.operators}
+        self._seen = self._sources()
+        self._selectivities = {name: self._view.stats(name).selectivity for name in self._view.plan.operators}
 
-    def became_known(self) -> bool:
-        """Adopt costs that were not known before, if there are any now."""
-        if not self._unknown or self._version == self._view.stats_version:
-            return False
-        before = self._unknown
-        self.adopt()
-        return self._unknown < before
+    def _sources(self) -> tuple[int, int]:
+        """Changes when more may be known: statistics, or the train of a class that had no call before."""
+        trains = self._trains or {}
+        return self._view.stats_version, sum(train.value is not None for train in trains.values())
 
     def moved(self, by: float) -> bool:
         """Has a selectivity changed by more than such a share of what it was?"""

@@ -39,7 +39,8 @@ def shares(units: Sequence[Queries], frequencies: Mapping[str, int], at_most: fl
 
     One query that is a thousand times cheaper than the others of its class makes the round a thousand times longer.
     With `at_most` priorities are scaled to that sum at the most: then some are below 1 and may miss rounds, and all
-    proportions stay as they are. A unit that costs nothing asks for no time, and is tried as often as the least.
+    proportions stay as they are. A unit that costs nothing asks for no time, and is tried as often as the least; where
+    a whole class costs nothing, its queries share its frequency equally.
     """
     if at_most != math.inf:
         positive("at_most", at_most)
@@ -51,13 +52,14 @@ def shares(units: Sequence[Queries], frequencies: Mapping[str, int], at_most: fl
 
 
 def _weights(units: Sequence[Queries], frequencies: Mapping[str, int]) -> dict[str, float]:
-    """f cost(unit) / cost(class) by unit; 0 for one that costs nothing."""
-    own = {unit.name: math.fsum(unit.costs) for unit in units}
+    """f cost(unit) / cost(class) by unit; 0 for one that costs nothing beside others that do."""
+    asking = {unit.class_name for unit in units if math.fsum(unit.costs) > 0.0}
+    own = {unit.name: math.fsum(unit.costs) if unit.class_name in asking else len(unit.costs) for unit in units}
     totals = dict[str, float]()
     for unit in units:
         totals[unit.class_name] = totals.get(unit.class_name, 0.0) + own[unit.name]
     return {
-        unit.name: whole("frequency", frequencies[unit.class_name]) * own[unit.name] / (totals[unit.class_name] or 1.0)
+        unit.name: whole("frequency", frequencies[unit.class_name]) * own[unit.name] / totals[unit.class_name]
         for unit in units
     }
 

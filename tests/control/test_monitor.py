@@ -99,6 +99,19 @@ def test_the_course_knows_priorities_and_classes_of_the_time(monitor):
     assert report["classes"]["normal"]["priority"] == monitor.priorities["normal"] == 12
 
 
+def test_a_class_without_queries_is_nobodys_neighbour():
+    """critical and archive are compared, though normal, empty, lies between, and spare is the least."""
+    operators = [project(f"{q}/p", "s") for q in ("fire", "log")]
+    members = {"fire": "critical", "log": "archive"}
+    classes = {**CLASSES, "spare": 1, "spare too": 9}
+    monitor = Monitor(make_plan({"s": feeder()}, operators, {q: f"{q}/p" for q in members}, classes, members))
+    monitor.result("fire", 1.0, 3.0)
+    monitor.result("log", 1.0, 1.0)
+    report = monitor.report("simulated", "rr", 1, 10.0)
+    assert report["priority_inversion"] == pytest.approx(6 * 2.0)
+    assert report["starvation_ratio"] == pytest.approx(1 / 3)
+
+
 def test_memory_is_weighted_by_time(monitor):
     monitor.memory(0.0, 100.0)
     monitor.memory(2.0, 400.0)

@@ -1,11 +1,13 @@
-"""mbd, ambd: how slots walk the round; mbd, mprr: what becomes of classes that change."""
+"""mbd, ambd: how slots walk the round, and what they go by; mbd, mprr: what becomes of classes that change."""
 
 import random
 from collections import Counter
+from fractions import Fraction
 
 import pytest
 
-from tests.conformance.plans import feeder, make_plan, project
+from headgate.plan.model import Edge
+from tests.conformance.plans import feeder, make_plan, project, select, union
 from tests.policies.test_class_based import Desk, queries
 
 PLAIN = {"inversion": None, "selectivity": None}
@@ -112,11 +114,130 @@ def test_fixed_priorities_outlive_a_query_that_moves_to_an_empty_class():
     assert desk.policy.updates > 1  # schedules were made with the classes of the start
 
 
-def test_mprr_follows_changed_priorities():
+def test_mprr_goes_by_the_priorities_of_the_start():
     plan = queries({"a": 1.0, "b": 1.0}, {"one": (9, ["a"]), "two": (1, ["b"])})
     desk = Desk(plan, "mprr")
     desk.feed("b/x", 10)
     assert desk.run().tuples == 1
     desk.board.set_classes(plan.with_priority("two", 9))
     desk.feed("b/x", 1)
-    assert desk.run().tuples == 5
+    assert desk.run().tuples == 1
+    desk.board.set_classes(plan.with_class("b", "one"))  # but a query that is moved has its new class's
+    desk.feed("b/x", 1)
+    assert desk.run().tuples == 9
+
+
+@pytest.mark.parametrize(("left", "right", "tuples"), [(1, 1, 2), (10, 3, 6), (10, 0, 5)])
+def test_mprr_takes_its_portion_of_each_input(left, right, tuples):
+    operators = [union("a/x", "s", "t"), project("b/x", "u")]
+    plan = make_plan({name: feeder() for name in "stu"}, operators, {"a": "a/x", "b": "b/x"})
+    desk = Desk(plan, "mprr", of="sum")
+    desk.policy._portions = {name: Fraction(1, 2) for name in desk.policy._portions}
+    for side, number in enumerate((left, right)):
+        desk.queues[Edge("a/x", side)].arrivals += [0.0] * number
+        if number:
+            desk.board.fed(Edge("a/x", side))
+    assert desk.run().tuples == tuples
+
+
+# What is charged ---------------------------------------------------------------------------------------------------
+
+
+def test_only_slots_of_queries_without_input_count_as_inspected():
+    """The round is a b c d. b has no input; c runs in the other slot, and costs no look."""
+    costs = dict.fromkeys("abcd", 1.0)
+    desk = Desk(queries(costs, {"one": (1, list(costs))}), "mbd", 2, inversion=None, selectivity=None)
+    desk.feed("c/x")
+    assert desk.begin(1).decision.inspected == 2
+    desk.feed("a/x")
+    desk.feed("d/x")
+    ran = [desk.run() for _ in range(2)]
+    assert [(decision.unit.id, decision.inspected) for decision in ran] == [("d", 0), ("a", 0)]
+    desk.feed("d/x")
+    assert desk.run().inspected == 1  # b
+
+
+def test_nothing_is_run_once_more_after_a_pause():
+    """The round is x y x. Slot 2 meets x while it runs: it would run again at once, but has no input then."""
+    desk = Desk(queries({"x": 20.0, "y": 10.0}, {"one": (1, ["x", "y"])}), "mbd", 3, **PLAIN)
+    desk.feed("x/x")
+    desk.feed("y/x")
+    first, second = desk.begin(0), desk.begin(1)
+    assert desk.begin(2) is None
+    assert [desk.board.units[index].id for index in desk.policy._marked] == ["x"]
+    desk.end(second)
+    desk.end(first, 1.0)
+    assert desk.policy._again == [[], [], []]
+
+
+# Costs ---------------------------------------------------------------------------------------------------------------
+
+
+def test_costs_become_known_with_the_first_calls_though_statistics_do_not_change():
+    """Calls cost something beside their tuples: how much of it a tuple bears is known only with a train."""
+    desk = Desk(queries({"a": 1.0, "b": 9.0}, {"one": (1, ["a", "b"])}), "mbd", call_fixed_s=1e-3)
+    assert set(desk.policy._costs.seconds.values()) == {1.0}
+    for _ in range(8):
+        desk.feed("a/x")
+        desk.feed("b/x")
+        desk.run(0.01)
+    assert desk.policy._costs.seconds["b"] / desk.policy._costs.seconds["a"] == pytest.approx(9.0, rel=0.01)
+
+
+def test_statistics_are_not_adopted_while_nothing_becomes_known():
+    """A query of class two never runs, so its cost stays unknown: the others' are those of the start all the same."""
+    plan = queries({"a": 1.0, "b": 1.0, "c": 1.0}, {"one": (2, ["a", "b"]), "two": (1, ["c"])})
+    desk = Desk(plan, "mbd", call_fixed_s=1e-3, selectivity="s", inversion=None)
+    for _ in range(8):
+        desk.feed("a/x")
+        desk.feed("b/x")
+        desk.run(0.01)
+    costs = desk.policy._costs
+    known = dict(costs.seconds)
+    desk.stats.selectivities = {"a/x": 0.2}
+    desk.board.learned()
+    assert not costs.became_known()
+    assert (dict(costs.seconds), costs.moved(0.1)) == (known, True)
+
+
+@pytest.mark.parametrize(("selectivity", "adopted"), [(None, False), ("s", True), ("sa", True)])
+def test_followed_priorities_leave_costs_alone_unless_selectivities_are_followed(selectivity, adopted):
+    operators = [select("a/s", "s", 1.0, 0.5), project("a/x", "a/s", 1.0), project("b/x", "t", 1.0)]
+    plan = make_plan(
+        {"s": feeder(), "t": feeder()},
+        operators,
+        {"a": "a/x", "b": "b/x"},
+        {"one": 2, "two": 1},
+        {"a": "one", "b": "two"},
+    )
+    desk = Desk(plan, "mbd", selectivity=selectivity, inversion=None)
+    before = dict(desk.policy._costs.seconds)
+    desk.stats.selectivities = {"a/s": 1.0}
+    desk.board.set_classes(plan.with_priority("two", 9))
+    for _ in range(8):
+        desk.feed("b/x")
+        desk.run(0.01)
+    assert desk.policy.updates == 2
+    assert (dict(desk.policy._costs.seconds) != before) is adopted
+
+
+@pytest.mark.parametrize(("gated", "updates"), [(True, 1), (False, 2)])
+def test_without_the_gate_moved_selectivities_count_by_themselves(gated, updates):
+    plan = make_plan({"s": feeder()}, [select("a/s", "s", 1.0, 0.5), project("a/x", "a/s", 1.0)], {"a": "a/x"})
+    desk = Desk(plan, "mbd", selectivity="s", inversion=None, sel_gate=gated)
+    desk.stats.selectivities = {"a/s": 0.8}
+    for _ in range(8):
+        desk.feed("a/s")
+        desk.run(0.01)
+    assert desk.policy.updates == updates
+
+
+@pytest.mark.parametrize("policy", ["mbd", "abd"])
+def test_the_other_reading_of_the_round(policy):
+    members = dict(zip("abcde", (5, 4, 3, 2, 1), strict=True))
+    plan = queries(dict.fromkeys(members, 1.0), {name: (priority, [name]) for name, priority in members.items()})
+    told = {
+        variant: "".join("abcde"[at] for at in Desk(plan, policy, variant=variant).policy._schedule)
+        for variant in ("disjoint", "coincident")
+    }
+    assert told == {"disjoint": "abcdabaceabcdab", "coincident": "acecdababcdabab"}

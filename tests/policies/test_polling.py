@@ -116,8 +116,10 @@ def test_cqc_polls_twice_and_hands_on():
     """Example 5.3: nothing ready and no arrivals: exactly two polls of the class's sources, then the next class."""
     desk = Desk(polled(high="ab", low="xyz"), "cqc", leaves="last", cycle=9.0)
     desk.feed("y/x")
-    assert told(desk.run(0.1)) == ("y/x", 2 * 2, 1)
+    claim = desk.begin()
+    assert told(claim.decision) == ("y/x", 2 * 2, 2)
     desk.feed("a/x")
+    desk.end(claim, 0.1)
     assert told(desk.run(0.1)) == ("a/x", 2 * 3, 1)
 
 
@@ -126,7 +128,7 @@ def test_cqc_processes_first_what_a_poll_brought():
     desk = Desk(polled(high="ab", low="x"), "cqc", leaves="last", cycle=9.0)
     desk.feed("a/in")
     desk.feed("x/in")
-    assert told(desk.run(0.1)) == ("a/in", 1, 0)  # b's source is found empty
+    assert told(desk.run(0.1)) == ("a/in", 1, 1)  # b's source is found empty
     desk.feed("a/x")
     assert told(desk.run(0.1)) == ("a/x", 0, 0)
     desk.feed("b/in")
@@ -140,14 +142,25 @@ def test_cqc_polls_no_more_once_its_time_is_used_up():
     desk = Desk(polled(high="ab", low="x"), "cqc", leaves="last", cycle=9.0)  # slices of 6 and 3 s
     desk.feed("a/in")
     desk.feed("x/in")
-    assert told(desk.run(6.0)) == ("a/in", 1, 0)
+    assert told(desk.run(6.0)) == ("a/in", 1, 1)
     assert told(desk.run(0.1)) == ("x/in", 0, 1)
+
+
+def test_cqc_does_not_break_off_a_poll():
+    """Both sources of the class are read, though the first read uses up its time; the second is debt."""
+    desk = Desk(polled(high="ab", low="x"), "cqc", leaves="last", cycle=9.0)
+    for name in "abx":
+        desk.feed(f"{name}/in")
+    assert [desk.run(seconds).unit.id for seconds in (6.0, 6.0, 1.0)] == ["a/in", "b/in", "x/in"]
+    desk.feed("a/x")
+    desk.feed("x/x")
+    assert [desk.run(1.0).unit.id for _ in range(2)] == ["x/x", "a/x"]  # of 6 s it has none left, and loses a turn
 
 
 def test_cqc_does_not_poll_where_another_core_reads_the_sources():
     desk = Desk(polled(high="ab", low="x"), "cqc", cycle=9.0)
     desk.feed("x/in")
-    assert told(desk.run(0.1)) == ("x/in", 0, 1)
+    assert told(desk.run(0.1)) == ("x/in", 0, 2)
 
 
 def test_hr_probes_the_sources_that_are_empty_once_a_poll():

@@ -54,13 +54,19 @@ class Stage:
 
 
 class RunningCall:
-    """A call in flight: all that it will do until `end`, unless it is stopped before."""
+    """A call in flight: all that it will do until `end`, unless it is stopped before.
 
-    __slots__ = ("claim", "end", "stages", "stopped")
+    Operators of the unit that feed one which consumes in the order of time tell it by `reached` how far they have come;
+    `limits` says up to when it could go.
+    """
+
+    __slots__ = ("claim", "end", "limits", "reached", "stages", "stopped")
 
     def __init__(self, claim: Claim) -> None:
         self.claim = claim
         self.stages: list[Stage] = []
+        self.reached: dict[SimulatedQueue, float] = {}
+        self.limits: dict[Node, float] = {}
         self.end = math.inf
         self.stopped = False  # its time budget ends it before its input is used up
 
@@ -188,6 +194,8 @@ class CallPlanner:
         inside: list[Waiting] = []
         if between:
             inside = [(item, queue) for queue in node.queues for item in between.get(queue, ())]
+        if step.inputs:
+            inside = self._in_step(call, step, intake, inside, between)
         if not inside and not intake.has(node):
             return
         budget.set_up(self._switch_s + node.fixed * next(node.noise))
@@ -203,6 +211,24 @@ class CallPlanner:
         else:
             self._run_limited(stage, intake, inside, cost, budget)
         self._close(call, stage, between)
+
+    def _in_step(
+        self,
+        call: RunningCall,
+        step: Step,
+        intake: Intake,
+        inside: list[Waiting],
+        between: dict[SimulatedQueue, list[Item]],
+    ) -> list[Waiting]:
+        """What an operator may process of what others of the unit have just made: up to the time that all its inputs
+        have reached, in that order. The rest waits in its queue when the call has ended. What it held back until now
+        and need not any longer is taken too."""
+        limit = min(max(queue.reached, call.reached.get(queue, -math.inf)) for queue in step.inputs)
+        call.limits[step.node] = limit
+        intake.release(step.inputs, limit)
+        for queue in step.inputs:
+            between.pop(queue, None)
+        return sorted((waiting for waiting in inside if waiting[0][0] <= limit), key=_arrival)
 
     def _run_all(self, stage: Stage, intake: Intake, inside: list[Waiting], cost: float, budget: _Budget) -> None:
         node = stage.step.node
@@ -255,9 +281,15 @@ class CallPlanner:
         else:
             stage.outputs = node.sided_draw(stage.times, items, stage.inputs(0, begun))
         call.stages.append(stage)
+        for told in node.beats if begun else ():
+            call.reached[told] = items[begun - 1][0]
         for branch, (_, outputs) in zip(stage.step.branches, stage.outputs, strict=True):
             for queue in branch.inner if outputs else ():
                 between.setdefault(queue, []).extend(outputs)
+
+
+def _arrival(waiting: Waiting) -> float:
+    return waiting[0][0]
 
 
 def _need(node: Node, item: Item, queue: SimulatedQueue, cost: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from headgate.control.monitor import Monitor
@@ -48,7 +49,7 @@ class CallCloser:
         """A call that used up its input."""
         tuples = results = 0
         for stage in call.stages:
-            results += self._apply(stage, len(stage.times), None)
+            results += self._apply(stage, len(stage.times), None, call.limits)
             tuples += stage.taken
         return Done(tuples, results)
 
@@ -64,7 +65,7 @@ class CallCloser:
         reached = next((at for at, stage in enumerate(call.stages) if counts[at] < len(stage.items)), len(call.stages))
         served = {stage.step.node for stage in call.stages[: reached + 1] if not stage.resumes and stage.times}
         for stage, done in zip(call.stages, counts, strict=True):
-            results += self._apply(stage, done, served)
+            results += self._apply(stage, done, served, call.limits)
             tuples += min(done, stage.taken)
             begun = len(stage.times)
             if stage.step.node.join is not None and done < begun:
@@ -73,9 +74,9 @@ class CallCloser:
             self._give_back(call.stages[at], counts[at], now, at == reached)
         return Done(tuples, results)
 
-    def _apply(self, stage: Stage, done: int, served: set[Node] | None) -> int:
+    def _apply(self, stage: Stage, done: int, served: set[Node] | None, limits: Mapping[Node, float]) -> int:
         """The first `done` tuples of a stage are finished; `served` are the operators that took what came to them
-        inside the unit (None: all)."""
+        inside the unit (None: all), but for some only up to a time (`limits`)."""
         if not done:
             return 0
         node, times, ledger = stage.step.node, stage.times, self._ledger
@@ -94,11 +95,18 @@ class CallCloser:
                 out_times, outputs = out_times[:count], outputs[:count]
             if outputs:
                 node.out += sum([item[2] for item in outputs]) if self._fluid else len(outputs)
-                self._hand_out(branch, out_times, outputs, served)
+                self._hand_out(branch, out_times, outputs, served, limits)
                 results += len(outputs) * len(branch.taps)
         return results
 
-    def _hand_out(self, branch: Branch, times: list[float], outputs: list[Item], served: set[Node] | None) -> None:
+    def _hand_out(
+        self,
+        branch: Branch,
+        times: list[float],
+        outputs: list[Item],
+        served: set[Node] | None,
+        limits: Mapping[Node, float],
+    ) -> None:
         if branch.held_bytes:
             self._ledger.times += times
             self._ledger.changes += [item[2] * branch.held_bytes for item in outputs]
@@ -106,6 +114,8 @@ class CallCloser:
             queue.node.entered += len(outputs)
             if served is not None and queue.node not in served:
                 queue.extend(outputs)
+            elif queue.node in limits:
+                queue.extend([item for item in outputs if item[0] > limits[queue.node]])
         for queue in branch.outer:
             queue.node.entered += len(outputs)
             queue.extend(outputs)

@@ -107,6 +107,8 @@ class Engine:
                     now = entrance.next_time
                 else:
                     admit(now)
+            if now == math.inf and entrance.end_all():
+                now = board.now
             if now > end or now == math.inf:
                 break
             if now < board.now:
@@ -177,13 +179,16 @@ class Engine:
     def _start(self, claim: Claim) -> float:
         """When the first operator of a call is called: after the decision, and after what the slot owes.
 
-        Going on to a class is not of that class's time: for the policy the call starts after it.
+        Going on to a class, and looking at others on the way, is not of that class's time: for the policy the call
+        starts after it.
         """
         settings, slot = self._settings, claim.slot
         debt, self._debts[slot] = self._debts[slot], 0.0
         decision = claim.decision
-        claim.started += decision.switches * settings.class_switch_s
         looked = decision.inspected * settings.inspect_s + decision.ahead * settings.look_ahead_s
+        if decision.switches:
+            claim.started += decision.switches * settings.class_switch_s + looked
+            looked = 0.0
         return claim.started + debt + settings.decision_s + looked + settings.call_s
 
     def _begin_call(self, claim: Claim, start: float) -> None:

@@ -41,6 +41,7 @@ class Entrance:
             for at, outlet in enumerate(self.outlets)
             if (queues := [queue for queue in outlet.queues if isinstance(queue, StepQueue)])
         }  # by stream
+        self._steps = [queue for queue in network.queues.values() if isinstance(queue, StepQueue)]
         self._ended: set[int] = set()  # streams whose end is known
         self._ends: list[tuple[int, int]] = []  # last tuples of streams in this block: their place, the stream
         self._held = np.array([outlet.held_bytes for outlet in self.outlets])
@@ -74,7 +75,8 @@ class Entrance:
                 outlet = targets[at]
                 for queue in outlet.queues:
                     queue.append(items[at])
-                    if watches or len(queue) == 1:  # else those who may run know already
+                    waiting = len(queue)  # none where it is held back; several: those who may run know already
+                    if waiting == 1 or (watches and waiting):
                         board.now = time
                         wake(queue.gate)
                     if fed is not None:
@@ -128,6 +130,13 @@ class Entrance:
         """A stream has ended: nobody waits for it."""
         for queue in queues:
             queue.reach(math.inf)
+
+    def end_all(self) -> bool:
+        """All streams have ended and nothing is on its way: nobody waits for another input any longer. Did one?"""
+        queues, self._steps = self._steps, []
+        waited = not self.cut_off and any(queue.held for queue in queues)
+        self._end_inputs(queues if waited else ())
+        return waited
 
     def _note_ends(self, streams: NDArray[np.intp]) -> None:
         """Find the last tuples, in this block, of streams that end with it."""

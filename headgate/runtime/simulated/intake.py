@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from heapq import merge
 
 from headgate.runtime.simulated.draws import Item
 from headgate.runtime.simulated.network import Node
-from headgate.runtime.simulated.queues import SimulatedQueue
+from headgate.runtime.simulated.queues import SimulatedQueue, StepQueue
 
 Waiting = tuple[Item, SimulatedQueue]  # a tuple and the queue it stands in
 
@@ -20,6 +20,7 @@ class Intake:
     """
 
     def __init__(self, nodes: Iterable[Node], bound: int | None) -> None:
+        self._bound = bound
         self._taken: dict[Node, deque[Waiting]] = {}
         for node in nodes if bound is None else ():
             if waiting := take_all(node):
@@ -38,6 +39,14 @@ class Intake:
 
     def has(self, node: Node) -> bool:
         return bool(self._taken.get(node))
+
+    def release(self, inputs: Sequence[StepQueue], limit: float) -> None:
+        """Take also what the inputs of an operator held back, up to a time; a bounded call has taken what it may."""
+        if self._bound is None:
+            held = [[(item, queue) for item in queue.release_held(limit)] for queue in inputs]
+            if any(held):
+                (node,) = {queue.node for queue in inputs}
+                self._taken.setdefault(node, deque()).extend(merge(*held, key=lambda waiting: waiting[0][0]))
 
     def _take_oldest(self, queues: list[SimulatedQueue], bound: int) -> None:
         if len(queues) == 1:
@@ -72,7 +81,10 @@ class LazyIntake(Intake):
         return deque()  # nothing was taken, so there is nothing to give back
 
     def has(self, node: Node) -> bool:
-        return node.queued > 0
+        return any(node.queues)
+
+    def release(self, inputs: Sequence[StepQueue], limit: float) -> None:
+        """They are let go when the call has ended."""
 
 
 def take_all(node: Node) -> deque[Waiting]:

@@ -177,8 +177,10 @@ class TrueStats:
         return self._stats[operator]
 
     def measured(self, operator: str, selectivity: float) -> None:
-        """An operator's selectivity changes, and it was seen to pass so much lately."""
-        self._stats[operator] = replace(self._stats[operator], selectivity=selectivity)
+        """An operator's selectivity changes, and it was seen to pass so much lately, of whatever input."""
+        before = self._stats[operator]
+        sides = tuple(side._replace(selectivity=selectivity) for side in before.sides)
+        self._stats[operator] = replace(before, selectivity=selectivity, sides=sides)
 
     def stream_bytes(self, stream: str) -> float | None:
         return None

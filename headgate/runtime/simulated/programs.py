@@ -5,7 +5,7 @@ from __future__ import annotations
 from headgate.control.monitor import Tap
 from headgate.flow.units import Unit
 from headgate.runtime.simulated.network import Network, Node
-from headgate.runtime.simulated.queues import SimulatedQueue
+from headgate.runtime.simulated.queues import SimulatedQueue, StepQueue
 
 
 class Branch:
@@ -25,11 +25,12 @@ class Branch:
 class Step:
     """An operator of a unit and where its outputs go."""
 
-    __slots__ = ("branches", "node")
+    __slots__ = ("branches", "inputs", "node")
 
-    def __init__(self, node: Node, branches: tuple[Branch, ...]) -> None:
+    def __init__(self, node: Node, branches: tuple[Branch, ...], inputs: tuple[StepQueue, ...]) -> None:
         self.node = node
         self.branches = branches
+        self.inputs = inputs  # of an operator that consumes in the order of time, if others of the unit feed it
 
 
 class Program:
@@ -40,6 +41,7 @@ class Program:
     def __init__(self, unit: Unit, network: Network) -> None:
         place = {name: i for i, name in enumerate(unit.operators)}
         self.steps: list[Step] = []
+        fed: set[SimulatedQueue] = set()  # inside the unit
         for at, name in enumerate(unit.operators):
             node = network.nodes[name]
             branches = []
@@ -49,4 +51,6 @@ class Program:
                 inner = tuple(q for q, within in zip(outlet.queues, inside, strict=True) if within)
                 outer = tuple(q for q, within in zip(outlet.queues, inside, strict=True) if not within)
                 branches.append(Branch(inner, outer, outlet.taps))
-            self.steps.append(Step(node, tuple(branches)))
+                fed.update(inner)
+            inputs = () if fed.isdisjoint(node.queues) else node.queues
+            self.steps.append(Step(node, tuple(branches), tuple(q for q in inputs if isinstance(q, StepQueue))))

@@ -160,6 +160,19 @@ class StepQueue(InputQueue):
             self.step.release()
 
     def let_go(self, low: float) -> None:
-        held = self.held
+        for item in self.release_held(low):
+            InputQueue.append(self, item)
+
+    def release_held(self, low: float) -> list[Item]:
+        """Take out what it holds back, up to a time."""
+        held, released = self.held, []
         while held and held[0][0] <= low:
-            InputQueue.append(self, held.popleft())
+            released.append(held.popleft())
+        return released
+
+    def appendleft(self, item: Item) -> None:
+        """A call that was stopped gives it back."""
+        if item[0] <= min(queue.reached for queue in self.step.queues):
+            InputQueue.appendleft(self, item)
+        else:
+            self.held.appendleft(item)

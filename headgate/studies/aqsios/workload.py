@@ -26,7 +26,7 @@ from headgate.studies.sweep import Point
 US = 1e-6
 SCHEMA = parse_schema("v INT", "streams")
 CALL = 12 * US  # of any operator
-COPY = 0.3 * US  # of a tuple, from the buffer of its source
+COPY = 0.3 * US  # of a tuple, from the buffer of its source, where several cores share the schedule
 SOURCE = 2 * US  # of a tuple, and of a call where sources are operators
 COSTS = {
     "source": SOURCE,
@@ -42,7 +42,6 @@ JOINED = EXCEPTED = 0.5  # results for each tuple of either input
 PASSED = (0.25, 1.0)  # selectivities of selects, drawn for each query
 RAMP_STEPS = 40
 _USUAL_RATE = 1500.0  # about, of streams whose rate changes
-BY_CLASS = {"abd", "cqc"}
 BY_OPERATOR = {"rr", "hr", "wehr", "cqc", "morr", "mol"}
 
 
@@ -72,7 +71,7 @@ def application(point: Point) -> Application:
     source_slots, slots = workload["cores"]
     simulator = SimulatorSettings(
         noise=0.1,
-        decision_s=0.0 if policy.name in BY_CLASS else 5.5 * US,  # those pay for going on to a class
+        decision_s=5.5 * US if slots > 1 else 0.0,  # a decision under the lock of the schedule; one core has none
         class_switch_s=5 * US,
         look_ahead_s=0.5 * US,
         switch_s=2 * US,
@@ -120,7 +119,9 @@ class _Maker:
         self._workload = workload
         self._profile = point.get("profile", "")
         self.seconds = input_seconds(point)
-        self._single = workload["cores"][0] == 0
+        source_slots, slots = workload["cores"]
+        self._single = source_slots == 0
+        self._several = slots > 1
         self._draw = random.Random(f"aqsios selectivities {point['seed']}")
         self.streams: dict[str, Stream] = {}
         self.classes: dict[str, QueryClass] = {}
@@ -219,7 +220,7 @@ class _Maker:
     def _add(self, query: str, kind: str, inputs: Sequence[Port], number: int, passed: float = 1.0) -> Port:
         name = f"{query}/{kind}"
         fixed = SOURCE if kind == "source" else CALL
-        copied = COPY if any(port.node in self.streams for port in inputs) and not self._single else 0.0
+        copied = COPY if self._several and any(port.node in self.streams for port in inputs) else 0.0
         declared = Declared(fixed_s=fixed, cost_s=COSTS[kind] + copied, selectivity=passed)
         self._vary(name, kind, number, passed)
         if len(inputs) > 1:

@@ -6,7 +6,7 @@ from headgate.plan.application import Change, RunLimits
 from headgate.policies.mbd import MultiBroadcastDisk
 from headgate.policies.wehr import WeightedHighestRate
 from headgate.runtime.simulated import simulate
-from tests.conformance.plans import feeder, make_app, make_plan, project, select
+from tests.conformance.plans import feeder, make_app, make_plan, project, select, union
 
 IDLE = RunLimits(until_idle=True)
 
@@ -68,6 +68,26 @@ def test_a_selectivity_changes_with_the_arrival_of_tuples():
     assert [event[2:] for event in found] == [
         event[2:] for event in simulate(passing("rb", slots=2), IDLE, trace=True).trace.results
     ]
+
+
+def test_what_was_measured_of_a_union_holds_for_each_of_its_inputs(monkeypatch):
+    """A query costs what its operators behind the union get to do."""
+    operators = [union("q/u", "s", "t", cost=0.001), project("q/x", "q/u", 0.001)]
+    plan = make_plan({"s": feeder(50.0, 500), "t": feeder(50.0, 500)}, operators, {"q": "q/x"})
+    profile = {"q/u": [(0.0, 1.0), (5.0, 0.25)]}
+    costs = {}
+    original = MultiBroadcastDisk._end_round
+
+    def end_round(self):
+        self._costs.adopt()
+        costs[self.view.now] = self._costs.seconds["q"]
+        original(self)
+
+    monkeypatch.setattr(MultiBroadcastDisk, "_end_round", end_round)
+    parameters = {"fixed_costs": "ignored"}
+    simulate(make_app(plan, "mbd", parameters, simulator={"selectivities": profile}), IDLE)
+    assert {round(cost, 6) for now, cost in costs.items() if now < 5.0} == {0.004}
+    assert next(cost for now, cost in costs.items() if now > 8.0) == pytest.approx(0.0025, abs=0.0003)
 
 
 def test_policies_see_what_was_measured(monkeypatch):

@@ -64,3 +64,41 @@ def test_one_input_is_as_ever(tmp_path):
     plan = make_plan({"s": recorded(tmp_path, "s", 1.0, 1.0)}, [project("q/p", "s", 0.125)], {"q": "q/p"})
     run = simulate(make_app(plan, "mrr", folder=tmp_path, simulator={"in_step": True}), IDLE, trace=True)
     assert [event.time for event in run.trace.results] == [1.125, 2.125]
+
+
+# Inside a unit -------------------------------------------------------------------------------------------------------
+
+
+def behind_selects(folder, policy, lefts, rights, passed=1.0):
+    """Both inputs of a union go through selects; under mrr all three are one unit."""
+    streams = {
+        name: recorded(folder, name, *(b - a for a, b in zip([0.0, *times], times, strict=False)))
+        for name, times in (("l", lefts), ("r", rights))
+    }
+    operators = [
+        select("q/l", "l", 0.0, passed),
+        select("q/r", "r", 0.0, passed),
+        union("q/u", "q/l", "q/r", cost=0.125),
+    ]
+    app = make_app(make_plan(streams, operators, {"q": "q/u"}), policy, folder=folder, simulator={"in_step": True})
+    found = simulate(app, IDLE, trace=True)
+    return [(event.arrival, event.time) for event in found.trace.results], found
+
+
+@pytest.mark.parametrize("policy", ["mrr", "morr"])
+def test_a_tuple_waits_inside_a_unit_too(tmp_path, policy):
+    """As without selects: 1 is free when 3 comes, 3 when 4 comes. When all else is done, 7 waits for nobody."""
+    found, run = behind_selects(tmp_path, policy, [1.0, 4.0, 6.5], [3.0, 6.0, 7.0])
+    assert found == [(1.0, 3.125), (3.0, 4.125), (4.0, 6.125), (6.0, 6.625), (6.5, 7.125), (7.0, 7.25)]
+    assert run.operators["q/u"] == {"in": 6, "processed": 6, "queued": 0, "shed": 0, "out": 6}
+
+
+def test_what_waits_inside_is_processed_in_the_order_of_time(tmp_path):
+    """All come while the slot is busy with the first: left and right in turn, not one side after the other."""
+    found, _ = behind_selects(tmp_path, "mrr", [1.0, 1.05, 1.07], [1.0, 1.06, 1.08])
+    assert [arrival for arrival, _ in found] == [1.0, 1.0, 1.05, 1.06, 1.07, 1.08]
+
+
+def test_selects_that_pass_nothing_tell_all_the_same(tmp_path):
+    found, run = behind_selects(tmp_path, "mrr", [1.0, 2.0], [1.5, 3.0], passed=0.0)
+    assert (found, run.operators["q/u"]["queued"]) == ([], 0)

@@ -23,6 +23,9 @@ VARIANTS = [
     ("train", {"length": 2}),
     ("mtiq", {"batch": 3}),
     ("wrr", {"quantum": 0.02, "leaf": 3.0}),
+    ("abd", {"passes": None, "variant": "coincident"}),
+    ("mbd", {"selectivity": "s", "sel_gate": False, "variant": "coincident"}),
+    ("mprr", {"of": "largest"}),
 ]
 few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -76,6 +79,19 @@ def test_no_schedule_changes_the_answer(plan, slots, overheads, seed):
         for counts in result.operators.values():
             assert counts["in"] == counts["processed"]
             assert counts["queued"] == 0
+
+
+@few
+@given(plan=plans(), slots=st.integers(1, 4), overheads=st.sampled_from(OVERHEADS))
+def test_waiting_for_other_inputs_loses_nothing(plan, slots, overheads):
+    """Operators that consume in the order of time, also inside units, and under calls that are stopped anywhere."""
+    want = survivors(simulate(make_app(plan, "fifo"), IDLE, trace=True))
+    queries = [("restless", {"unit": unit}) for unit in ("operator", "path", "query")]
+    for name, parameters in [*((name, {}) for name in POLICIES if name != "restless"), *queries]:
+        app = make_app(plan, name, parameters, slots=slots, simulator={"in_step": True, **overheads})
+        result = simulate(app, IDLE, trace=True)
+        assert survivors(result) == want, name
+        assert all(counts["in"] == counts["processed"] for counts in result.operators.values())
 
 
 @few

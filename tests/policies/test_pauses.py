@@ -1,0 +1,95 @@
+"""Policies that give classes time: a pause in which nobody has input is nobody's time."""
+
+import pytest
+
+from headgate.plan.application import RunLimits
+from headgate.runtime.simulated.simulation import simulate
+from tests.conformance.plans import make_app, make_plan, project, recorded
+from tests.policies.test_abd_slices import slow
+from tests.policies.test_class_based import Desk, queries
+
+US = 1e-6
+
+
+def traced(tmp_path, policy, parameters, gaps, classes, cost=1.0, simulator=None):
+    """The calls of a run: a query of one operator for each stream, each in the class of its own name."""
+    streams = {f"s-{name}": recorded(tmp_path, f"s-{name}", *times) for name, times in gaps.items()}
+    operators = [project(f"{name}/x", f"s-{name}", cost) for name in gaps]
+    plan = make_plan(streams, operators, {name: f"{name}/x" for name in gaps}, classes, {name: name for name in gaps})
+    app = make_app(plan, policy, parameters, folder=tmp_path, simulator=simulator or {})
+    return simulate(app, RunLimits(until_idle=True), trace=True).trace.calls
+
+
+def test_a_pause_is_no_debt_under_cqc(tmp_path):
+    """Slices of 6 and 3 s. b runs for 1 s; 100 s later both have input, and each has a whole slice."""
+    gaps = {"a": (100.0, *[0.0] * 8), "b": (0.0, 100.0, *[0.0] * 8)}
+    calls = traced(tmp_path, "cqc", {"cycle": 9.0}, gaps, {"a": 6, "b": 3}, cost=0.5)
+    assert [call.unit[0] for call in calls] == ["b", "a", "b"]
+
+
+def test_long_pauses_cost_no_class_switches_under_cqc(tmp_path):
+    """A class alone, 1,000 s between tuples and a slice of 1 ms: it goes on to its class once for each."""
+    calls = traced(
+        tmp_path, "cqc", {"cycle": 1e-3}, {"a": (0.0, 1000.0, 1000.0)}, {"a": 1}, 1e-4, {"class_switch_s": 1.0}
+    )
+    assert [call.start for call in calls] == pytest.approx([1.0, 1001.0, 2001.0])
+
+
+def test_going_on_to_a_class_is_not_its_time_under_cqc():
+    """Slices of 2 and 1 s, and 1 s to go on to a class: a has two calls of 1 s all the same."""
+    desk = Desk(queries({"a": 1.0, "b": 1.0}, {"one": (2, ["a"]), "two": (1, ["b"])}), "cqc", cycle=3.0)
+    ran = ""
+    for _ in range(6):
+        desk.feed("a/x")
+        desk.feed("b/x")
+        claim = desk.begin()
+        claim.started += claim.decision.switches
+        desk.end(claim, 1.0 + claim.decision.switches)
+        ran += claim.decision.unit.id[0]
+    assert ran == "aabaab"
+
+
+def test_a_pause_does_not_make_the_quota_of_abd_grow():
+    """A slice that was left with nothing to do has ended, however soon its class has input again."""
+    desk = Desk(queries({"q": 8 * US, "r": 8 * US}, {"one": (1, ["q", "r"])}), "abd", quota=50 * US, passes=None)
+    desk.feed("q/x")
+    assert desk.run(8 * US).unit.id == "q/x"
+    desk.board.now += 1.0
+    desk.feed("r/x")
+    assert desk.run(8 * US).unit.id == "r/x"
+    assert desk.policy.quota == 50 * US
+
+
+def test_a_slice_of_abd_leaves_the_turn_where_it_began():
+    """One pass over three operators: two run, the last is found empty, and the next slice begins with the first."""
+    operators = [slow("a/x", "s"), slow("b/x", "t"), slow("c/x", "u")]
+    streams = {name: {"kind": "feeder", "rate": 1.0} for name in "stu"}
+    desk = Desk(make_plan(streams, operators, {name: f"{name}/x" for name in "abc"}), "abd", quota=1.0)
+    desk.feed("a/x")
+    desk.feed("b/x")
+    assert [desk.run(US).unit.id for _ in range(2)] == ["a/x", "b/x"]
+    for name in "abc":
+        desk.feed(f"{name}/x")
+    assert [desk.run(US).unit.id for _ in range(3)] == ["a/x", "b/x", "c/x"]
+
+
+def test_abd_tells_of_the_operators_that_it_found_empty():
+    """The round is h h l. Class h has two operators and no input: two slots of two, then one of l's three is passed."""
+    members = {"high": (2, ["h", "i"]), "low": (1, ["l", "m", "n"])}
+    desk = Desk(queries(dict.fromkeys("hilmn", 8 * US), members), "abd", quota=1.0)
+    desk.feed("m/x")
+    decision = desk.run(US)
+    assert (decision.unit.id, decision.switches) == ("m/x", desk.policy._schedule.index(1) + 1)
+    assert decision.inspected == 2 * desk.policy._schedule.index(1) + 1
+
+
+def test_what_abd_took_too_long_counts_where_no_tuple_fits():
+    """40 us of a slice are used by a call that was to take 18; of the next operator no tuple fits into what is left."""
+    streams = {name: {"kind": "feeder", "rate": 1.0} for name in "st"}
+    plan = make_plan(streams, [slow("a/x", "s"), slow("b/x", "t")], {"a": "a/x", "b": "b/x"})
+    desk = Desk(plan, "abd", quota=50 * US)
+    desk.feed("a/x")
+    desk.feed("b/x")
+    desk.run(60 * US)
+    desk.run()
+    assert desk.policy.quota == pytest.approx((50 + 18 + 10) * US)
