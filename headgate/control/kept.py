@@ -32,10 +32,11 @@ class KeepingMonitor(Monitor):
         self.fold()
         return self._warm([part for parts in self._kept[name].values() for part in parts])
 
-    def by_query(self, class_name: str) -> dict[str, Floats]:
-        """Latencies of the queries of a class, of those with results."""
+    def by_query(self, class_name: str, until: float = np.inf) -> dict[str, Floats]:
+        """Latencies of the queries of a class, of those with results; of the results up to a time."""
         self.fold()
-        return {query: self._warm(parts)[1] for query, parts in self._kept[class_name].items()}
+        warm = {query: self._warm(parts) for query, parts in self._kept[class_name].items()}
+        return {query: latencies[times <= until] for query, (times, latencies) in warm.items()}
 
     def _warm(self, parts: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
         if not parts:

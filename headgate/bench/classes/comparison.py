@@ -3,7 +3,7 @@
 Three classes of priority 6, 3 and 1 (`workload.py`), on the same machine, tuples and rates, in turn:
 
 * stock fifo: Structured Streaming as it comes, tuned (`stock.py`);
-* stock fair: the same with FAIR pools, by whichever of four ways to use them gives class 1 the lowest mean;
+* stock fair: the same with FAIR pools, by whichever way to use them gives class 1 the lowest mean;
 * Headgate under mbd, abd and mrr.
 
 heavy: 50 queries at 0.8 of the highest rate that Headgate was found to hold; medium: 20 queries at 1,500 tuples/s each;
@@ -19,8 +19,8 @@ from __future__ import annotations
 import logging
 import math
 import platform
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
 from operator import itemgetter
@@ -45,7 +45,7 @@ POLICIES: dict[str, dict[str, Any]] = {
 }
 # The same with more or less of what there is for Spark: what shared jobs, equal weights and counting fixed costs do.
 OTHER_WAYS: dict[str, dict[str, Any]] = {
-    "mbd, a job a class": {"name": "mbd", "together": HEAVY_QUERIES, "weights": "equal"},
+    "mbd, as few jobs as can be": {"name": "mbd", "together": HEAVY_QUERIES, "weights": "equal"},
     "mbd, a job a query": {"name": "mbd", "weights": "equal"},
     "mbd, slots by cost": {"name": "mbd", "together": 6},
     "mbd, slots by cost, fixed costs ignored": {"name": "mbd", "together": 6, "fixed_costs": "ignored"},
@@ -54,6 +54,7 @@ OTHER_WAYS: dict[str, dict[str, Any]] = {
 FIFO, FAIR = "stock fifo", "stock fair"
 MEDIUM = Workload("medium", queries=20, rate=1500.0, seconds=0.0)
 EASY = Workload("easy", queries=5, rate=500.0, seconds=0.0)
+SIZES = {"heavy": HEAVY_QUERIES, "medium": MEDIUM.queries, "easy": EASY.queries}
 SCALES, SCALING_RATE = (5, 20, 50, 100), 300.0
 SPOILED, TRIES = 0.05, 3  # share of the machine that others may take during a run, and how often it is made at most
 FIRST_RATE, FINER = 2000.0, 1.1  # the search for the highest rate: where it begins, how close it comes
@@ -86,7 +87,7 @@ class Sides:
         side = self.stock if name.startswith((FIFO, FAIR)) else self.ours
         tried: list[tuple[float, Measured]] = []
         while not tried or (len(tried) < tries and tried[-1][0] > SPOILED):
-            with stolen_time() as stolen:
+            with stolen_time() as stolen, _named(f"{workload.name}, {name}"):
                 measured = side.run(workload, setting)
             tried.append((stolen.share, replace(measured, details={**measured.details, "stolen": stolen.share})))
             log.warning("  %s; %.1f%% of the machine stolen", _in_short(summary(measured)), 100 * stolen.share)
@@ -98,20 +99,24 @@ def run(quick: bool = False) -> dict[str, Any]:
     effort = QUICK if quick else FULL
     with ExitStack() as stack:
         sides = Sides(stack.enter_context(Side("stock")), stack.enter_context(Side("headgate")))
-        source = sides.stock.source(replace(MEDIUM, seconds=10.0))
         highest = highest_rate(sides.ours, HEAVY_QUERIES, effort.hold_s)
         heavy = Workload("heavy", HEAVY_QUERIES, LOAD * highest, effort.heavy_s)
         warm_up(sides, replace(heavy, seconds=effort.seconds))
+        with _named("source of stock"):
+            source = sides.stock.source(replace(MEDIUM, seconds=10.0))
         found = {
             workload.name: compare(sides, workload, effort.rounds)
             for workload in (*(replace(one, seconds=effort.seconds) for one in (MEDIUM, EASY)), heavy)
         }
-        followed = sides.ours.follow(replace(MEDIUM, name="priorities", seconds=effort.seconds), POLICIES["mbd"])
+        with _named("changed priorities"):
+            followed = sides.ours.follow(replace(MEDIUM, name="priorities", seconds=effort.seconds), POLICIES["mbd"])
         shared = {name: summary(sides.run(heavy, name, policy)) for name, policy in OTHER_WAYS.items()}
         scaling = {str(n): _scaled(sides, n, effort.seconds / 2, found) for n in effort.scales}
     return {
         **headline(found),
         "highest_rate": highest,
+        "class1_speedup_by_way": {name: speedups(contestants) for name, contestants in found.items()},
+        "best_of_stock": {name: best_ways(contestants) for name, contestants in found.items()},
         "workloads": found,
         "heavy_other_ways": {"mbd": found["heavy"]["mbd"], **shared},
         "scaling": scaling,
@@ -124,7 +129,7 @@ def run(quick: bool = False) -> dict[str, Any]:
             "spark": pyspark.__version__,
             "master": MASTER,
             "priorities": PRIORITIES,
-            "queries": {"heavy": heavy.queries, "medium": MEDIUM.queries, "easy": EASY.queries},
+            "queries": SIZES,
             "rates": {"heavy": heavy.rate, "medium": MEDIUM.rate, "easy": EASY.rate, "scaling": SCALING_RATE},
             "seconds": {"heavy": effort.heavy_s, "others": effort.seconds},
             "rounds": effort.rounds,
@@ -133,22 +138,53 @@ def run(quick: bool = False) -> dict[str, Any]:
 
 
 def headline(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, float | None]:
-    """What is promised, as ratios of stock with FAIR pools and mbd."""
+    """What is promised, as ratios of stock with FAIR pools and mbd; of input completed, of whichever stock did most."""
     heavy, easy = found["heavy"], found["easy"]
-    mbd, fair = heavy["mbd"], heavy[FAIR]
+    mbd, cpu = heavy["mbd"], easy["mbd"]["cpu_us_per_tuple"]
+    most, cheapest = stock_ways(heavy)[best_ways(heavy)["completed"]], stock_ways(easy)[best_ways(easy)["cpu"]]
     return {
         **{f"class1_speedup_{name}": _ratio(_class1(one[FAIR]), _class1(one["mbd"])) for name, one in found.items()},
         "inversion_mbd": max(mbd["inversion"].values()),
         "completed_min_mbd": min(figures["completed"] for figures in mbd["classes"].values()),
-        "completed_over_stock": _ratio(mbd["completed"], fair["completed"]),
-        "cpu_per_tuple_over_stock": _ratio(easy["mbd"]["cpu_us_per_tuple"], easy[FAIR]["cpu_us_per_tuple"]),
+        "completed_over_stock": _ratio(mbd["completed"], most["completed"]),
+        "cpu_per_tuple_over_stock": _ratio(cpu, easy[FAIR]["cpu_us_per_tuple"]),
+        "cpu_per_tuple_over_cheapest_stock": _ratio(cpu, cheapest["cpu_us_per_tuple"]),
     }
 
 
-def warm_up(sides: Sides, workload: Workload) -> None:
-    """Let the JVM of stock compile what it runs, as Headgate's did while its highest rate was sought."""
-    sides.run(workload, f"{FIFO}, not counted", tries=1)
-    sides.run(workload, f"{FAIR}, not counted", next(iter(VARIANTS)), tries=1)
+def stock_ways(contestants: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Figures of FIFO and of every way to use pools; of the way that was used, those of all its runs."""
+    pools = contestants[FAIR]["pools"]
+    tried = {f"{FAIR}, {name}": figures for name, figures in pools["tried"].items()}
+    return {FIFO: contestants[FIFO], **tried, f"{FAIR}, {pools['used']}": contestants[FAIR]}
+
+
+def best_ways(contestants: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Which of them had the lowest mean of class 1 with pools, completed most, and took the least CPU a tuple."""
+    ways = stock_ways(contestants)
+    return {
+        "class1": f"{FAIR}, {contestants[FAIR]['pools']['used']}",
+        "completed": max(ways, key=lambda name: ways[name]["completed"]),
+        "cpu": min(ways, key=lambda name: _or_never(ways[name]["cpu_us_per_tuple"])),
+    }
+
+
+def speedups(contestants: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
+    """Mean latency of class 1 under each way of stock over that under mbd."""
+    mbd = _class1(contestants["mbd"])
+    return {name: _ratio(_class1(figures), mbd) for name, figures in stock_ways(contestants).items()}
+
+
+def warm_up(sides: Sides, heavy: Workload) -> None:
+    """Let the JVM of stock compile what it runs, as Headgate's did while its highest rate was sought.
+
+    Under the heavy workload its batches are large and few: what each of them costs gets warm under another.
+    """
+    medium = replace(MEDIUM, seconds=heavy.seconds)
+    sides.run(heavy, f"{FIFO}, not counted", tries=1)
+    sides.run(heavy, f"{FAIR}, not counted", "weights", tries=1)
+    for name in ("windows", "paced"):
+        sides.run(medium, f"{FAIR}, not counted", name, tries=1)
 
 
 def compare(sides: Sides, workload: Workload, rounds: int) -> dict[str, dict[str, Any]]:
@@ -163,7 +199,7 @@ def compare(sides: Sides, workload: Workload, rounds: int) -> dict[str, dict[str
         for name, policy in POLICIES.items():
             runs.setdefault(name, []).append(sides.run(workload, name, policy))
     found = {name: summary(*measured) for name, measured in runs.items()}
-    found[FAIR]["pools"] = {"used": best, **{name: summary(measured)["classes"] for name, measured in tried.items()}}
+    found[FAIR]["pools"] = {"used": best, "tried": {name: summary(measured) for name, measured in tried.items()}}
     return found
 
 
@@ -201,13 +237,27 @@ def highest_rate(side: Side, queries: int, seconds: float) -> float:
 
 
 def _scaled(sides: Sides, queries: int, seconds: float, found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Stock with FAIR pools, as it did best with many queries, beside mbd."""
+    """Stock with FAIR pools, as it did best with about as many queries, beside mbd."""
     workload = Workload(f"scaling {queries}", queries, SCALING_RATE, seconds)
-    pools = found["heavy"][FAIR]["pools"]["used"]
+    pools = found[nearest(queries)][FAIR]["pools"]["used"]
     return {
         FAIR: summary(sides.run(workload, FAIR, pools)),
         "mbd": summary(sides.run(workload, "mbd", POLICIES["mbd"])),
     }
+
+
+def nearest(queries: int) -> str:
+    """The workload with about as many queries."""
+    return min(SIZES, key=lambda name: abs(SIZES[name] - queries))
+
+
+@contextmanager
+def _named(what: str) -> Iterator[None]:
+    """A failure says during what: a bench has many runs."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise RuntimeError(f"{what}: {error}") from error
 
 
 def _in_short(found: Mapping[str, Any]) -> str:

@@ -111,9 +111,10 @@ def run_headgate(spark: SparkSession, workload: Workload, policy: Mapping[str, A
     if report["errors"]:
         raise RuntimeError(f"queries stopped: {report['errors']}")
     classes: dict[str, dict[str, Served]] = {name: {} for name in PRIORITIES}
+    in_time = {name: monitor.by_query(name, until=report["seconds"]) for name in PRIORITIES}  # not while it was stopped
     for query in workload.members():
         done = max(0, report["queries"][query.name]["inputs"] - unfinished[query.name])
-        latencies = monitor.by_query(query.class_name).get(query.name, np.zeros(0))
+        latencies = in_time[query.class_name].get(query.name, np.zeros(0))
         classes[query.class_name][query.name] = Served(latencies, due(query, workload, came), done)
     return Measured(
         classes=classes,

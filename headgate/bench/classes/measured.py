@@ -99,12 +99,13 @@ def _spread(served: Served, run: Measured) -> Spread | None:
     """The latencies of results and, by its part of the time, the ages of the input that was not completed.
 
     The age at the end of the run is the least that its latency can be. Without it a side that serves a few queries and
-    leaves the others would seem fast. None: the query had nothing to tell, though its input was looked at.
+    leaves the others would seem fast. A query without results that left most undone has only ages. None: it had nothing
+    to tell, though its input was looked at.
     """
     counted = run.seconds - run.warm_s
     done = min(1.0, served.completed / served.arrived) if served.arrived else 1.0  # more may come while a run is ended
     left = min(counted, run.seconds * (1.0 - done))
-    if not served.latencies.size and (served.completed or not left):
+    if not served.latencies.size and left <= counted / 2:
         return None
     undone = left / counted if served.latencies.size else 1.0
     ages = (np.arange(AGES) + 0.5) / AGES * left

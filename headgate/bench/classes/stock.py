@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import shutil
 import tempfile
 import time
@@ -17,7 +18,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -41,16 +41,24 @@ Mode = Literal["FIFO", "FAIR"]
 MIN_SHARES = {"class1": 2, "class2": 1, "class3": 0}
 MOST_QUERIES = 100  # that have a pool of their own
 LEAD_S = 0.3  # from the end of the rehearsal to the first tuple
+BEFORE_TRIGGER_S = 0.03  # a tick and what the pusher may be late, with room
 GRACE_S = 2.0  # for the last batches to report
 STOCK_MEMORY = "8g"  # the socket source keeps what it has read and not yet processed
+LATE = "10 milliseconds"  # streams are in order: the watermark may follow close behind, and state stays small
 PATIENCE_S = 120.0  # for a rehearsal
 PARTS = ("latestOffset", "walCommit", "getBatch", "queryPlanning", "addBatch")  # of a batch, until results are there
 
+CHECKPOINTING = "org.apache.spark.sql.execution.streaming.checkpointing"
 # What makes a micro-batch cheaper. What only helps after a failure is off: there is none here. State stays in the
 # default store: tried with 20 queries, RocksDB made no difference that stood out from the noise.
 SETTINGS = {
     "spark.sql.shuffle.partitions": "1",  # of a state store: more are more tasks and files a batch
+    "spark.sql.maxSinglePartitionBytes": str(2**63 - 1),  # single partitions are joined without a shuffle,
+    "spark.sql.defaultSizeInBytes": "1",  # though their size is unknown
     "spark.sql.adaptive.enabled": "false",  # re-planning costs more than a small job
+    "spark.sql.execution.usePartitionEvaluator": "true",  # else the closure of every stage is examined in each batch
+    "spark.sql.ui.explainMode": "simple",  # the plan is written down for each batch
+    "spark.sql.maxPlanStringLength": "1000",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",  # batches that only drop old state
     "spark.sql.streaming.minBatchesToRetain": "1000000",  # else each batch lists and deletes old files
@@ -59,8 +67,11 @@ SETTINGS = {
     "spark.sql.streaming.numRecentProgressUpdates": "1000000",  # what we measure with
     "spark.sql.streaming.pollingDelay": "5ms",  # as often as tuples are sent; the default is 10
     "spark.sql.streaming.stopTimeout": "10s",
-    # Without checksum files: half as many files. For each, Hadoop starts a `chmod` where it has no native library.
-    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+    # Half as many files without checksums. For each, Hadoop starts a `chmod` where it has no native library, and
+    # through its FileContext a `readlink` or two.
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
+    "spark.sql.streaming.checkpointFileManagerClass": f"{CHECKPOINTING}.FileSystemBasedCheckpointFileManager",
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
 }
 JAVA_OPTIONS = "-Djdk.lang.Process.launchMechanism=VFORK"  # the cheapest way to start those
 QUIET = Path(session.__file__).with_name("log4j2.properties")  # as Headgate's own
@@ -70,17 +81,45 @@ QUIET = Path(session.__file__).with_name("log4j2.properties")  # as Headgate's o
 
 
 class Variant(NamedTuple):
-    """A way to tell Spark which queries matter: the pool of each, and how often batches of a class begin at most."""
+    """A way to tell Spark which queries matter: the pool of each, and how often its batches begin at most."""
 
     pool: Callable[[BenchQuery], str]
-    every: Mapping[str, str] = MappingProxyType({})  # class -> interval; without one, as soon as the last has ended
+    every: Callable[[BenchQuery], str | None] = lambda _: None  # None: as soon as the last batch has ended
+
+
+def class_pool(query: BenchQuery) -> str:
+    return f"weights-{query.class_name}"
+
+
+def own_pool(query: BenchQuery) -> str:
+    return f"query-{query.class_name}-{query.name}"  # ties go by name: class 1 first
+
+
+def rarer_below(query: BenchQuery) -> str | None:
+    """Batches of the less important classes are fewer and larger."""
+    return {"class2": "1 second", "class3": "3 seconds"}.get(query.class_name)
+
+
+def once_a_window(query: BenchQuery) -> str | None:
+    """Windows of every class when they end, as Headgate: a batch before that hands over what is not final."""
+    return "1 second" if query.kind in ("count", "average") else rarer_below(query)
+
+
+def paced(query: BenchQuery) -> str | None:
+    """Those below are rarer still, and batches of the first class leave time for each other."""
+    if query.class_name == "class1":
+        return {"filter": "100 milliseconds", "join": "200 milliseconds"}.get(query.kind, "1 second")
+    return {"class2": "2 seconds", "class3": "5 seconds"}[query.class_name]
 
 
 VARIANTS = {
-    "weights": Variant(lambda query: f"weights-{query.class_name}"),
+    "weights": Variant(class_pool),
     "minshare": Variant(lambda query: f"minshare-{query.class_name}"),
-    "per-query": Variant(lambda query: f"query-{query.class_name}-{query.name}"),  # ties go by name: class 1 first
-    "triggers": Variant(lambda query: f"weights-{query.class_name}", {"class2": "1 second", "class3": "3 seconds"}),
+    "per-query": Variant(own_pool),
+    "triggers": Variant(class_pool, rarer_below),
+    "windows": Variant(class_pool, once_a_window),
+    "windows per-query": Variant(own_pool, once_a_window),
+    "paced": Variant(own_pool, paced),
 }
 PLAIN = Variant(lambda _: "default")
 
@@ -141,7 +180,7 @@ def build(query: BenchQuery, streams: Sequence[DataFrame]) -> tuple[DataFrame, s
     """The query and its output mode."""
     if query.kind == "filter":
         return streams[0].where("v > 0.5").select("k", "v"), "append"
-    timed = [stream.withWatermark("ts", "1 second") for stream in streams]
+    timed = [stream.withWatermark("ts", LATE).coalesce(1) for stream in streams]  # no shuffle: a task a batch
     if query.kind == "join":
         a, b = timed[0].alias("a"), timed[1].alias("b")
         near = "a.k = b.k AND b.ts > a.ts - INTERVAL 1 SECOND AND b.ts < a.ts + INTERVAL 1 SECOND"
@@ -166,8 +205,8 @@ class Place(NamedTuple):
         writer = writer.option("checkpointLocation", (self.folder / query.name).as_uri())
         if query.kind == "filter":
             writer = writer.option("asyncProgressTrackingEnabled", "true")  # only queries without state may
-        if query.class_name in variant.every:
-            writer = writer.trigger(processingTime=variant.every[query.class_name])
+        if (every := variant.every(query)) is not None:
+            writer = writer.trigger(processingTime=every)
         context = self.spark.sparkContext
         context.setLocalProperty("spark.scheduler.pool", variant.pool(query))
         try:
@@ -297,7 +336,7 @@ class Ran(NamedTuple):
 
 def measure(spark: SparkSession, pusher: Pusher, running: Sequence[Running], seconds: float) -> Ran:
     """Push for so long, once all has been rehearsed."""
-    epoch = time.time() + LEAD_S
+    epoch = start_time(time.time())
     pusher.start(epoch)
     time.sleep(max(0.0, epoch - time.time()))
     cpu = -(jvm_cpu_s(spark) + time.process_time())
@@ -306,6 +345,11 @@ def measure(spark: SparkSession, pusher: Pusher, running: Sequence[Running], sec
     pushed = pusher.stop()
     time.sleep(GRACE_S)
     return Ran({one.query.name: one.batches(epoch) for one in running}, cpu, pushed)
+
+
+def start_time(now: float) -> float:
+    """Spark's triggers fire at whole seconds: so windows end, and their last tuples are there, just before."""
+    return math.ceil(now + LEAD_S + BEFORE_TRIGGER_S) - BEFORE_TRIGGER_S
 
 
 def rehearse(pusher: Pusher, running: Sequence[Running]) -> None:

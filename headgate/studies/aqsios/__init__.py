@@ -62,9 +62,9 @@ STUDY = Study(
         "operators, and run when no other is ready. CQC is compared with HR.",
         "From chapter 5 on, operators with two inputs consume in the order of time stamps, as the public code of "
         "AQSIOS does; texts tell what comes of a claim without that.",
-        "What choosing costs is ours, too: 5.5 us for each decision, with the lock, where several cores share a schedule, "
-        "and as much for a query that has no input; on one core 5 us for going on to a class, and 0.2 us for an operator "
-        "without input, but nothing for the choice of an operator, whoever makes it.",
+        "What choosing costs is ours, too: 5.5 us for each decision, with the lock, where several cores share a "
+        "schedule, and as much for a query that has no input; on one core 5 us for going on to a class, and 0.2 us for "
+        "an operator without input, but nothing for the choice of an operator, whoever makes it.",
         "ABD goes over the operators of a class once in a slice; texts have it until the slice is used up, too. CQC "
         "deducts what exceeds the time that was granted; texts have the printed formula, which deducts what exceeds "
         "the ideal slice, too. Quick runs leave most of these out.",

@@ -6,7 +6,20 @@ import numpy as np
 import pytest
 
 from headgate.bench.classes import comparison
-from headgate.bench.classes.comparison import FAIR, FIFO, Sides, best_of, compare, headline, highest_rate
+from headgate.bench.classes.comparison import (
+    FAIR,
+    FIFO,
+    Sides,
+    best_of,
+    best_ways,
+    compare,
+    headline,
+    highest_rate,
+    nearest,
+    speedups,
+    stock_ways,
+    warm_up,
+)
 from headgate.bench.classes.headgate_side import Held
 from headgate.bench.classes.measured import Measured, Served, summary
 from headgate.bench.classes.stock import VARIANTS
@@ -33,10 +46,11 @@ class Speaking:
         return self.found[name]
 
 
-def sides():
-    fair = {name: measured([mean, 2.0, 3.0]) for name, mean in zip(VARIANTS, (1.2, 0.8, 1.0, 0.9), strict=True)}
+def sides(other=None):
+    """Pools with minimum shares are the best for class 1; `other` ways of stock, FIFO as None, measure otherwise."""
+    fair = {name: measured([0.8 if name == "minshare" else 1.0, 2.0, 3.0]) for name in VARIANTS}
     ours = {name: measured([0.1, 0.2, 0.3], cpu_s=0.5) for name in comparison.POLICIES}
-    return Sides(Speaking({None: measured([2.0, 2.0, 2.0]), **fair}), Speaking(ours))
+    return Sides(Speaking({None: measured([2.0, 2.0, 2.0]), **fair, **(other or {})}), Speaking(ours))
 
 
 @pytest.fixture(autouse=True)
@@ -64,6 +78,8 @@ def test_fair_pools_are_used_in_the_way_that_is_best_for_the_first_class():
     # FIFO is None. All ways to use pools are in the first round, the best alone in the second.
     assert both.stock.asked == [*VARIANTS, None, None, "minshare"]
     assert found[FAIR]["pools"]["used"] == "minshare"
+    assert found[FAIR]["pools"]["tried"]["weights"]["completed"] == 1.0
+    assert found[FAIR]["pools"]["tried"].keys() == VARIANTS.keys()
     assert found[FAIR]["classes"]["class1"]["mean"] == pytest.approx(0.8)
     assert both.ours.asked == list(comparison.POLICIES) * 2  # in turn
 
@@ -84,6 +100,51 @@ def test_headline():
     assert told["completed_min_mbd"] == 1.0
     assert told["completed_over_stock"] == 1.0
     assert told["cpu_per_tuple_over_stock"] == pytest.approx(0.5)
+    assert told["cpu_per_tuple_over_cheapest_stock"] == pytest.approx(0.5)
+
+
+def test_stock_counts_with_the_most_that_it_completed_and_the_least_that_it_took():
+    """The way that is best for class 1 completes less than another, and is dearer than a third."""
+    ways = {
+        **dict.fromkeys(VARIANTS, measured([1.0, 2.0, 3.0], completed=0.5)),
+        "minshare": measured([0.2, 2.0, 3.0], completed=0.8),
+        "windows": measured([1.0, 2.0, 3.0], completed=0.9, cpu_s=0.225),
+        None: measured([2.0, 2.0, 2.0]),
+    }
+    one = compare(sides(ways), Workload("w", 3, 1.0, 1.0), 1)
+    assert best_ways(one) == {"class1": f"{FAIR}, minshare", "completed": FIFO, "cpu": f"{FAIR}, windows"}
+    told = headline(dict.fromkeys(("heavy", "medium", "easy"), one))
+    assert told["completed_over_stock"] == 1.0
+    assert told["cpu_per_tuple_over_stock"] == pytest.approx(0.5 * 0.8)
+    assert told["cpu_per_tuple_over_cheapest_stock"] == pytest.approx(2.0)
+
+
+def test_of_the_way_that_was_used_all_runs_count():
+    one = compare(sides(), Workload("w", 3, 1.0, 1.0), 2)
+    assert stock_ways(one)["stock fair, minshare"] is one[FAIR]
+    assert stock_ways(one).keys() == {FIFO, *(f"{FAIR}, {name}" for name in VARIANTS)}
+    assert speedups(one)[FIFO] == pytest.approx(20.0)
+    assert speedups(one)["stock fair, weights"] == pytest.approx(10.0)
+
+
+def test_scaling_uses_the_pools_of_the_workload_with_about_as_many_queries():
+    assert [nearest(queries) for queries in comparison.SCALES] == ["easy", "medium", "heavy", "heavy"]
+
+
+def test_the_jvm_of_stock_gets_warm_with_large_batches_and_with_many():
+    both = sides()
+    warm_up(both, Workload("heavy", 50, 1.0, 1.0))
+    assert both.stock.asked == [None, "weights", "windows", "paced"]
+    assert not both.ours.asked
+
+
+def test_a_run_that_fails_says_which():
+    class Failing:
+        def run(self, workload, setting):
+            raise RuntimeError("out of memory")
+
+    with pytest.raises(RuntimeError, match=r"^heavy, stock fair, weights: out of memory$"):
+        Sides(Failing(), Failing()).run(Workload("heavy", 3, 1.0, 1.0), f"{FAIR}, weights", "weights")
 
 
 @pytest.mark.parametrize("limit", [90.0, 700.0, 2000.0, 30_000.0])

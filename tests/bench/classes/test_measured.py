@@ -63,6 +63,14 @@ def test_a_query_that_was_never_served_is_as_old_as_what_counts():
     assert (found["mean_of_results"], found["results"], found["completed"]) == (None, 0, 0.0)
 
 
+@pytest.mark.parametrize(("completed", "mean"), [(20, 4.0), (5, 4.0), (30, 3.5)])
+def test_a_query_that_starved_after_the_warm_up_does_not_vanish(completed, mean):
+    """Of 10 s the first 2 do not count. One that got into the third and had no result yet is left with ages of 7 s."""
+    found = summary(measured([[], [1.0], [1.0]], completed=(completed, 100, 100)))["classes"]["class1"]
+    assert found["mean"] == pytest.approx(mean)
+    assert found["by_query"] == pytest.approx({"q": mean})
+
+
 def test_figures_over_all():
     found = summary(measured([[3.0], [2.0], [1.0]]))
     assert found["weighted_mean"] == pytest.approx((6 * 3 + 3 * 2 + 1) / 10)

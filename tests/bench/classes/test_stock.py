@@ -7,6 +7,8 @@ import pytest
 
 from headgate.bench.classes.pusher import REHEARSALS, make_lines
 from headgate.bench.classes.stock import (
+    BEFORE_TRIGGER_S,
+    LEAD_S,
     MOST_QUERIES,
     VARIANTS,
     Batch,
@@ -14,6 +16,7 @@ from headgate.bench.classes.stock import (
     arrivals_of_results,
     outcome,
     read_batch,
+    start_time,
 )
 from headgate.bench.classes.workload import BenchQuery, Tuples, Workload
 
@@ -94,3 +97,25 @@ def test_every_pool_is_allocated_and_the_first_class_sorts_first():
     assert weights["minshare-class1"] == ("6", "2")
     assert weights["weights-class2"] == ("3", "0")
     assert weights["query-class3-q002_filter"] == ("1", "0")
+
+
+def test_triggers_depend_on_class_and_kind():
+    members = Workload("w", 12, 1.0, 1.0).members()  # each kind once a class
+    every = {name: {(q.class_name, q.kind): variant.every(q) for q in members} for name, variant in VARIANTS.items()}
+    assert set(every["per-query"].values()) == {None}
+    assert every["triggers"]["class1", "count"] is None
+    assert every["triggers"]["class3", "count"] == "3 seconds"
+    for name in ("windows", "windows per-query"):
+        assert {every[name][f"class{n}", kind] for n in (1, 2, 3) for kind in ("count", "average")} == {"1 second"}
+        for kind in ("filter", "join"):
+            assert [every[name][f"class{n}", kind] for n in (1, 2, 3)] == [None, "1 second", "3 seconds"]
+    assert [every["paced"]["class1", kind] for kind in ("filter", "join", "average")] == [
+        "100 milliseconds", "200 milliseconds", "1 second",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("now", [EPOCH, EPOCH + 0.5, EPOCH + 0.68, EPOCH + 0.999])
+def test_windows_end_just_before_triggers_fire(now):
+    begins = start_time(now)
+    assert LEAD_S <= begins - now <= LEAD_S + 1.0
+    assert (begins + BEFORE_TRIGGER_S) % 1.0 == pytest.approx(0.0, abs=1e-6)
