@@ -2,8 +2,10 @@
 
 Queries of one operator in three classes, on a board as in a run on Spark, with queues that are only numbers. A decision
 is all that board and policy do for one call: being told of new input, choosing, being told of the end. `busy`: every
-query has input all the time. `sparse`: one in ten has, never the same ones for long. `share_of_unit_call` is the
-dearest case of mbd against a call of a small batch on Spark, measured in the same run.
+query has input all the time. `sparse`: one in ten has, never the same ones for long. For mbd also `windows`: queries
+over sliding windows, all with input that waits for a boundary; one after the other comes to it. There, keeping track of
+time is part of a decision. `together`: the same, up to six queries a unit. `share_of_unit_call` is the dearest case of
+mbd against a call of a small batch on Spark, measured in the same run.
 """
 
 from __future__ import annotations
@@ -18,12 +20,15 @@ from pyspark.sql import SparkSession
 
 from headgate.bench.batches import key_batch
 from headgate.control.stats import DeclaredStats
-from headgate.flow.board import Board
+from headgate.flow.board import Board, Claim
+from headgate.flow.patience import Patience
+from headgate.flow.progress import Progress
 from headgate.plan.application import Application, PolicySettings
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Edge, Plan, Query, QueryClass, Stream
-from headgate.plan.operators import Declared, Operator, Port, Select
+from headgate.plan.operators import Aggregate, Declared, Operator, Port, Select
 from headgate.plan.schema import parse_schema
+from headgate.plan.windows import RangeWindow, parse_window
 from headgate.policies.registry import make_policy
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.session import start_spark
@@ -32,6 +37,8 @@ QUERIES = (10, 100, 1000)
 HEADLINE = "mbd"
 POLICIES = (HEADLINE, "ambd", "abd", "cqc", "wehr", "mrr", "ml", "pct", "pcs", "chain", "rb", "fifo", "rr")
 LOADS = {"busy": 1.0, "sparse": 0.1}  # the share of queries that have input
+WINDOWS = {"windows": 1, "together": 6}  # most queries of a unit
+SLIDE_US = 1_000_000
 CLASSES = {"one": 6, "two": 3, "three": 1}
 SCHEMA = parse_schema("k INT", "bench")
 CALL_S = 0.01  # a call beside its tuples, roughly as on Spark: policies reckon with it
@@ -48,8 +55,10 @@ def run(quick: bool = False) -> dict[str, Any]:
         }
         for name in POLICIES
     }
+    for case, most in WINDOWS.items():
+        found[HEADLINE][case] = {str(n): windows_microseconds(n, most, decisions) for n in QUERIES}
     call = unit_call_us(50 if quick else 400)
-    headline = {str(n): max(found[HEADLINE][load][str(n)] for load in LOADS) for n in QUERIES}
+    headline = {str(n): max(case[str(n)] for case in found[HEADLINE].values()) for n in QUERIES}
     return {
         "bench": "decisions",
         "policy": HEADLINE,
@@ -67,6 +76,7 @@ class Waiting:
 
     def __init__(self) -> None:
         self.count = 0
+        self.entered = 0
         self.first = 0.0
 
     @property
@@ -110,6 +120,68 @@ def _run(policy: str, queries: int, share: float, decisions: int, seed: int) -> 
     return spent / decisions
 
 
+class Windows:
+    """Queries over windows, each of a stream of its own, and how far time has come on each, as in a run."""
+
+    def __init__(self, queries: int, together: int) -> None:
+        self.plan = many_windows(queries)
+        self.queues = {edge: Waiting() for edge in self.plan.edges}
+        self._come = dict.fromkeys(self.plan.streams, 0)
+        self._progress = Progress(self.plan, self.queues, self._come.get)
+        patience = Patience(self._progress.reaches, lambda _: False, most_bytes=1e9)
+        policy, stats = make_policy(HEADLINE, {"together": together}), DeclaredStats(self.plan)
+        self.board = Board(self.plan, self.queues, policy, stats, slots=1, call_fixed_s=CALL_S, patience=patience)
+        for edge in self.plan.edges:  # the first tuple of a stream comes to a boundary, the second waits for one
+            self.feed(edge)
+        while (claim := self.board.claim(0)) is not None:
+            self.call(claim)
+
+    def feed(self, edge: Edge, boundary: bool = False) -> None:
+        """A tuple comes, and with it the time goes on by a little, or to the next boundary."""
+        (port,) = self.plan.operators[edge.operator].inputs
+        self._come[port.node] += SLIDE_US if boundary else 1
+        queue = self.queues[edge]
+        queue.first = queue.first if queue.count else self.board.now
+        queue.count, queue.entered = queue.count + 1, queue.entered + 1
+        self._progress.advance(port, self._come[port.node])
+        self._progress.settle((port.node,))
+        self.board.fed(edge)
+
+    def call(self, claim: Claim) -> None:
+        """A call takes all, and gives what there is at the boundary; then a tuple for each of its queries comes."""
+        unit = claim.decision.unit
+        for edge in unit.edges:
+            self.queues[edge].count = 0
+        self._progress.finish(self._progress.begin(unit.operators), {})
+        self._progress.end(unit.operators)
+        self.board.look_again(self._progress.settle(unit.operators).moved)
+        self.board.release(claim, 1, 1)
+        for edge in unit.edges:
+            self.feed(edge)
+
+    def decide(self, edge: Edge) -> None:
+        """A query comes to a boundary and is called."""
+        self.feed(edge, boundary=True)
+        claim = self.board.claim(0)
+        if claim is None:
+            raise RuntimeError(f"policy {HEADLINE} found nothing to do")
+        self.call(claim)
+
+
+def windows_microseconds(queries: int, together: int, decisions: int) -> float:
+    """The mean time of a decision of mbd about windows, the median of five stretches."""
+    windows = Windows(queries, together)
+    found = []
+    for stretch in range(5):
+        edges = random.Random(stretch).choices(windows.plan.edges, k=decisions // 5)
+        start = time.perf_counter()
+        for edge in edges:
+            windows.board.now += 1e-3
+            windows.decide(edge)
+        found.append((time.perf_counter() - start) / len(edges))
+    return statistics.median(found) * 1e6
+
+
 def _feed(board: Board, queues: Mapping[Edge, Waiting], edge: Edge) -> None:
     queues[edge].count, queues[edge].first = 1, board.now
     board.fed(edge)
@@ -131,9 +203,29 @@ def many_queries(number: int) -> Plan:
         Query(f"q{at}", names[at % len(names)], Port(f"q{at}/select"), (), sink={"kind": "none"})
         for at in range(number)
     ]
-    classes = {name: QueryClass(name, priority) for name, priority in CLASSES.items()}
-    stream = Stream("s", SCHEMA, {"kind": "feeder", "rate": 1.0, "rows": 1})
-    return build_plan({"s": stream}, {}, classes, operators, queries)
+    return build_plan({"s": _stream("s")}, {}, _classes(), operators, queries)
+
+
+def many_windows(number: int) -> Plan:
+    """So many queries that count over a sliding window, each the tuples of a stream of its own."""
+    names, window = list(CLASSES), parse_window("RANGE 2 SECONDS SLIDE 1 SECOND")
+    assert isinstance(window, RangeWindow)
+    operators: list[Operator] = [
+        Aggregate(id=f"q{at}/count", inputs=(Port(f"s{at}"),), group={}, values={"n": "count(*)"}, window=window)
+        for at in range(number)
+    ]
+    queries = [
+        Query(f"q{at}", names[at % len(names)], Port(f"q{at}/count"), (), sink={"kind": "none"}) for at in range(number)
+    ]
+    return build_plan({f"s{at}": _stream(f"s{at}") for at in range(number)}, {}, _classes(), operators, queries)
+
+
+def _classes() -> dict[str, QueryClass]:
+    return {name: QueryClass(name, priority) for name, priority in CLASSES.items()}
+
+
+def _stream(name: str) -> Stream:
+    return Stream(name, SCHEMA, {"kind": "feeder", "rate": 1.0, "rows": 1})
 
 
 def unit_call_us(calls: int) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from headgate.control.recent import LAST_MOMENTS, Look
 from headgate.control.stats import OperatorStats, Stats
@@ -183,9 +183,11 @@ class Board:
             elif not unit.blocked:
                 self._make_ready(unit)
 
-    def look_again(self) -> None:
-        """Time has passed: announce the units that need not wait for a boundary any longer."""
-        for unit in self.units:
+    def look_again(self, edges: Iterable[Edge] | None = None) -> None:
+        """Time has passed, at some queues only where these are named: announce the units that need not wait for a
+        boundary any longer."""
+        units = self.units if edges is None else [unit for edge in edges for unit in self.gate(edge).units]
+        for unit in units:
             if unit.patient:
                 self._announce(unit)
 

@@ -24,13 +24,21 @@ Reaches = Callable[[Collection[str], Mapping[str, int]], bool]
 class Patience:
     """Which units may wait, and whether they do now. So many bytes may wait at each.
 
-    A unit that is due does not wait: time has given it something to do.
+    A unit that is due does not wait: time has given it something to do. Nor does any while memory is `pressed`: sources
+    wait for what their input takes.
     """
 
-    def __init__(self, reaches: Reaches, is_due: Callable[[Unit], bool], most_bytes: float) -> None:
+    def __init__(
+        self,
+        reaches: Reaches,
+        is_due: Callable[[Unit], bool],
+        most_bytes: float,
+        pressed: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._reaches = reaches
         self._is_due = is_due
         self._most_bytes = most_bytes
+        self._pressed = pressed
         self._slides: dict[int, Mapping[str, int]] = {}  # by unit
         self._apart = 0  # every boundary that time passes by itself is a multiple of it; 0: there is none
         self._passed: dict[str, int] = {}  # stream -> the last such multiple
@@ -63,6 +71,6 @@ class Patience:
         oldest = unit.oldest
         if self._is_due(unit) or unit.waiting >= MOST_TUPLES or unit.bytes >= self._most_bytes:
             return False
-        if oldest is not None and now - oldest >= MOST_S:
+        if self._pressed() or (oldest is not None and now - oldest >= MOST_S):
             return False
         return not self._reaches(unit.operators, self._slides[unit.index])

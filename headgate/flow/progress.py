@@ -25,6 +25,13 @@ class Bounds(NamedTuple):
     end: int
 
 
+class Settled(NamedTuple):
+    """Where time has got to by itself."""
+
+    due: list[str]  # operators with state that have something to do, though no row may wait for them
+    moved: set[Edge]  # inputs to which progress came
+
+
 class Counted(Protocol):
     """What progress needs to know of a queue."""
 
@@ -55,7 +62,7 @@ class Progress:
         """Start, or go on with what is left of a plan when queries have stopped."""
         self._plan = plan
         self._queues = queues
-        self._timed = timed_operators(plan)
+        self._timed = dict.fromkeys(timed_operators(plan))  # looked up at every call
         self._streams = {name: _streams_of(plan, plan.owners[name]) for name in self._timed}
         self._concerns: dict[tuple[str, ...], tuple[str, ...]] = {}  # see `_concerned`
         self._all = True  # at the next look: others may have something to do now
@@ -67,25 +74,29 @@ class Progress:
 
     # What runtimes tell ------------------------------------------------------------------------------------------
 
-    def advance(self, port: Port, to: int, behind: int = 0) -> None:
+    def advance(self, port: Port, to: int, behind: int = 0) -> list[Edge]:
         """A stream has come so far, up to `behind` rows before the last that was queued; FOREVER when it has ended.
 
-        Call it after its rows were queued, then `settle`.
+        Call it after its rows were queued, then `settle`. Returns the inputs to which it comes.
         """
         if to <= self._told.get(port, BEGINNING):
-            return
+            return []
         self._told[port] = to
-        for edge in self._plan.consumers[port]:
-            if edge.operator in self._timed:
-                self._marks.setdefault(edge, deque()).append((self._queues[edge].entered - behind, to))
+        edges = [edge for edge in self._plan.consumers[port] if edge.operator in self._timed]
+        for edge in edges:
+            marks, at = self._marks.setdefault(edge, deque()), self._queues[edge].entered - behind
+            if marks and marks[-1][0] == at:  # time passes while the same rows wait: only the latest counts
+                marks.pop()
+            marks.append((at, to))
+        return edges
 
     def begin(self, operators: Collection[str]) -> dict[str, Bounds]:
-        """A call has taken its input: the instants that each of its operators with state evaluates."""
+        """A call has taken its input: the instants that each of its operators with state evaluates. Inputs first."""
         self._flying.update(operators)
         bounds: dict[str, Bounds] = {}
         ahead: dict[str, int] = {}  # progress behind each operator of the call, once it has ended
-        for name in self._timed:
-            if name not in operators:
+        for name in operators:
+            if name not in self._timed:
                 continue
             come = min(self._come(edge, ahead) for edge in self._edges(name))
             if self._plan.operators[name].stateful:
@@ -120,14 +131,16 @@ class Progress:
         """A call is over, whatever became of it, and its results are in the queues. Call `settle` next."""
         self._flying.difference_update(operators)
 
-    def settle(self, changed: Iterable[str]) -> list[str]:
-        """Let progress run through operators that have nothing to do with it; returns those that have.
+    def settle(self, changed: Iterable[str]) -> Settled:
+        """Let progress run through operators that have nothing to do with it; returns those that have, and how far it
+        came.
 
-        These are operators with state, to be run although no row waits for them. `changed` are streams that have come
-        further, or the operators of a call that is over: nothing happens to operators that they do not concern.
+        `changed` are streams that have come further, or the operators of a call that is over: nothing happens to
+        operators that they do not concern.
         """
         due: list[str] = []
-        concerned, self._all = self._timed if self._all else self._concerned(tuple(changed)), False
+        moved: set[Edge] = set()
+        concerned, self._all = tuple(self._timed) if self._all else self._concerned(tuple(changed)), False
         for name in concerned:
             if name in self._flying:
                 continue
@@ -136,19 +149,20 @@ class Progress:
             if operator.stateful:
                 come = self._evaluate(name, min(come, self._last(name)), due)
             for port in operator.ports:
-                self.advance(port, come)
-        return due
+                moved.update(self.advance(port, come))
+        return Settled(due, moved)
 
     def streams_of(self, query: str) -> tuple[str, ...]:
         """The streams that a query with state reads; none when it has no state, or has stopped."""
-        known = self._plan.queries.get(query)
-        if known is None or not set(known.operators) & set(self._timed):
+        plan = self._plan  # read once: asked without the lock, while queries may stop
+        known = plan.queries.get(query)
+        if known is None or self._timed.keys().isdisjoint(known.operators):
             return ()
-        return _streams_of(self._plan, (query,))
+        return _streams_of(plan, (query,))
 
-    def last_of(self, query: str) -> int:
-        """The last event of all streams of a query so far."""
-        return _latest(self._reached, _streams_of(self._plan, (query,)))
+    def last_of(self, streams: Iterable[str]) -> int:
+        """The last event of some streams so far."""
+        return _latest(self._reached, streams)
 
     # Inside ------------------------------------------------------------------------------------------------------
 

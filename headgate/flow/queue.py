@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from headgate.flow.board import InvariantError
 from headgate.plan.schema import ARRIVAL
 
 _PIECE = 16 << 20  # bytes a spill file: large enough for sequential disk speed, small enough to hold the lock
@@ -133,7 +134,7 @@ class Memory:
 class BatchQueue:
     """FIFO of Arrow tables that carry the stamp columns; the `Queue` that the scheduler sees.
 
-    Conservation, asserted by `check`: entered == taken + count + shed. The runtime's slots take from it, sources
+    Conservation, looked after by `check`: entered == taken + count + shed. The runtime's slots take from it, sources
     and upstream units put into it.
     """
 
@@ -207,15 +208,17 @@ class BatchQueue:
         return given[0] if len(given) == 1 else pa.concat_tables(given)
 
     def check(self) -> None:
-        """AssertionError when a tuple or a byte has gone astray; for tests and the invariant checks."""
+        """InvariantError when a tuple or a byte has gone astray; for tests and the end of a run."""
         if self._closed:
             return
-        flow = f"entered {self.entered}, taken {self.taken}, waiting {self.count}, shed {self.shed}"
-        assert self.entered == self.taken + self.count + self.shed, f"queue {self.name}: {flow}"
-        assert self.count == sum(batch.rows for batch in self._batches), f"queue {self.name}: {flow}"
+        rows = sum(batch.rows for batch in self._batches)
+        if self.entered != self.taken + self.count + self.shed or self.count != rows:
+            flow = f"entered {self.entered}, taken {self.taken}, waiting {self.count}, shed {self.shed}"
+            raise InvariantError(f"queue {self.name}: {flow}; it has {rows}")
         held = sum(batch.bytes for batch in self._batches if batch.table is not None)
         filed = sum(batch.bytes for batch in self._batches if batch.table is None)
-        assert (held, filed) == (self.held, self._filed), f"queue {self.name}: bytes were miscounted"
+        if (held, filed) != (self.held, self._filed):
+            raise InvariantError(f"queue {self.name}: bytes were miscounted")
 
     def close(self) -> None:
         """Forget all batches and delete their files."""

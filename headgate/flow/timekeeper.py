@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.flow.entrance import Admitted, Entrance
-from headgate.flow.progress import Bounds, Counted, Progress
+from headgate.flow.progress import Bounds, Counted, Progress, Settled
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
 from headgate.plan.schema import FOREVER, TIME
@@ -40,8 +40,9 @@ class Timekeeper:
         return {name: entrance.late for name, entrance in self._entrances.items()}
 
     def use(self, plan: Plan, queues: Mapping[Edge, Counted]) -> None:
-        """Go on with what is left of the plan when queries have stopped."""
+        """Go on with what is left of the plan when queries have stopped; a stream that nobody reads now is over."""
         self._plan = plan
+        self.open = {name for name in self.open if plan.consumers[Port(name)]}
         self._progress.use(plan, queues)
 
     # Tuples and time come in -------------------------------------------------------------------------------------
@@ -82,7 +83,7 @@ class Timekeeper:
         if come is None:
             return []
         self._progress.advance(Port(stream), come)
-        return self._progress.settle((stream,))
+        return self._progress.settle((stream,)).due
 
     # Calls -------------------------------------------------------------------------------------------------------
 
@@ -94,21 +95,22 @@ class Timekeeper:
         """Would a call that takes all that waits bring one of these windows to a boundary?"""
         return self._progress.reaches(operators, slides)
 
-    def finish(
-        self, operators: Collection[str], evaluated: Mapping[str, Bounds], events: Mapping[str, int]
-    ) -> list[str]:
+    def finish(self, operators: Collection[str], evaluated: Mapping[str, Bounds], events: Mapping[str, int]) -> Settled:
         """A call is over and its results are queued; `evaluated` are the operators with state that succeeded, `events`
-        when each has something to do next without input."""
+        when each has something to do next without input. Returns also where progress came by that."""
         self._progress.finish(evaluated, events)
         self._progress.end(operators)
-        return self._progress.settle(operators) if self._progress.tracks else []
+        return self._progress.settle(operators) if self._progress.tracks else Settled([], set())
 
     def until_the_end(self, query: str, table: pa.Table) -> pa.Table:
-        """Time ends for a query with the last event of its streams, even where other queries go on."""
+        """Time ends for a query with the last event of its streams, even where other queries go on.
+
+        Asked without the lock: a query that stops meanwhile gets its table as it is.
+        """
         streams = self._progress.streams_of(query)
         if not streams or not self.open.isdisjoint(streams):
             return table
-        beyond = pc.fill_null(pc.greater(table.column(TIME), self._progress.last_of(query)), False)
+        beyond = pc.fill_null(pc.greater(table.column(TIME), self._progress.last_of(streams)), False)
         return table.filter(pc.invert(beyond)) if pc.any(beyond).as_py() else table
 
     def _reached(self, stream: str) -> int | None:

@@ -23,9 +23,9 @@ class Asked:
 
     def __init__(self, most_bytes=1e9):
         plan = plan_of({"count": COUNTED, "pass": PASSED})
-        self.reaches, self.due = False, False
+        self.reaches, self.due, self.pressed = False, False, False
         self.queues = {edge: Waiting() for edge in plan.edges}
-        kept = Patience(lambda *_: self.reaches, lambda _: self.due, most_bytes)
+        kept = Patience(lambda *_: self.reaches, lambda _: self.due, most_bytes, lambda: self.pressed)
         policy = make_policy("rr", {"unit": "query"})
         self.board = Board(plan, self.queues, policy, DeclaredStats(plan), 1, patience=kept)
         self.patience = kept
@@ -49,6 +49,26 @@ def test_only_windows_wait_and_only_until_their_boundary():
     asked.board.look_again()
     assert asked.ready == ["count", "pass"]
     assert asked.board.ready_units == 2
+
+
+def test_where_queues_are_named_only_their_units_are_looked_at():
+    asked = Asked()
+    asked.feed("count")
+    asked.reaches = True
+    count, passes = (next(e for e in asked.board.plan.edges if e.operator.startswith(q)) for q in ("count/", "pass/"))
+    asked.board.look_again([])
+    asked.board.look_again([passes])
+    assert not asked.ready
+    asked.board.look_again([count])
+    assert asked.ready == ["count"]
+
+
+def test_nobody_waits_while_memory_is_pressed():
+    asked = Asked()
+    asked.feed("count")
+    asked.pressed = True
+    asked.board.look_again()
+    assert asked.ready == ["count"]
 
 
 def test_one_that_is_due_does_not_wait():

@@ -31,7 +31,7 @@ class Bench:
 
     def advance(self, stream: str, to: int) -> list[str]:
         self.progress.advance(Port(stream), to)
-        return self.progress.settle((stream,))
+        return self.progress.settle((stream,)).due
 
     def call(self, *operators: str, take: int = 100, gives: int = 0, event: int = FOREVER) -> dict[str, Bounds]:
         """A whole call: its last operator gives some rows to whoever reads it."""
@@ -51,7 +51,7 @@ class Bench:
 
     def end(self, *operators: str) -> list[str]:
         self.progress.end(operators)
-        return self.progress.settle(operators)
+        return self.progress.settle(operators).due
 
 
 def test_only_operators_that_lead_to_state_are_timed() -> None:
@@ -141,7 +141,7 @@ def test_time_alone_makes_an_operator_due_at_its_next_event() -> None:
     bench.reached["s"] = 9
     assert bench.advance("s", 8) == [name]
     assert bench.begin(name)[name].end == 8
-    assert bench.progress.settle(("s",)) == [], "it flies already"
+    assert bench.progress.settle(("s",)).due == [], "it flies already"
 
 
 def test_a_stream_concerns_only_the_queries_that_read_it() -> None:
@@ -205,7 +205,7 @@ def test_a_shared_operator_goes_on_to_the_last_event_of_all_its_queries() -> Non
         bench.progress.use(rest, {e: queue for e, queue in bench.queues.items() if e.operator in rest.operators})
         unit = [name for name in rest.queries["a"].operators if name != "a/changes"]
         assert bench.begin(*unit)["a/group"].end == last
-        assert bench.progress.last_of("a") == 5
+        assert bench.progress.last_of(bench.progress.streams_of("a")) == 5
         assert bench.progress.streams_of("b") == (() if stopped else ("s", "r"))
 
 
@@ -214,3 +214,48 @@ def test_without_any_event_nothing_is_evaluated() -> None:
     bench.advance("s", FOREVER)
     bench.advance("r", FOREVER)
     assert bench.call("q/join")["q/join"] == Bounds(BEGINNING, BEGINNING)
+
+
+def test_a_call_tells_where_progress_came() -> None:
+    bench = Bench({**COUNT, "other": "SELECT k, count(*) AS n FROM r [RANGE 3] GROUP BY k"})
+    bench.arrive("s", 5)
+    bench.arrive("r", 5)
+    bench.begin(WHERE)
+    bench.progress.end([WHERE])
+    moved = bench.progress.settle([WHERE]).moved
+    assert Edge(GROUP, 0) in moved
+    assert {edge.operator.split("/")[0] for edge in moved} == {"q"}
+    assert bench.progress.settle([WHERE]).moved == set()
+
+
+def test_of_time_that_passes_while_rows_wait_only_the_latest_is_kept() -> None:
+    bench = Bench(COUNT)
+    bench.arrive("s", 5)
+    for time in range(5, 1000):
+        bench.reached["s"] = time
+        bench.advance("s", time)
+    assert len(bench.progress._marks[Edge(WHERE, 0)]) == 1
+    bench.call(WHERE)
+    assert bench.call(GROUP)[GROUP].end == 999
+
+
+def test_a_query_may_stop_while_its_streams_are_asked_for() -> None:
+    class Stopping(Progress):
+        """The plan is another one each time it is looked at."""
+
+        plans: list[Plan]
+
+        @property
+        def _plan(self) -> Plan:
+            return self.plans.pop(0) if len(self.plans) > 1 else self.plans[0]
+
+        @_plan.setter
+        def _plan(self, plan: Plan) -> None:
+            self.plans = [plan]
+
+    plan = plan_of(COUNT)
+    progress = Stopping(plan, {edge: Queue() for edge in plan.edges}, {"s": 7}.get)
+    progress.plans = [plan, plan.without(["q"])]
+    assert progress.streams_of("q") == ("s",)
+    assert progress.last_of(("s",)) == 7
+    assert progress.streams_of("q") == ()

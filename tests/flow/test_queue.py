@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.connect.spill import SpillFolder
+from headgate.flow.board import InvariantError
 from headgate.flow.queue import BatchQueue, Memory, SpillError
 
 TUPLE = 8 + 8 + 8  # bytes of a tuple of `batch`
@@ -309,3 +310,13 @@ def test_any_limit_behaves_as_a_list(steps: list[tuple[str, int, Any]], limit: i
     for queue, model in zip(queues, models, strict=True):
         assert numbers(queue.take(None)) == model
     assert not shelf.tables
+
+
+@pytest.mark.parametrize("miscounted", ["taken", "count", "held"])
+def test_what_has_gone_astray_is_a_broken_invariant(miscounted: str) -> None:
+    queue = BatchQueue(name="q/x:0")
+    queue.put(batch(0, 5))
+    queue.check()
+    setattr(queue, miscounted, getattr(queue, miscounted) + 1)
+    with pytest.raises(InvariantError, match="queue q/x:0"):
+        queue.check()

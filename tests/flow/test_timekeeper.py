@@ -195,7 +195,14 @@ def test_where_arrivals_are_the_time_it_passes_without_tuples() -> None:
     lists.queues[Edge("q/group", 0)].take(1)
     bounds = keeper.begin(["q/group"])
     assert bounds == {"q/group": Bounds(BEGINNING, 499_999)}
-    assert keeper.finish(["q/group"], bounds, {"q/group": 1_500_000}) == []
+    assert keeper.finish(["q/group"], bounds, {"q/group": 1_500_000}).due == []
     assert keeper.tick("s", 1_500_000) == [], "that instant is not complete yet"
     assert keeper.tick("s", 1_500_001) == ["q/group"]
     assert keeper.begin(["q/group"]) == {"q/group": Bounds(1_499_999, 1_500_000)}
+
+
+def test_a_stream_that_nobody_reads_any_more_is_over() -> None:
+    lists = Lists(plan_of({"a": "SELECT k FROM s", "b": "SELECT s.k FROM s [RANGE 3], r [RANGE 3] WHERE s.k = r.k"}))
+    assert lists.time.open == {"s", "r"}
+    lists.stop(["b"])
+    assert lists.time.open == {"s"}

@@ -169,7 +169,7 @@ class Lists:
             if edge in self.queues:
                 self.queues[edge].put(rows_)
         evaluated = {name: call.bounds[name] for name in events}
-        self.due.update(self.time.finish(call.operators, evaluated, events))
+        self.due.update(self.time.finish(call.operators, evaluated, events).due)
         stopped = tuple(dict.fromkeys(query for name in failed for query in self.plan.owners[name]))
         self.stop(stopped)
         return stopped
@@ -179,7 +179,7 @@ class Lists:
         for edge, rows in call.inputs.items():
             if edge in self.queues:
                 self.queues[edge].rows[:0] = rows
-        self.due.update(self.time.finish(call.operators, {}, {}))
+        self.due.update(self.time.finish(call.operators, {}, {}).due)
         self.due.update(name for name in call.operators if name in self.memories)
 
     def stop(self, queries: Collection[str]) -> None:

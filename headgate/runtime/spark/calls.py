@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headgate.flow.progress import Bounds
+from headgate.flow.units import Unit
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
 from headgate.runtime.spark.compose import Composer, Tables
@@ -76,6 +77,8 @@ class Caller:
         self._broadcast_tables = broadcast_tables
         self._markers = markers
         self._prepared: dict[JobShape, _Prepared | None] = {}
+        self._units: tuple[Unit, ...] | None = None
+        self._kept: set[tuple[tuple[str, ...], tuple[Port, ...]]] | None = None  # see `keep`; None: all
         self._lock = threading.Lock()
 
     def run(
@@ -108,18 +111,30 @@ class Caller:
         else:
             table, given = self._probation(prepared, call)
         way = "prepared" if prepared is not None and steady else "partitioned"
-        self.calls[way] += 1
+        with self._lock:
+            self.calls[way] += 1
         outputs, grown = separate(table, shape, self._names)
         self.states.grow(within, grown | {name: tables[edge] for name, edge in shape.copies})
         seconds = time.perf_counter() - started
         events = {name: self.states.next_event(name) for name in within}
         return _result(self._plan, call, outputs, given, events, seconds, way == "prepared", steady)
 
-    def forget(self, operators: Set[str]) -> None:
-        """These operators run no more: drop their state, and the plans that have them."""
-        self.states.forget(operators)
+    def keep(self, plan: Plan, units: tuple[Unit, ...]) -> None:
+        """From now on only these units have prepared plans; those of other units are dropped, for they hold memory of
+        the JVM. What else is run, after a failure or by a call that outlives its unit, is planned each time.
+
+        Called whenever the units may be others, under the runtime's lock; the same ones again cost nothing.
+        """
+        if units is self._units:
+            return
+        self._units = units
+        shapes = [shape_of(plan, unit.operators, ()) for unit in units]
         with self._lock:
-            self._prepared = {s: found for s, found in self._prepared.items() if operators.isdisjoint(s.operators)}
+            self._kept = {(shape.operators, shape.outputs) for shape in shapes}
+            self._prepared = {shape: found for shape, found in self._prepared.items() if self._keeps(shape)}
+
+    def _keeps(self, shape: JobShape) -> bool:
+        return self._kept is None or (shape.operators, shape.outputs) in self._kept
 
     def told(self) -> dict[str, Any]:
         """What a report has of calls and state."""
@@ -154,10 +169,10 @@ class Caller:
         return Composer(self._markers.mark, tables, self._plan.flows, stateful, single)
 
     def _prepare(self, shape: JobShape) -> _Prepared | None:
-        """The prepared plan of a shape, built at first use; None when it cannot be prepared."""
+        """The prepared plan of a shape, built at first use; None when it cannot be prepared, or is not worth it."""
         with self._lock:
-            if shape in self._prepared:
-                return self._prepared[shape]
+            if shape in self._prepared or not self._keeps(shape):
+                return self._prepared.get(shape)
         schemas = {edge: self._schema(edge) for edge in shape.edges}
         logs = {name: log.schema for name, log in self.states.logs(shape.logs).items()}
         composer = self._composer(True, self._single_tables)
@@ -168,7 +183,8 @@ class Caller:
         except (NotPreparable, LeafError) as reason:
             self._fall_back(shape, str(reason))
         with self._lock:
-            self._prepared[shape] = found
+            if self._keeps(shape):  # still
+                self._prepared[shape] = found
         return found
 
     def _run_prepared(self, prepared: _Prepared, call: _Call) -> tuple[pa.Table, dict[Port, int]]:
@@ -197,7 +213,8 @@ class Caller:
         wrong = sorted(str(port) for port in counts if port in given and given[port] != counts[port])
         if wrong or not same_rows(table, expected):
             with self._lock:
-                self._prepared[call.shape] = None
+                if self._keeps(call.shape):
+                    self._prepared[call.shape] = None
             told = f"counts of {', '.join(wrong)}" if wrong else f"{table.num_rows} rows, not {expected.num_rows}"
             self._fall_back(call.shape, f"it gave another answer than the ordinary way ({told})")
         else:

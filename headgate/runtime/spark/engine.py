@@ -14,7 +14,6 @@ import pyarrow as pa
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
-from headgate.connect.sinks import make_sink
 from headgate.connect.spill import SpillFolder
 from headgate.control.learning import LearnedStats
 from headgate.control.monitor import Monitor
@@ -43,6 +42,7 @@ log = logging.getLogger("headgate.spark")
 
 QUEUE_BYTES = 512 * 2**20  # queues in memory; above it they spill, and replayable sources wait at half of it
 STATS_PERIOD_S = 1.0  # how often policies learn of changed statistics
+LOOK_S = 1.0  # how often units that wait for a boundary are looked at, whatever happens
 GRACE_S = 10.0  # how long calls in flight may take to end when a run stops
 _runs = itertools.count(1)
 
@@ -77,6 +77,7 @@ class SparkRuntime:
 
     def _set_up(self, queue_bytes: int, partitioned_rows: int | None) -> None:
         app = self._app
+        self._began: float | None = None
         self._session = own_session(self._spark)
         self._caller: Caller = make_caller(self._session, app, partitioned_rows)
         self._opened.callback(self._caller.close)
@@ -90,15 +91,17 @@ class SparkRuntime:
         self._time = Timekeeper(app.plan, self._queues)
         self._stats = LearnedStats(app.plan)
         policy, latency = make_policy(app.policy.name, app.policy.parameters), self._monitor.recent
-        self._patience = Patience(self._time.reaches, self._is_due, queue_bytes / 4 / max(1, len(app.plan.queries)))
+        most_bytes = queue_bytes / 4 / max(1, len(app.plan.queries))
+        self._patience = Patience(self._time.reaches, self._is_due, most_bytes, self._is_pressed)
         parts = (app.plan, self._queues, policy, self._stats, app.slots)
         self._board = Board(*parts, call_fixed_s=None, latency=latency, seed=app.seed, patience=self._patience)
+        self._caller.keep(self._board.plan, self._board.units)
         self._changed = threading.Condition()  # guards board, queues, stats and monitor
         self._done = threading.Event()
         self._fatal: Exception | None = None
         self._stopping = False
         self._group = f"headgate-{next(_runs)}"
-        self._stats_due = 0.0
+        self._stats_due = self._look_due = 0.0
         self._feed: Feed | None = None
         self._slots: list[InheritableThread] = []
         self._flying: dict[int, Call] = {}  # by slot
@@ -110,10 +113,7 @@ class SparkRuntime:
 
     def open(self) -> None:
         """Open the sinks and start the clock. `step` and `deliver` work from here on."""
-        app = self._app
-        for query in app.plan.queries.values():
-            root = query.root
-            self.sinks[query.name] = make_sink(query, app.plan.schemas[root], app.folder, app.plan.flows[root])
+        self.sinks.open(self._app.plan, self._app.folder)
         self._began = time.monotonic()
 
     def start(self) -> None:
@@ -137,7 +137,8 @@ class SparkRuntime:
         sources = open_sources(app)
         self._began = time.monotonic()
         told = (self.deliver, self.ended, self._break)
-        self._feed = Feed(sources, self.now, *told, self._memory_short, self._patience.next_boundary)
+        asked = (self._memory_short, self._patience.next_boundary, lambda: self._time.open)
+        self._feed = Feed(sources, self.now, *told, *asked)
         self._slots = [
             InheritableThread(target=self._slot, args=(number,), name=f"headgate-slot-{number}", daemon=True)
             for number in range(app.slots)
@@ -147,8 +148,8 @@ class SparkRuntime:
             slot.start()
 
     def now(self) -> float:
-        """Seconds since the run began."""
-        return time.monotonic() - self._began
+        """Seconds since the run began; 0 before."""
+        return 0.0 if self._began is None else time.monotonic() - self._began
 
     def wait(self, limits: RunLimits, tick: Callable[[], None] | None = None, tick_s: float = 0.5) -> None:
         """Return when the limits are reached or no query is left; `tick` is called now and then.
@@ -163,7 +164,7 @@ class SparkRuntime:
                 if limits.until_idle or limits.seconds is None or not self._plan.queries:
                     return
                 time.sleep(left)  # nothing more will happen, but so many seconds were asked for
-            failed = self.sinks.refresh()
+            failed = self.sinks.refresh(self._plan.queries)
             with self._changed:
                 self._stop_queries(failed)
             if tick is not None:
@@ -194,10 +195,10 @@ class SparkRuntime:
 
     def use(self, policy: PolicySettings, reason: str = "asked for") -> None:
         """Replace the policy while running."""
-        fresh = make_policy(policy.name, policy.parameters)
         with self._changed:
             self._board.now = self.now()
-            self._board.install(fresh)
+            self._board.install(make_policy(policy.name, policy.parameters))
+            self._caller.keep(self._board.plan, self._board.units)
             self._monitor.switched(self.now(), self._policy.name, policy.name, reason)
             self._policy = policy
             self._changed.notify_all()
@@ -221,6 +222,7 @@ class SparkRuntime:
         """Go on with other priorities, or other classes of queries. Lock held."""
         self._plan = plan
         self._board.set_classes(plan)
+        self._caller.keep(self._board.plan, self._board.units)
         self._monitor.use(self.now(), plan)
         self._changed.notify_all()
 
@@ -254,10 +256,12 @@ class SparkRuntime:
 
     def _admit(self, stream: str, table: pa.Table) -> None:
         """Put tuples in front of every operator that reads their stream. Lock held."""
+        edges = self._plan.consumers[Port(stream)]
+        if not edges:  # its queries have stopped since it was read
+            return
         self._board.arrived += table.num_rows
         came = self._time.admit(stream, table)
         self._stats.arrived(stream, came.table.num_rows, came.table.nbytes)
-        edges = self._plan.consumers[Port(stream)]
         for edge in edges:
             self._queues[edge].put(came.table)
         due = self._time.advance(stream, came)
@@ -291,6 +295,10 @@ class SparkRuntime:
     def _memory_short(self) -> bool:
         return self._memory.used > self._wait_bytes or self._memory.short
 
+    def _is_pressed(self) -> bool:
+        """Do sources wait for memory, and no unit is ready that would free some?"""
+        return self._memory_short() and not self._board.ready_units
+
     # Slots run units ---------------------------------------------------------------------------------------------
 
     def _slot(self, slot: int) -> None:
@@ -311,6 +319,7 @@ class SparkRuntime:
         up to `patience_s` for something to change."""
         with self._changed:
             self._board.now = self.now()
+            self._look_at_patient()
             claim = self._board.claim(slot)
             if claim is None:
                 self._note_idle()
@@ -341,6 +350,12 @@ class SparkRuntime:
             self._publish(call, Outcome([result]))
         return True
 
+    def _look_at_patient(self) -> None:
+        """Nothing else tells a unit that it has waited long enough, or that sources wait for its memory. Lock held."""
+        if self._board.now >= self._look_due or self._is_pressed():
+            self._look_due = self._board.now + LOOK_S
+            self._board.look_again()
+
     def _publish(self, call: Call, outcome: Outcome) -> None:
         """Hand results to sinks and queues, learn from the call, free the unit."""
         written: dict[str, list[pa.Table]] = {}
@@ -357,8 +372,7 @@ class SparkRuntime:
                     self._monitor.results(query, board.now, latencies(table, board.now))
             for result in outcome.results:
                 self._learn(result)
-            spill_error = self._queue(outcome)
-            if spill_error is not None:
+            if (spill_error := outcome.hand_on(self._plan, self._queues, board.fed)) is not None:
                 failed.update(dict.fromkeys(call.claim.decision.unit.queries, spill_error))
             self._note_progress(call, outcome)
             rows = rows_of(call.inputs) - rows_of(outcome.unused)
@@ -373,26 +387,10 @@ class SparkRuntime:
 
     def _note_progress(self, call: Call, outcome: Outcome) -> None:
         """Operators with state that ran have evaluated their instants; the rest of the call has not. Lock held."""
-        events = {name: event for result in outcome.results for name, event in result.events.items()}
-        evaluated = {name: call.bounds[name] for name in events}
-        self._announce(self._time.finish(call.claim.decision.unit.operators, evaluated, events))
-        self._board.look_again()
-
-    def _queue(self, outcome: Outcome) -> SpillError | None:
-        """Put what a call gave, and what it left, into the queues that are still there; the last error, if any.
-
-        A queue has what it was given even when the disk fails, so the rest is queued all the same.
-        """
-        failed: SpillError | None = None
-        for edge, move, table in outcome.moves(self._plan):
-            if edge not in self._queues:  # its queries stopped during the call
-                continue
-            try:
-                move(self._queues[edge], table)
-            except SpillError as error:
-                failed = error
-            self._board.fed(edge)
-        return failed
+        evaluated = {name: call.bounds[name] for name in outcome.events}
+        settled = self._time.finish(call.claim.decision.unit.operators, evaluated, outcome.events)
+        self._announce(settled.due)
+        self._board.look_again(settled.moved)  # only there can a boundary have been reached
 
     def _learn(self, result: JobResult) -> None:
         if not result.steady:
@@ -403,11 +401,12 @@ class SparkRuntime:
         if self._board.now >= self._stats_due:
             self._stats_due = self._board.now + STATS_PERIOD_S
             self._board.learned()
+            self._caller.keep(self._board.plan, self._board.units)
 
     # When something fails ----------------------------------------------------------------------------------------
 
     def _rescue(self, call: Call, error: Exception) -> None:
-        """A call failed: run its operators one by one, so that only the queries that must stop do.
+        """A call failed: run it again in parts, so that only the queries that must stop do.
 
         It is told once: here when the fault has passed, else when queries stop.
         """
@@ -415,8 +414,8 @@ class SparkRuntime:
         if self._stopping:  # cut off by the end of the run: its input stays in the queues
             self._publish(call, Outcome(unused=dict(call.inputs)))
             return
-        outcome = run_apart(self._caller, call.plan, unit.operators, call.inputs, call.bounds, call.now_us)
-        if not outcome.failed:
+        outcome = run_apart(self._caller, call, lambda: self._stopping)
+        if not outcome.failed and not self._stopping:
             log.warning("a call of %s failed and went well at the second attempt: %s", unit.id, essence(error))
         self._publish(call, outcome)
 
@@ -433,8 +432,10 @@ class SparkRuntime:
         self._plan = plan
         self._queues = {edge: queue for edge, queue in self._queues.items() if edge not in gone}
         self._time.use(plan, self._queues)
-        self._caller.forget({edge.operator for edge in gone})
-        self._board.install(make_policy(self._policy.name, self._policy.parameters), self._plan)
+        self._caller.states.forget({edge.operator for edge in gone})
+        self._board.now = self.now()
+        self._board.install(self._board.policy, plan)
+        self._caller.keep(self._board.plan, self._board.units)
         for queue in gone.values():
             queue.close()
         if not self._plan.queries:
@@ -449,9 +450,8 @@ class SparkRuntime:
 
     def _note_idle(self) -> None:
         """Set `done` when nothing can happen any more. Lock held."""
-        if self._time.open or self._board.flying or any(self.unfinished().values()):
-            return
-        if all(queue.due is None for queue in self._queues.values()):
+        due = any(queue.due is not None for queue in self._queues.values())
+        if not (due or self._time.open or self._board.flying or any(self.unfinished().values())):
             self._done.set()
 
     def _end_threads(self) -> None:

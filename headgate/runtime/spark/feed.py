@@ -31,6 +31,7 @@ def open_sources(app: Application, quiet: bool = False) -> dict[str, Source]:
 class Feed(threading.Thread):
     """Polls every source, round after round, and hands what arrived to `deliver`: all tables of a round at once, with
     the streams of which that is everything up to the time of the round. A source that fails ends; the others go on.
+    One whose stream is not `read` any more is closed: its queries have stopped.
 
     A round begins at a boundary of windows where one is near: many units have something to do from then on.
     """
@@ -44,6 +45,7 @@ class Feed(threading.Thread):
         broken: Callable[[Exception], None],
         memory_short: Callable[[], bool],
         next_boundary: Callable[[float], float],
+        read: Callable[[], Collection[str]],
     ) -> None:
         super().__init__(name="headgate-sources", daemon=True)
         self._open = dict(sources)
@@ -53,6 +55,7 @@ class Feed(threading.Thread):
         self._broken = broken
         self._memory_short = memory_short
         self._next_boundary = next_boundary
+        self._read = read
         self._stopping = threading.Event()
         self.rejected: dict[str, int] = dict.fromkeys(sources, 0)
 
@@ -75,6 +78,8 @@ class Feed(threading.Thread):
         came: dict[str, pa.Table] = {}
         complete: list[str] = []
         over: dict[str, Exception | None] = {}
+        for name in self._open.keys() - self._read():
+            self._open.pop(name).close()
         for name, source in self._open.items():
             try:
                 rows = self._poll(name, source, now, came)

@@ -71,8 +71,8 @@ def shape_of(plan: Plan, operators: Iterable[str], waiting: Iterable[Edge], stat
     Every edge from outside is read, whether or not something waits there now: one plan then serves all calls, and a
     union always has all its inputs. Edges inside are read only when another unit left something at them.
     """
-    members = [name for name in plan.operators if name in set(operators)]
-    left = set(waiting)
+    named, left = set(operators), set(waiting)
+    members = [name for name in plan.operators if name in named]
     edges = [
         edge
         for edge in plan.edges

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from pathlib import Path
 
 import pyarrow as pa
 
-from headgate.connect.sinks import Sink
+from headgate.connect.sinks import Sink, make_sink
 from headgate.flow.timekeeper import Timekeeper
+from headgate.plan.model import Plan
 
 Failed = Mapping[str, Exception]  # query -> why
 
 
 class Outputs(dict[str, Sink]):
     """Sinks by query."""
+
+    def open(self, plan: Plan, folder: Path) -> None:
+        """A sink for each query. ApplicationError: one cannot be made; those before it are there to be closed."""
+        for query in plan.queries.values():
+            self[query.name] = make_sink(query, plan.schemas[query.root], folder, plan.flows[query.root])
 
     def write(
         self,
@@ -33,13 +40,13 @@ class Outputs(dict[str, Sink]):
         except Exception as error:  # whatever it is, it is the sink's
             failed[query] = error
 
-    def refresh(self) -> Failed:
-        """Sinks that show what a relation holds catch up, also while no results come."""
+    def refresh(self, running: Collection[str]) -> Failed:
+        """Sinks of running queries that show what a relation holds catch up, also while no results come."""
         failed = {}
-        for query, sink in self.items():
+        for query in running:
             try:
-                sink.refresh()
-            except OSError as error:
+                self[query].refresh()
+            except Exception as error:
                 failed[query] = error
         return failed
 

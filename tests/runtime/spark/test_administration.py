@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from headgate.plan.application import PolicySettings
 from headgate.plan.model import Plan, QueryClass
 from headgate.plan.operators import Port, Select
 from headgate.runtime.spark.engine import SparkRuntime
@@ -72,5 +73,40 @@ def test_what_does_not_exist_is_refused(spark: Any) -> None:
             runtime.set_priority("high", 0)
         with pytest.raises(ValueError, match="there is no query 'c'; known queries: a, b"):
             runtime.set_class("c", "high")
+    finally:
+        runtime.stop()
+
+
+def test_both_work_before_the_run_begins(spark: Any) -> None:
+    runtime = SparkRuntime(app_of(two_classes(), "mbd", together=2), spark)
+    runtime.set_priority("low", 4)
+    runtime.set_class("b", "high")
+    runtime.use(PolicySettings("mbd", {}))
+    assert runtime.now() == 0.0
+    runtime.open()
+    report = runtime.stop()
+    assert report["classes"]["low"]["priority"] == 4
+    assert report["queries"]["b"]["class"] == "high"
+    assert report["switches"][0]["at"] == 0.0
+
+
+def test_units_that_are_no_more_leave_no_plans_behind(spark: Any) -> None:
+    runtime = SparkRuntime(app_of(two_classes(), "mbd", together=2), spark)
+    runtime.open()
+
+    def prepared() -> list[tuple[str, ...]]:
+        runtime.deliver({"s": numbers(50, 1)})
+        while runtime.step(0):
+            pass
+        return sorted(shape.operators for shape in runtime._caller._prepared)
+
+    try:
+        assert prepared() == [("a/s",), ("b/s",)]
+        runtime.set_class("b", "high")
+        assert prepared() == [("a/s", "b/s")]
+        runtime.use(PolicySettings("rr", {"unit": "query"}))
+        assert prepared() == [("a/s",), ("b/s",)]
+        runtime.ended("s", OSError("the disk is gone"))
+        assert not runtime._caller._prepared
     finally:
         runtime.stop()

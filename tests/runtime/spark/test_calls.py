@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections import Counter
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -10,9 +12,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from headgate.control.stats import DeclaredStats
+from headgate.flow.board import Board
+from headgate.flow.queue import BatchQueue
+from headgate.flow.units import Unit
 from headgate.plan.model import Edge, Plan, Table
 from headgate.plan.operators import Function, Port, Project, Select, Split, TableJoin, Union
 from headgate.plan.schema import parse_schema
+from headgate.policies.registry import make_policy
 from headgate.runtime.spark.calls import CHECKS, Caller
 from headgate.runtime.spark.leaf import Leaf
 from headgate.runtime.spark.prepared import PreparedJob
@@ -245,3 +252,69 @@ def test_where_leaves_do_not_work_every_call_is_planned(
     result = caller.run(plan.operators, {IN: queued_numbers(50, 1)})
     assert not result.prepared
     assert result.outputs[Port("q/project")].num_rows == int((queued_numbers(50, 1).to_pandas().v > 0.5).sum())
+
+
+def units_of(plan: Plan, unit: str) -> tuple[Unit, ...]:
+    queues = {edge: BatchQueue() for edge in plan.edges}
+    return Board(plan, queues, make_policy("rr", {"unit": unit}), DeclaredStats(plan), 1).units
+
+
+def test_only_units_of_now_have_prepared_plans(session: Any) -> None:
+    plan = simple_plan()
+    caller = caller_of(session, plan)
+    whole, single = units_of(plan, "query"), units_of(plan, "operator")
+    caller.keep(plan, whole)
+    caller.run(["q/select"], {IN: queued_numbers(50, 1)})  # as after a failure
+    assert not caller._prepared
+    caller.run(plan.operators, {IN: queued_numbers(50, 1)})
+    assert [shape.operators for shape in caller._prepared] == [("q/select", "q/project")]
+    caller.keep(plan, whole)
+    assert len(caller._prepared) == 1
+    caller.keep(plan, single)
+    assert not caller._prepared
+    caller.run(["q/select"], {IN: queued_numbers(50, 1)})
+    assert [shape.operators for shape in caller._prepared] == [("q/select",)]
+
+
+def test_a_plan_that_nobody_wants_when_it_is_ready_is_not_kept(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = simple_plan()
+    caller = caller_of(session, plan)
+    make = PreparedJob.__init__
+
+    def queries_stop_meanwhile(*given: Any) -> None:
+        make(*given)
+        caller.keep(plan.without(["q"]), ())
+
+    monkeypatch.setattr(PreparedJob, "__init__", queries_stop_meanwhile)
+    assert caller.run(plan.operators, {IN: queued_numbers(50, 1)}).outputs
+    assert not caller._prepared
+
+
+def test_no_call_is_lost_in_counting(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow(Counter[str]):
+        def __getitem__(self, way: str) -> int:
+            found = super().__getitem__(way)
+            time.sleep(0.5)
+            return found
+
+    operators = [Select(id=f"{name}/select", inputs=(Port("s"),), where="v > 0") for name in "ab"]
+    plan = plan_of(operators, {name: Port(f"{name}/select") for name in "ab"})
+    caller = caller_of(session, plan, partitioned_rows=0)
+    caller.calls = Slow()
+    both_have_run = threading.Barrier(2)
+    run = caller._partitioned
+
+    def together(*given: Any) -> Any:
+        found = run(*given)
+        both_have_run.wait(60)
+        return found
+
+    monkeypatch.setattr(caller, "_partitioned", together)
+    threads = [
+        threading.Thread(target=caller.run, args=([o.id], {Edge(o.id, 0): queued_numbers(5, 1)})) for o in operators
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert caller.calls["partitioned"] == 2

@@ -184,3 +184,50 @@ def test_the_policy_knows_the_cost_of_a_call_before_it_decides(spark: Any) -> No
         runtime.step(0)
     assert runtime._board.call_fixed_s == runtime._stats.call_fixed_s
     runtime.stop()
+
+
+def test_a_relation_that_cannot_be_shown_stops_its_query_only(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = opened(spark)
+
+    def fails() -> None:
+        raise OverflowError("date value out of range")
+
+    monkeypatch.setattr(runtime.sinks["b"], "refresh", fails)
+    runtime.wait(RunLimits(seconds=0.3), tick_s=0.1)
+    assert runtime.stop()["errors"] == {"b": "date value out of range"}
+
+
+def test_a_schedule_goes_on_counting_when_a_query_stops(spark: Any) -> None:
+    runtime = SparkRuntime(app_of(two_plan(), "mbd"), spark)
+    runtime.open()
+    try:
+        runtime.set_priority("high", 7)
+        runtime.deliver({"good": numbers(50, 1)})
+        drain(runtime)
+        before = runtime.report()["schedule"]["updates"]
+        runtime.ended("bad", OSError("the disk is gone"))
+        after = runtime.report()
+    finally:
+        runtime.stop()
+    assert after["schedule"]["updates"] == before + 1
+    assert 0 < after["schedule"]["updated_at"] <= after["seconds"]
+
+
+def test_a_stream_without_queries_is_read_no_more(spark: Any) -> None:
+    """Endless as it is, the run comes to its end, and what it would still give counts nowhere."""
+    few = {"kind": "feeder", "rate": 500, "arrivals": "constant", "rows": 300, "values": {"v": "uniform 0 1"}}
+    endless = {"kind": "feeder", "rate": 500, "arrivals": "constant", "values": {"v": "constant -1"}}
+    good, bad = stream("good"), stream("bad")
+    plan = two_plan(replace(good, source=few), replace(bad, source=endless))
+    operators = {**plan.operators, "b/y": replace(plan.operators["b/y"], where="100 / (k - k) > 0")}  # type: ignore[call-arg]
+    operators["b/x"] = replace(plan.operators["b/x"], where="v < 0")  # type: ignore[call-arg]
+    runtime = SparkRuntime(app_of(replace(plan, operators=operators), unit="query"), spark)
+    runtime.start()
+    runtime.wait(RunLimits(until_idle=True, seconds=30))
+    report = runtime.stop()
+    assert report["seconds"] < 30
+    assert list(report["errors"]) == ["b"]
+    assert outputs(runtime, "a") == 300
+    arrived = runtime._board.arrived
+    assert runtime.deliver({"bad": numbers(50, 1)}) == {}
+    assert runtime._board.arrived == arrived

@@ -43,9 +43,12 @@ class Heard:
         self.told: list[Any] = []
         self.now = 7.0
         self.memory_short = False
+        self.read = set(sources)
         self._refused = refused
         told = (self._deliver, self._ended, lambda error: self.told.append(("broken", str(error))))
-        self.feed = Feed(sources, lambda: self.now, *told, lambda: self.memory_short, lambda now: boundary)
+        self.feed = Feed(
+            sources, lambda: self.now, *told, lambda: self.memory_short, lambda now: boundary, lambda: self.read
+        )
 
     def _deliver(self, came: Mapping[str, pa.Table], complete: Any, now: float) -> dict[str, Exception]:
         self.told.append(({name: table.num_rows for name, table in came.items()}, list(complete), now))
@@ -82,6 +85,16 @@ def test_a_source_that_fails_ends_and_the_others_go_on():
     heard.feed._round()
     assert heard.told == [({"b": 1}, ["b"], 7.0), ("a", "no such file")]
     assert bad.closed
+
+
+def test_a_source_whose_stream_nobody_reads_is_closed():
+    unread = Listed(rows(1), rows(1), rows(1))
+    heard = Heard({"a": unread, "b": Listed(rows(1), rows(1), None)})
+    heard.feed._round()
+    heard.read.discard("a")
+    heard.feed._round()
+    assert heard.told == [({"a": 1, "b": 1}, ["a", "b"], 7.0), ({"b": 1}, ["b"], 7.0)]
+    assert unread.closed
 
 
 def test_a_stream_whose_tuples_are_refused_ends():
