@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +12,7 @@ import typer
 from headgate.cli.options import JsonOption
 from headgate.cli.output import console, fail, plain, print_json, speaks_plainly
 from headgate.cli.plots import check_plots, write_plots
+from headgate.cli.tables import add_row
 
 # Name -> what it measures; `headgate.bench.<name>.run(quick)` does it.
 BENCHES = {
@@ -61,6 +62,9 @@ def bench(
     result = chosen.run(quick)
     if as_json:
         print_json(result)
+    elif hasattr(chosen, "tables"):
+        _print(name, {key: value for key, value in result.items() if not isinstance(value, (dict, list))})
+        _print_tables(chosen.tables(result))
     else:
         _print(name, result)
     if plots is not None:
@@ -86,6 +90,18 @@ def _print(name: str, result: Mapping[str, Any]) -> None:
         table = Table(title=key.replace("_", " "), show_header=False)
         for row, cell in rows:
             table.add_row(escape(str(row)), escape(_shown(cell)))
+        out.print(table)
+
+
+def _print_tables(tables: Iterable[Any]) -> None:
+    """Those that a bench makes itself."""
+    from rich.table import Table
+
+    out = console()
+    for shown in tables:
+        table = Table(*shown.columns, title=shown.title, show_header=any(shown.columns))
+        for row in shown.rows:
+            add_row(table, *row)
         out.print(table)
 
 
