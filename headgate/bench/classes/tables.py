@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from headgate.bench.classes.comparison import FAIR, stock_ways
+from headgate.plan.durations import format_duration
 
 Figures = Mapping[str, Any]
 LATENCY = ("mean", "p50", "p95")
@@ -70,9 +71,7 @@ def _pairs(name: str, figures: Figures) -> ShownTable:
 
 
 def _time(seconds: float | None) -> str:
-    if seconds is None:
-        return "-"
-    return f"{seconds * 1e3:.0f} ms" if seconds < 1.0 else f"{seconds:.2f} s"
+    return "-" if seconds is None else format_duration(seconds)
 
 
 def _percent(share: float | None) -> str:

@@ -11,7 +11,7 @@ from headgate.flow.board import Board, Claim
 from headgate.flow.units import Unit
 from headgate.plan.application import SimulatorSettings
 from headgate.runtime.simulated.draws import Item, Outputs
-from headgate.runtime.simulated.intake import Intake, LazyIntake, Waiting
+from headgate.runtime.simulated.intake import Intake, LazyIntake, Waiting, arrival
 from headgate.runtime.simulated.network import Network, Node
 from headgate.runtime.simulated.programs import Program, Step
 from headgate.runtime.simulated.queues import SimulatedQueue
@@ -228,7 +228,7 @@ class CallPlanner:
         intake.release(step.inputs, limit)
         for queue in step.inputs:
             between.pop(queue, None)
-        return sorted((waiting for waiting in inside if waiting[0][0] <= limit), key=_arrival)
+        return sorted((waiting for waiting in inside if waiting[0][0] <= limit), key=arrival)
 
     def _run_all(self, stage: Stage, intake: Intake, inside: list[Waiting], cost: float, budget: _Budget) -> None:
         node = stage.step.node
@@ -286,10 +286,6 @@ class CallPlanner:
         for branch, (_, outputs) in zip(stage.step.branches, stage.outputs, strict=True):
             for queue in branch.inner if outputs else ():
                 between.setdefault(queue, []).extend(outputs)
-
-
-def _arrival(waiting: Waiting) -> float:
-    return waiting[0][0]
 
 
 def _need(node: Node, item: Item, queue: SimulatedQueue, cost: float) -> float:

@@ -46,7 +46,7 @@ class Intake:
             held = [[(item, queue) for item in queue.release_held(limit)] for queue in inputs]
             if any(held):
                 (node,) = {queue.node for queue in inputs}
-                self._taken.setdefault(node, deque()).extend(merge(*held, key=lambda waiting: waiting[0][0]))
+                self._taken.setdefault(node, deque()).extend(merge(*held, key=arrival))
 
     def _take_oldest(self, queues: list[SimulatedQueue], bound: int) -> None:
         if len(queues) == 1:
@@ -87,6 +87,10 @@ class LazyIntake(Intake):
         """They are let go when the call has ended."""
 
 
+def arrival(waiting: Waiting) -> float:
+    return waiting[0][0]
+
+
 def take_all(node: Node) -> deque[Waiting]:
     """Empty an operator's queues, oldest first, a partly processed tuple before all others."""
     queues = node.queues
@@ -96,7 +100,7 @@ def take_all(node: Node) -> deque[Waiting]:
         first = node.partial
         started = [(first.popleft(), first)] if first else []
         rows = [[(item, queue) for item in queue] for queue in queues if queue]
-        taken = deque([*started, *merge(*rows, key=lambda waiting: waiting[0][0])])
+        taken = deque([*started, *merge(*rows, key=arrival)])
     for queue in queues:
         queue.clear()
     return taken

@@ -31,8 +31,9 @@ from headgate.runtime.spark.budget import take
 from headgate.runtime.spark.calls import Caller
 from headgate.runtime.spark.feed import Feed, open_sources
 from headgate.runtime.spark.flight import Call, essence, join_all, latencies, newest, rows_of, unfinished
-from headgate.runtime.spark.isolate import Outcome, run_apart
+from headgate.runtime.spark.isolate import run_apart
 from headgate.runtime.spark.job import JobResult
+from headgate.runtime.spark.outcome import Outcome
 from headgate.runtime.spark.outputs import Outputs
 from headgate.runtime.spark.session import own_session, spark_runs, start_spark
 from headgate.runtime.spark.setup import make_caller
@@ -429,8 +430,7 @@ class SparkRuntime:
         for name, error in known.items():
             mine = self._plan.queries[name].operators
             self._say_stopped(name, error, sum(queue.count for edge, queue in gone.items() if edge.operator in mine))
-        self._plan = plan
-        self._queues = {edge: queue for edge, queue in self._queues.items() if edge not in gone}
+        self._plan, self._queues = plan, {edge: queue for edge, queue in self._queues.items() if edge not in gone}
         self._time.use(plan, self._queues)
         self._caller.states.forget({edge.operator for edge in gone})
         self._board.now = self.now()

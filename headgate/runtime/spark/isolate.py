@@ -1,63 +1,20 @@
-"""What a slot publishes after a call, and after one that failed: which operator it was, and what can be saved."""
+"""After a failed call: which operator failed, and what can still be saved."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
-from headgate.flow.queue import BatchQueue, SpillError
 from headgate.plan.model import Edge, Plan
+from headgate.policies.shares import sharing_groups
 from headgate.runtime.spark.calls import Caller
 from headgate.runtime.spark.flight import Call
 from headgate.runtime.spark.job import JobResult
+from headgate.runtime.spark.outcome import Outcome
 
-Move = tuple[Edge, Callable[[BatchQueue, pa.Table], None], pa.Table]  # which queue, how, and what
 Run = Callable[[Collection[str], Mapping[Edge, pa.Table]], JobResult]  # some operators on some input
-
-
-@dataclass
-class Outcome:
-    """What a slot has to publish after a call."""
-
-    results: list[JobResult] = field(default_factory=list)
-    failed: dict[str, Exception] = field(default_factory=dict)  # operator -> its error
-    unused: dict[Edge, pa.Table] = field(default_factory=dict)  # input that goes back to its queue
-    stranded: dict[Edge, pa.Table] = field(default_factory=dict)  # made for an operator that failed
-
-    @property
-    def events(self) -> dict[str, int]:
-        """The operators with state that ran, and when each has something to do next."""
-        return {name: event for result in self.results for name, event in result.events.items()}
-
-    def hand_on(self, plan: Plan, queues: Mapping[Edge, BatchQueue], fed: Callable[[Edge], None]) -> SpillError | None:
-        """Put what a call gave, and what it left, into the queues that are still there; the last error, if any.
-
-        A queue has what it was given even when the disk fails, so the rest is queued all the same.
-        """
-        failed: SpillError | None = None
-        for edge, move, table in self._moves(plan):
-            if edge not in queues:  # its queries stopped during the call
-                continue
-            try:
-                move(queues[edge], table)
-            except SpillError as error:
-                failed = error
-            fed(edge)
-        return failed
-
-    def _moves(self, plan: Plan) -> list[Move]:
-        """What goes into queues: what was made for other units, what was not used, and what is stranded."""
-        made: list[Move] = [
-            (edge, BatchQueue.put, table)
-            for result in self.results
-            for port, table in result.outputs.items()
-            for edge in plan.consumers[port]
-            if edge.operator not in result.taken and table.num_rows
-        ]
-        made += [(edge, BatchQueue.put_back, table) for edge, table in self.unused.items()]
-        return made + [(edge, BatchQueue.put, table) for edge, table in self.stranded.items()]
 
 
 def run_apart(caller: Caller, call: Call, stopping: Callable[[], bool] = lambda: False) -> Outcome:
@@ -119,15 +76,10 @@ def _run_one_by_one(run: Run, call: Call, part: Sequence[str], stopping: Callabl
         outcome.results.append(result)
 
 
-def _connected(plan: Plan, members: Iterable[str]) -> list[list[str]]:
+def _connected(plan: Plan, members: Collection[str]) -> list[tuple[str, ...]]:
     """The operators, inputs first, in parts between which no rows go."""
-    parts: list[list[str]] = []
-    for name in members:
-        sources = {port.node for port in plan.operators[name].inputs}
-        mine = [part for part in parts if not sources.isdisjoint(part)]
-        parts = [part for part in parts if part not in mine]
-        parts.append([*(other for part in mine for other in part), name])
-    return parts
+    sources = {name: {port.node for port in plan.operators[name].inputs} for name in members}
+    return sharing_groups({name: {name, *sources[name].intersection(members)} for name in members})
 
 
 def _merged(queued: Mapping[Edge, pa.Table], made: Mapping[Edge, pa.Table]) -> dict[Edge, pa.Table]:

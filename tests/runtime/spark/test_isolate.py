@@ -14,8 +14,9 @@ from headgate.plan.model import Edge
 from headgate.plan.operators import Port, Project, Select
 from headgate.policies.registry import make_policy
 from headgate.runtime.spark.flight import Call
-from headgate.runtime.spark.isolate import Outcome, run_apart
+from headgate.runtime.spark.isolate import run_apart
 from headgate.runtime.spark.job import JobResult, shape_of
+from headgate.runtime.spark.outcome import Outcome
 from tests.runtime.spark.helpers import plan_of, queued_numbers
 
 PLAN = plan_of(

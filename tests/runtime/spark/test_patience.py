@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -118,21 +119,21 @@ def test_of_a_call_that_would_have_waited_nothing_comes(
     assert came > 3
 
 
-def waited(driven: Driven) -> SparkRuntime:
-    """All queries have been called at the first boundary, and have input that waits for the next."""
+@pytest.fixture
+def waiting(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Driven]:
+    """All queries have been called at the first boundary, and have input that waits for the next, however long."""
+    monkeypatch.setattr(patience, "MOST_S", math.inf)
+    driven = Driven(tmp_path, spark, "query")
     driven.bring(0.1)
     driven.work()
     driven.bring(0.4)
     assert driven.work() == 0
-    return driven.runtime
+    yield driven
+    driven.runtime.stop()
 
 
-def test_a_call_looks_at_no_unit_that_it_does_not_concern(
-    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(patience, "MOST_S", math.inf)
-    driven = Driven(tmp_path, spark, "query")
-    runtime = waited(driven)
+def test_a_call_looks_at_no_unit_that_it_does_not_concern(waiting: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = waiting.runtime
     runtime._look_due = math.inf
     asked: list[str] = []
     waits = Patience.waits
@@ -145,32 +146,21 @@ def test_a_call_looks_at_no_unit_that_it_does_not_concern(
     runtime._board.look_again()
     monkeypatch.setattr(runtime._patience, "_is_due", runtime._is_due)
     monkeypatch.setattr(Patience, "waits", noted)
-    assert driven.work() == 1
+    assert waiting.work() == 1
     assert set(asked) <= {"changes"}
-    runtime.stop()
 
 
 def test_who_has_waited_long_enough_is_called_whatever_else_happens(
-    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+    waiting: Driven, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "MOST_S", math.inf)
-    driven = Driven(tmp_path, spark, "query")
-    runtime = waited(driven)
     monkeypatch.setattr(patience, "MOST_S", 0.0)
-    runtime._look_due = runtime.now() + 0.2
-    assert driven.work() == 0
+    waiting.runtime._look_due = waiting.runtime.now() + 0.2
+    assert waiting.work() == 0
     time.sleep(0.3)
-    assert driven.work() == 3
-    runtime.stop()
+    assert waiting.work() == 3
 
 
-def test_nobody_waits_while_sources_wait_for_memory(
-    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(patience, "MOST_S", math.inf)
-    driven = Driven(tmp_path, spark, "query")
-    runtime = waited(driven)
-    runtime._look_due = math.inf
-    monkeypatch.setattr(runtime, "_memory_short", lambda: True)
-    assert driven.work() == 3
-    runtime.stop()
+def test_nobody_waits_while_sources_wait_for_memory(waiting: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting.runtime._look_due = math.inf
+    monkeypatch.setattr(waiting.runtime, "_memory_short", lambda: True)
+    assert waiting.work() == 3
