@@ -18,12 +18,14 @@ PRIORITIES = {
     "simplified-segment": "releases, bytes/s",
     "threshold": "capacity, tuples/s, or releases, bytes/s",
     "hnr": "results/s over ideal time, 1/s²",
+    "wehr": "results/s times priority",
 }
 # What a cost covers.
 COSTS = {"operator": "cost to the root", "path": "cost a tuple", "segment": "cost a tuple"}
-UNRANKED = {
+NOTES = {
     "fifo": "no priorities: the unit with the oldest tuple goes first",
     "mtiq": "no priorities: the unit with the most waiting tuples goes first",
+    "cqc": "classes take turns, for times by their priorities; the units of a class go in this order",
 }
 
 
@@ -31,8 +33,8 @@ def print_policy(told: Mapping[str, Any], out: Console) -> None:
     """Print what `explain_policy` told."""
     out.print()
     _print_units(told, out)
-    if told["policy"] in UNRANKED:
-        out.print(UNRANKED[told["policy"]])
+    if told["policy"] in NOTES:
+        out.print(NOTES[told["policy"]])
     for key, show in SECTIONS.items():
         if key in told:
             show(told[key], out)
@@ -53,6 +55,8 @@ def _print_units(told: Mapping[str, Any], out: Console) -> None:
         columns += ["the same, one tuple waiting"] if fixed else []
     if any("turn" in unit for unit in units):
         columns.append("turn")
+    if any("portion" in unit for unit in units):
+        columns.append("part of what waits")
     table = Table(*columns, title=f"policy {told['policy']}", title_justify="left")
     for unit in sorted(units, key=_rank) if told["ranked"] else units:
         add_row(table, *_cells(unit, fixed))
@@ -75,6 +79,8 @@ def _cells(unit: Mapping[str, Any], fixed: bool) -> list[str]:
         cells += [_priority(unit, "alone")] if fixed else []
     if "turn" in unit:
         cells.append("all that waits" if unit["turn"] is None else time(unit["turn"]))
+    if "portion" in unit:
+        cells.append(number(unit["portion"]))
     return cells
 
 

@@ -20,6 +20,7 @@ from headgate.plan.paths import Path, find_paths
 from headgate.plan.progress_chart import Point, lower_envelope, progress_chart
 from headgate.plan.segments import Step, operator_release, path_steps
 from headgate.policies.base import Policy
+from headgate.policies.mrr import PortionsInTurn
 from headgate.policies.ranked import RankedPolicy
 from headgate.policies.registry import make_policy
 from headgate.policies.rr import RoundRobin
@@ -85,7 +86,9 @@ def _units(board: Board, policy: Policy) -> list[dict[str, Any]]:
         one: dict[str, Any] = {"id": unit.id, "operators": list(unit.operators), "queries": list(unit.queries)}
         if isinstance(policy, RankedPolicy):
             one |= _priority(worth)
-        if isinstance(policy, RoundRobin):
+        if isinstance(policy, PortionsInTurn):
+            one["portion"] = float(policy.portions[unit.class_name])
+        elif isinstance(policy, RoundRobin):
             one["turn"] = policy.turn(unit)
         if isinstance(policy, Threshold):
             one["mode"] = _mode(unit, paths)

@@ -6,14 +6,16 @@ Algorithm 2. As printed its steps end too early, and it takes masks apart where 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Literal, TypeVar
 
 from headgate.policies.parameters import one_of, whole
 
 Item = TypeVar("Item", bound=Hashable)
-Variant = Literal["disjoint", "coincident"]
-VARIANTS: tuple[Variant, ...] = ("disjoint", "coincident")
+Variant = Literal["disjoint", "coincident", "staggered"]
+VARIANTS: tuple[Variant, ...] = ("disjoint", "coincident", "staggered")
 
 
 def broadcast_schedule(items: Iterable[tuple[Item, int]], variant: Variant = "disjoint") -> list[Item]:
@@ -27,13 +29,29 @@ def broadcast_schedule(items: Iterable[tuple[Item, int]], variant: Variant = "di
     `disjoint`: each step belongs to one power. `coincident`: the other reading of the source, whose picture is lost;
     all powers meet in the first step, so slots crowd there. Takes time in proportion to the greatest priority and the
     slots.
+
+    `staggered` is ours: in both others all items of one priority come in a row, and the slots of the greatest stop for
+    as long. Here each item has its slots at equal distances, and those of one priority begin one after the other within
+    that distance, as the pages of a slow disk do in Acharya et al., Broadcast Disks, SIGMOD 1995.
     """
     steps = one_of("variant", variant, VARIANTS)
     ordered = sorted(items, key=lambda item: -whole("priority", item[1]))
+    if steps == "staggered":
+        return _staggered(ordered)
     bits = max((priority for _, priority in ordered), default=0).bit_length()
     holders = [[item for item, priority in ordered if priority >> bit & 1] for bit in range(bits)]
     turns = _disjoint(bits) if steps == "disjoint" else _coincident(bits)
     return [item for bit in turns for item in holders[bit]]
+
+
+def _staggered(ordered: Sequence[tuple[Item, int]]) -> list[Item]:
+    places: list[tuple[float, int, Item]] = []
+    for priority, group in groupby(ordered, key=itemgetter(1)):
+        members = [item for item, _ in group]
+        for number, item in enumerate(members):
+            begin = (number + 0.5) / len(members)
+            places += [((begin + turn) / priority, -priority, item) for turn in range(priority)]
+    return [item for _, _, item in sorted(places, key=itemgetter(0, 1))]
 
 
 def _disjoint(bits: int) -> Iterator[int]:

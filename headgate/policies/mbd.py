@@ -44,8 +44,8 @@ class MultiBroadcastDisk(Policy):
     queries of a class the same part of its slots, whatever they cost: where a call takes all that waits, a dear query
     needs no more calls than a cheap one.
 
-    A slot that passed while a query waited for the boundary of its windows is made good when that is reached: it goes
-    before what is due in the round, unless that is more important.
+    A slot that passed while a query waited for the boundary of its windows is made good when that is reached: it takes
+    the slot of what is due in the round, unless that is more important, and gives its own next slot for it.
     """
 
     name = "mbd"
@@ -90,11 +90,12 @@ class MultiBroadcastDisk(Policy):
         self._again: list[list[Unit]] = [[] for _ in range(view.slots)]  # those that are, by slot
         self._skipped = 0  # slots on the way to a decision whose units were not looked into: gated out, or running
         self._missed = MissedSlots()
-        self._put_off: Decision | None = None  # what was due when a missed slot was made good: it is next
+        self._put_off: Decision | None = None  # what was due when a missed slot was made good, and got none for it
         self._checked = 0.0  # when latencies were last looked at
         self._frequencies: list[int] = []  # by class, the most important first
         self._at = 0  # where the walk stands in the round,
-        self._schedule: list[int] = []  # which is a list of units
+        self._schedule: list[int] = []  # which is a list of units, `_round` but for entries that changed places
+        self._places: list[list[int]] = []  # of each unit in it
         self._take_priorities()
         self._rebuild()
 
@@ -110,15 +111,28 @@ class MultiBroadcastDisk(Policy):
             if marked.ready:
                 return Decision(marked)
         due, self._put_off = self._put_off, None
-        if due is None or not due.unit.ready:
-            due = self._next(slot)
+        if due is not None and due.unit.ready:
+            return due
+        due = self._next(slot)
         if due is None:
             return None
         missed = self._missed.take(self._ranks[due.unit.index], self.view.units)
         if missed is None or missed is due.unit:
             return due
-        self._put_off = due
-        return Decision(missed)
+        return self._instead(due, missed)
+
+    def _instead(self, due: Decision, missed: Unit) -> Decision:
+        """Make a missed slot good: the unit has the slot that is due, and what was due its next slot in this round. A
+        unit without one makes what is due wait for a call."""
+        places = self._places[missed.index]
+        following = bisect_left(places, self._at)
+        if following == len(places):
+            self._put_off = due
+            return Decision(missed)
+        self._drawn.add(due.unit.index)
+        self._exchange(self._at - 1, places[following])
+        self._enter(missed.index)
+        return due._replace(unit=missed)
 
     def _next(self, slot: int) -> Decision | None:
         """What the round has for a slot."""
@@ -188,10 +202,26 @@ class MultiBroadcastDisk(Policy):
     def _passes_gate(self, at: int, index: int) -> bool:
         """A unit's first slot of a round is taken by chance, so that its mean is a fraction."""
         gate = self._gates[index]
-        return gate >= 1.0 or at != self._places[index][0] or self._chance.random() < gate
+        if gate >= 1.0 or at != self._places[index][0] or index in self._drawn:
+            return True
+        return self._chance.random() < gate
+
+    def _exchange(self, at: int, other: int) -> None:
+        """Two entries change places until the end of the round; each is used once."""
+        schedule = self._schedule
+        for index, left, taken in ((schedule[at], at, other), (schedule[other], other, at)):
+            self._places[index].remove(left)
+            insort(self._places[index], taken)
+        schedule[at], schedule[other] = schedule[other], schedule[at]
+        self._exchanged = True
+        self._enter(schedule[other])
 
     def _begin_round(self) -> None:
+        if self._exchanged:
+            self._schedule, self._places = list(self._round), places_of(self._round, len(self._gates))
+            self._exchanged = False
         self._at = 0
+        self._drawn: set[int] = set()  # units whose first slot of the round has come, though they have not had it yet
         self._heap: list[tuple[int, int]] = []
         for index in self._waiting:
             self._enter(index)
@@ -259,8 +289,7 @@ class MultiBroadcastDisk(Policy):
         given = [found[unit.id] for unit in self.view.units]
         self._gates = [share.gate for share in given]
         self._round = broadcast_schedule(((index, share.slots) for index, share in enumerate(given)), self._variant)
-        self._schedule = self._round
-        self._places = places_of(self._round, len(given))
+        self._exchanged = True  # with what was there before
         self._missed.restart(len(given))
         self.updates += 1
         self.updated_at = self.view.now
@@ -294,11 +323,6 @@ class AffineBroadcastDisk(MultiBroadcastDisk):
         self._last[decision.unit.index] = slot
         return decision._replace(ahead=self._ahead)
 
-    def _begin_round(self) -> None:
-        self._schedule = list(self._round)  # entries change places within a round
-        self._places = places_of(self._round, len(self._gates))
-        super()._begin_round()
-
     def _nearby(self, at: int, slot: int) -> int:
         """Exchange the entry that is due with one ahead whose unit this slot ran last: each is used once a round."""
         schedule, units = self._schedule, self.view.units
@@ -309,11 +333,3 @@ class AffineBroadcastDisk(MultiBroadcastDisk):
                 break
         self._ahead += other - at
         return at
-
-    def _exchange(self, at: int, other: int) -> None:
-        schedule = self._schedule
-        for index, left, taken in ((schedule[at], at, other), (schedule[other], other, at)):
-            self._places[index].remove(left)
-            insort(self._places[index], taken)
-        schedule[at], schedule[other] = schedule[other], schedule[at]
-        self._enter(schedule[other])

@@ -63,12 +63,12 @@ class PortionsInTurn(QueriesInTurn):
 
     def start(self, view: View) -> None:
         super().start(view)
-        self._portions = portions(view.priorities, self.of)
+        self.portions = portions(view.priorities, self.of)
 
     def choose(self, slot: int) -> Decision | None:
         decision = super().choose(slot)
         if decision is None:
             return None
-        portion = self._portions[decision.unit.class_name]
+        portion = self.portions[decision.unit.class_name]
         inputs = [queue.count for queue in decision.unit.queues]
         return decision._replace(tuples=max(1, sum(taken(portion, waiting) for waiting in inputs)))

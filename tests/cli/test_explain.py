@@ -81,6 +81,8 @@ def test_text_of_a_policy() -> None:
         assert fragment in shown, fragment
     shown = runner.invoke(app, ["explain", str(EXAMPLE), "--policy", "chain"]).stdout
     assert "lower envelope" in shown
+    assert "part of what waits" in runner.invoke(app, ["explain", str(EXAMPLE), "--policy", "mprr"]).stdout
+    assert "classes take turns" in runner.invoke(app, ["explain", str(EXAMPLE), "--policy", "cqc"]).stdout
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg", "SVG"])

@@ -90,6 +90,14 @@ def test_turns(tmp_path: Path) -> None:
     assert schedule["ranked"] is False
 
 
+def test_portions(tmp_path: Path) -> None:
+    text = CHAIN.replace("queries:", "classes: {high: {priority: 3}, low: {priority: 1}}\nqueries:").replace(
+        "  q:\n", "  q:\n    class: high\n"
+    )
+    (unit,) = told(tmp_path, "mprr", text=text)["units"]
+    assert (unit["portion"], "turn" in unit) == (0.75, False)
+
+
 @pytest.mark.parametrize("policy", sorted(POLICIES))
 def test_every_policy_can_be_explained(tmp_path: Path, policy: str) -> None:
     application = load_application(write_app(tmp_path), [f"policy={policy}"])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from headgate.policies.broadcast import broadcast_schedule
 
-VARIANTS = ["disjoint", "coincident"]
+VARIANTS = ["disjoint", "coincident", "staggered"]
 
 
 def letters(*priorities, variant="disjoint"):
@@ -43,6 +43,27 @@ def gaps(schedule):
 def test_schedules(priorities, schedule, widest):
     assert letters(*priorities) == schedule
     assert gaps(schedule) == widest
+
+
+@pytest.mark.parametrize(
+    ("priorities", "schedule"),
+    [((6, 3, 1), "ABAABCAABA"), ((2, 2, 1, 1), "ACBADB"), ((2, 1, 1, 1, 1), "BACDAE"), ((1, 1, 1), "ABC")],
+)
+def test_staggered_schedules(priorities, schedule):
+    assert letters(*priorities, variant="staggered") == schedule
+
+
+@given(st.lists(st.integers(1, 12), min_size=2, max_size=12))
+def test_staggered_slots_are_at_equal_distances(priorities):
+    """Between two slots of an item, any other has as many as its priority says, but for one; equal ones take turns."""
+    items = list(enumerate(priorities))
+    schedule = broadcast_schedule(items, "staggered")
+    for item, priority in items:
+        for between in rounds_apart(schedule, item):
+            for other, its in items:
+                if other != item:
+                    assert abs(between.count(other) - its / priority) <= 1.0 + 1e-9
+                    assert its != priority or between.count(other) == 1
 
 
 def test_long_schedules():

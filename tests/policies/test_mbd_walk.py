@@ -132,7 +132,7 @@ def test_mprr_takes_its_portion_of_each_input(left, right, tuples):
     operators = [union("a/x", "s", "t"), project("b/x", "u")]
     plan = make_plan({name: feeder() for name in "stu"}, operators, {"a": "a/x", "b": "b/x"})
     desk = Desk(plan, "mprr", of="sum")
-    desk.policy._portions = {name: Fraction(1, 2) for name in desk.policy._portions}
+    desk.policy.portions = {name: Fraction(1, 2) for name in desk.policy.portions}
     for side, number in enumerate((left, right)):
         desk.queues[Edge("a/x", side)].arrivals += [0.0] * number
         if number:
@@ -238,6 +238,6 @@ def test_the_other_reading_of_the_round(policy):
     plan = queries(dict.fromkeys(members, 1.0), {name: (priority, [name]) for name, priority in members.items()})
     told = {
         variant: "".join("abcde"[at] for at in Desk(plan, policy, variant=variant).policy._schedule)
-        for variant in ("disjoint", "coincident")
+        for variant in ("disjoint", "coincident", "staggered")
     }
-    assert told == {"disjoint": "abcdabaceabcdab", "coincident": "acecdababcdabab"}
+    assert told == {"disjoint": "abcdabaceabcdab", "coincident": "acecdababcdabab", "staggered": "abcdabacebadcba"}

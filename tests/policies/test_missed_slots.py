@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import cast
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headgate.control.stats import DeclaredStats
 from headgate.flow.board import Board
 from headgate.flow.patience import Patience
 from headgate.plan.model import Edge
+from headgate.policies.mbd import MultiBroadcastDisk, places_of
 from headgate.policies.missed import MissedSlots
 from headgate.policies.registry import make_policy
 from tests.flow.timed import plan_of
@@ -22,11 +28,14 @@ CLASSES = {"window1": "high", "filter1": "high", "window2": "low", "filter2": "l
 class Desk:
     """mbd over windows and filters of two classes; windows reach their boundary when the test says so."""
 
-    def __init__(self) -> None:
-        self.plan = plan_of(QUERIES, classes={"high": 2, "low": 1}, class_of=CLASSES)
+    def __init__(
+        self, queries: Mapping[str, str] = QUERIES, class_of: Mapping[str, str] = CLASSES, variant: str = "disjoint"
+    ) -> None:
+        self.plan = plan_of(queries, classes={"high": 2, "low": 1}, class_of=class_of)
         self.queues = {edge: Waiting() for edge in self.plan.edges}
         self.at_boundary = False
-        policy = make_policy("mbd", {"inversion": None, "selectivity": None, "weights": "equal"})
+        options = {"inversion": None, "selectivity": None, "weights": "equal", "variant": variant}
+        policy = make_policy("mbd", options)
         patience = Patience(lambda *_: self.at_boundary, lambda _: False, 1e9)
         self.board = Board(self.plan, self.queues, policy, DeclaredStats(self.plan), 1, 0.0, patience=patience)
 
@@ -93,6 +102,47 @@ def test_but_not_before_what_is_more_important():
     desk.feed("filter1")
     desk.reach()
     assert desk.order() == ["filter1", "window2"]
+
+
+def test_many_that_are_made_good_do_not_stop_the_round():
+    """All windows are owed a slot, and the round stands before one of them: the important filter still has its turn."""
+    windows = [f"window{number}" for number in range(6)]
+    queries = {"high": PASSED, "low": PASSED, **dict.fromkeys(windows, COUNTED)}
+    desk = Desk(queries, {**dict.fromkeys(queries, "low"), "high": "high"}, variant="staggered")
+    policy = cast(MultiBroadcastDisk, desk.board.policy)
+    desk.feed(*windows)
+    for _ in range(2 * len(policy._round)):
+        desk.feed("high", "low")
+        desk.run()
+    while desk.board.units[policy._schedule[policy._at]].id not in windows:
+        desk.feed("high", "low")
+        desk.run()
+    desk.feed("high", "low")
+    desk.reach()
+    order = desk.order()
+    assert sorted(order) == sorted(queries)
+    assert order.index("high") <= 2
+
+
+@given(st.lists(st.sampled_from([*QUERIES, "reach", "run"]), max_size=60))
+def test_whatever_comes_every_entry_of_a_round_is_used_once(steps: list[str]):
+    """Entries change places, none is lost or doubled, and the next round is as it was made."""
+    desk = Desk()
+    policy = cast(MultiBroadcastDisk, desk.board.policy)
+    for step in steps:
+        if step == "run":
+            desk.run()
+            desk.at_boundary = False
+        elif step == "reach":
+            desk.reach()
+        else:
+            desk.feed(step)
+        assert sorted(policy._schedule) == sorted(policy._round)
+        assert policy._places == places_of(policy._schedule, len(QUERIES))
+        assert policy._at > 0 or policy._schedule == policy._round
+    desk.reach()
+    desk.order()
+    assert not any(queue.arrivals for queue in desk.queues.values())
 
 
 def test_without_a_missed_slot_the_round_decides():
