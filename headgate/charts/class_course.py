@@ -22,7 +22,7 @@ Line = Sequence[float | None]
 
 
 def draw_course(report: Mapping[str, Any]) -> Figure:
-    """Mean latency of each class over time, below it the inversion, and where the policy was replaced."""
+    """Mean latency of each class over time, below it the inversion, and where policy or classes were changed."""
     course, colours = report["course"], classes_of(report)
     figure = new_figure(*_SIZE_IN)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
@@ -36,7 +36,8 @@ def draw_course(report: Mapping[str, Any]) -> Figure:
         _add_line(above, middles, lines[name], colour)
     _add_inversion(below, middles, _scaled(course["inversion"], 1.0))
     _label(above, below, report)
-    _mark_switches(above, below, report["switches"])
+    for at, text in marks(report):
+        _mark(above, below, at, text)
     ends = {name: end for name, line in lines.items() if (end := _end(middles, line)) is not None}
     _name_lines(above, ends, colours)
     return figure
@@ -71,22 +72,33 @@ def _label(above: Axes, below: Axes, report: Mapping[str, Any]) -> None:
     below.set_xlabel(f"time, s (means of each {format_duration(course['bucket'])})", fontsize=9)
 
 
-def _mark_switches(above: Axes, below: Axes, switches: Sequence[Mapping[str, Any]]) -> None:
-    for switch in switches:
-        for axes in (above, below):
-            axes.axvline(switch["at"], color=GREY, linewidth=0.9, linestyle=(0, (4, 3)))
-        above.annotate(
-            f"{switch['from']} to {switch['to']}",
-            (switch["at"], 1.0),
-            xycoords=("data", "axes fraction"),
-            xytext=(3, -2),
-            textcoords="offset points",
-            rotation=90,
-            va="top",
-            fontsize=7,
-            color=GREY,
-            parse_math=False,
-        )
+def marks(report: Mapping[str, Any]) -> list[tuple[float, str]]:
+    """When something was changed, and what; what was done in the same bucket has one mark."""
+    found: dict[int, tuple[float, list[str]]] = {}
+    for change in sorted([*report["switches"], *report["changes"]], key=lambda change: float(change["at"])):
+        whose = change.get("class") or change.get("query")
+        text = f"{change['from']} to {change['to']}"
+        bucket = int(change["at"] / report["course"]["bucket"])
+        _, texts = found.setdefault(bucket, (change["at"], []))
+        texts.append(f"{whose}: {text}" if whose else text)
+    return [(at, ", ".join(texts)) for at, texts in found.values()]
+
+
+def _mark(above: Axes, below: Axes, at: float, text: str) -> None:
+    for axes in (above, below):
+        axes.axvline(at, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)))
+    above.annotate(
+        text,
+        (at, 1.0),
+        xycoords=("data", "axes fraction"),
+        xytext=(3, -2),
+        textcoords="offset points",
+        rotation=90,
+        va="top",
+        fontsize=7,
+        color=GREY,
+        parse_math=False,
+    )
 
 
 def _name_lines(axes: Axes, ends: Mapping[str, tuple[float, float]], colours: Mapping[str, str]) -> None:

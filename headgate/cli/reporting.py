@@ -52,6 +52,7 @@ def _queries(queries: Mapping[str, Any]) -> Table:
 def _totals(report: Mapping[str, Any]) -> Table:
     memory, throughput = report.get("memory") or {}, report.get("throughput") or {}
     weighted, inversion = report.get("weighted_latency") or {}, report.get("inversion") or {}
+    schedule = report.get("schedule") or {}
     table = Table(show_header=False, box=None, pad_edge=False)
     for words, value in (
         ("weighted mean latency", f"{_seconds(report.get('weighted_mean_latency'))}{_at(weighted, 'p95', _seconds)}"),
@@ -61,6 +62,8 @@ def _totals(report: Mapping[str, Any]) -> Table:
         ("inputs / outputs a second", f"{_number(throughput.get('inputs'))} / {_number(throughput.get('outputs'))}"),
     ):
         table.add_row(words, value)
+    if schedule.get("updates"):
+        table.add_row("schedule made, last at", f"{_count(schedule['updates'])}, {_seconds(schedule['updated_at'])}")
     return table
 
 
@@ -70,8 +73,8 @@ def _at(levels: Mapping[str, float | None], level: str, words: Callable[[float |
 
 
 def _print_events(report: Mapping[str, Any], out: Console) -> None:
-    """Policy switches, shedding and errors, where there were any."""
-    for key in ("switches", "shedding", "fallbacks", "rejected", "late", "errors"):
+    """Policy switches, changed classes, shedding and errors, where there were any."""
+    for key in ("switches", "changes", "shedding", "fallbacks", "rejected", "late", "errors"):
         entries = report.get(key)
         if not entries or (isinstance(entries, Mapping) and not any(entries.values())):
             continue

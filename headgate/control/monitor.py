@@ -54,8 +54,10 @@ class Monitor:
         self._inputs: dict[str, int] = dict.fromkeys(plan.queries, 0)
         self._shed: dict[tuple[str, str], int] = {}
         self._switches: list[dict[str, Any]] = []
+        self._changes: list[dict[str, Any]] = []
         self._memory = TimeLevel()
         self._course = Course(self.priorities)
+        self._course.set_priorities(0.0, self._compared)
         self._latest = 0.0
 
     # What runtimes tell ------------------------------------------------------------------------------------------
@@ -119,15 +121,22 @@ class Monitor:
         """Class -> its priority now."""
         return self._plan.priorities
 
+    @property
+    def _compared(self) -> dict[str, int]:
+        """The priorities of classes with queries: others are nobody's neighbours."""
+        served = {query.class_name for query in self._plan.queries.values()}
+        return {name: priority for name, priority in self.priorities.items() if name in served}
+
     def use(self, now: float, plan: Plan) -> None:
         """Classes have other priorities from now on, or queries are in other classes. What they gave before stays with
         the old class in the course, and in what is recent; in the report it counts for the new one. Queries that have
         stopped, and are not in this plan, stay in the report."""
         self.fold()  # what waits in the taps came before
+        self._changes += changes(now, self._plan, plan)
         self._plan = replace(self._plan, classes=plan.classes, queries={**self._plan.queries, **plan.queries})
         for query in plan.queries.values():
             self._taps[query.name].class_name = query.class_name
-        self._course.set_priorities(now, self.priorities)
+        self._course.set_priorities(now, self._compared)
 
     def tap(self, query: str) -> Tap:
         """The counter of one query, for runtimes that append to it directly."""
@@ -162,8 +171,7 @@ class Monitor:
         queries = {name: self._query_report(name) for name in self._plan.queries}
         classes = {name: self._class_report(name) for name in self._plan.classes}
         levels = {key: {name: one["latency"][key] for name, one in classes.items()} for key in LEVELS}
-        served = {query.class_name for query in self._plan.queries.values()}  # others are nobody's neighbours
-        order, means = [name for name in by_priority(self.priorities) if name in served], levels["mean"]
+        order, means = by_priority(self._compared), levels["mean"]
         return {
             "runtime": runtime,
             "policy": policy,
@@ -183,6 +191,7 @@ class Monitor:
             },
             "schedule": {"updates": schedule.updates, "updated_at": schedule.updated_at} if schedule else None,
             "switches": list(self._switches),
+            "changes": list(self._changes),
             "shedding": [
                 {"query": query, "operator": operator, "tuples": tuples}
                 for (query, operator), tuples in self._shed.items()
@@ -218,6 +227,18 @@ class Monitor:
             self.results(tap.query, tap.times, tap.latencies)
             tap.times.clear()
             tap.latencies.clear()
+
+
+def changes(now: float, before: Plan, after: Plan) -> list[dict[str, Any]]:
+    """What the administrator changed: priorities of classes, and classes of queries."""
+    found: list[dict[str, Any]] = []
+    for name, priority in after.priorities.items():
+        if priority != before.priorities[name]:
+            found.append({"at": now, "class": name, "from": before.priorities[name], "to": priority})
+    for name, query in after.queries.items():
+        if query.class_name != before.queries[name].class_name:
+            found.append({"at": now, "query": name, "from": before.queries[name].class_name, "to": query.class_name})
+    return found
 
 
 def _whole(count: float) -> int | float:

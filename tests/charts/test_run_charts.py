@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.charts.class_boxes import draw_boxes
-from headgate.charts.class_course import draw_course, spread
+from headgate.charts.class_course import draw_course, marks, spread
 from headgate.charts.files import save_all
 from headgate.charts.style import classes_of, time_unit
 
@@ -33,6 +33,7 @@ def report(low: dict[str, Any] = LATENCY, course: list[float | None] | None = No
             "inversion": [None if value is None else 0.0 for value in line],
         },
         "switches": [],
+        "changes": [],
         **more,
     }
 
@@ -78,6 +79,17 @@ def test_lines_are_named_and_switches_marked() -> None:
     assert {"high", "low$a$", "rr to mbd"} <= set(texts(figure))
     for axes in figure.axes:
         assert any(line.get_xdata()[0] == line.get_xdata()[-1] == 0.15 for line in axes.lines if len(line.get_xdata()))
+
+
+def test_what_was_changed_is_marked_once_a_bucket() -> None:
+    switches = [{"at": 0.15, "from": "rr", "to": "mbd", "reason": "asked for"}]
+    changes = [
+        {"at": 0.32, "class": "high", "from": 6, "to": 1},
+        {"at": 0.36, "query": "q", "from": "high", "to": "low$a$"},
+    ]
+    one = report(switches=switches, changes=changes)
+    assert marks(one) == [(0.15, "rr to mbd"), (0.32, "high: 6 to 1, q: high to low$a$")]
+    assert "high: 6 to 1, q: high to low$a$" in texts(draw_course(one))
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ REPORT: dict[str, Any] = {
     "memory": {"mean": 2_500_000.0, "max": 3e9},
     "throughput": {"inputs": 205.75, "outputs": 1650.0},
     "switches": [{"at": 3.25, "from": "rr", "to": "pcs", "reason": "latency"}],
+    "changes": [{"at": 4.5, "class": "archive", "from": 1, "to": 6}],
+    "schedule": {"updates": 3, "updated_at": 4.75},
     "shedding": [],
 }
 
@@ -50,6 +52,8 @@ def test_everything_is_there() -> None:
         "0 (at p75: 1.25)",
         "205.8 / 1,650",
         "from rr, to pcs",
+        "class archive, from 1, to 6",
+        "3, 4.75 s",
     ):
         assert fragment in text, fragment
     assert text.index("critical") < text.index("archive"), "the most important class comes first"

@@ -14,8 +14,8 @@ from tests.conformance.plans import feeder, make_plan, project
 CLASSES = {"critical": 6, "normal": 3, "archive": 1}
 KEYS = [
     "runtime", "policy", "slots", "seconds", "weighted_mean_latency", "priority_inversion", "starvation_ratio",
-    "weighted_latency", "inversion", "classes", "queries", "memory", "throughput", "schedule", "switches", "shedding",
-    "course",
+    "weighted_latency", "inversion", "classes", "queries", "memory", "throughput", "schedule", "switches", "changes",
+    "shedding", "course",
 ]  # fmt: skip
 LATENCY_KEYS = ["mean", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "max"]
 
@@ -97,6 +97,10 @@ def test_the_course_knows_priorities_and_classes_of_the_time(monitor):
     }
     assert report["classes"]["archive"]["outputs"] == 3  # there all results of a query count for its class of now
     assert report["classes"]["normal"]["priority"] == monitor.priorities["normal"] == 12
+    assert report["changes"] == [
+        {"at": 0.1, "class": "normal", "from": 3, "to": 12},
+        {"at": 0.2, "query": "fire", "from": "critical", "to": "archive"},
+    ]
 
 
 def test_a_class_without_queries_is_nobodys_neighbour():
@@ -109,6 +113,7 @@ def test_a_class_without_queries_is_nobodys_neighbour():
     monitor.result("log", 1.0, 1.0)
     report = monitor.report("simulated", "rr", 1, 10.0)
     assert report["priority_inversion"] == pytest.approx(6 * 2.0)
+    assert max(value or 0.0 for value in report["course"]["inversion"]) == pytest.approx(6 * 2.0)
     assert report["starvation_ratio"] == pytest.approx(1 / 3)
 
 

@@ -28,6 +28,7 @@ from headgate.runtime.spark.partitioned import partitions_for, run_partitioned
 from headgate.runtime.spark.prepared import NotPreparable, PreparedJob
 from headgate.runtime.spark.state import Chunk, Log, LogName, States
 from headgate.runtime.spark.stateful.base import Instants
+from headgate.runtime.spark.trains import Train, by_class
 
 log = logging.getLogger("headgate.spark")
 
@@ -69,6 +70,7 @@ class Caller:
         self._plan = plan
         self.partitioned_rows = partitioned_rows
         self.calls: Counter[str] = Counter()  # by way
+        self._trains: dict[tuple[str, ...], Train] = {}  # by operators that were run together
         self.fallbacks: dict[str, str] = {}  # unit -> why its calls are planned each time
         self.states = states
         self._session = session
@@ -100,6 +102,7 @@ class Caller:
         tables = {e: fitted(inputs[e], s) if e in inputs else s.empty_table() for e, s in schemas.items()}
         within = {name: (bounds or {})[name] for name in shape.operators if name in self.states.names}
         call = _Call(shape, tables, self.states.logs(shape.logs), within, now_us)
+        rows = sum(table.num_rows for table in inputs.values())
         started = time.perf_counter()
         small = call.rows < self.partitioned_rows and call.bytes < PARTITIONED_BYTES
         prepared = self._prepare(shape) if small else None
@@ -113,6 +116,7 @@ class Caller:
         way = "prepared" if prepared is not None and steady else "partitioned"
         with self._lock:
             self.calls[way] += 1
+            self._trains.setdefault(shape.operators, Train()).add(rows)
         outputs, grown = separate(table, shape, self._names)
         self.states.grow(within, grown | {name: tables[edge] for name, edge in shape.copies})
         seconds = time.perf_counter() - started
@@ -136,10 +140,18 @@ class Caller:
     def _keeps(self, shape: JobShape) -> bool:
         return self._kept is None or (shape.operators, shape.outputs) in self._kept
 
-    def told(self) -> dict[str, Any]:
-        """What a report has of calls and state."""
+    def forget_calls(self) -> None:
+        """Those so far were a rehearsal."""
+        self.calls.clear()
+        self._trains.clear()
+
+    def told(self, plan: Plan) -> dict[str, Any]:
+        """What a report has of calls and state, by the classes of now."""
+        with self._lock:
+            trains = dict(self._trains)
         return {
             "calls": {way: self.calls[way] for way in ("prepared", "partitioned")},
+            "trains": by_class(plan, trains),
             "fallbacks": dict(self.fallbacks),
             "state": self.states.sizes(),
         }

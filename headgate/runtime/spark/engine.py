@@ -478,7 +478,7 @@ class SparkRuntime:
         report = self._monitor.report("spark", self._policy.name, self._app.slots, seconds, self._board.policy)
         rejected = dict(self._feed.rejected) if self._feed else {}
         told = {"rounds": self._board.rounds, "stats": self._stats.told(), "late": self._time.late}
-        return report | told | self._caller.told() | {"rejected": rejected, "errors": dict(self.errors)}
+        return report | told | self._caller.told(self._plan) | {"rejected": rejected, "errors": dict(self.errors)}
 
 
 def run(

@@ -81,7 +81,7 @@ def warm_up(
             for port, table in outputs.items():
                 waiting.update({edge: table for edge in plan.consumers[port] if edge.operator not in unit.operators})
         left = [unit for unit in left if unit not in ready]
-    caller.calls.clear()
+    caller.forget_calls()
     caller.states.forget()
 
 

@@ -67,6 +67,9 @@ def test_a_run_until_idle_processes_everything(spark: Any) -> None:
     assert set(report["inversion"].values()) == {0.0}  # one class
     assert any(mean for mean in report["course"]["classes"]["high"])
     assert report["runtime"] == "spark"
+    taken = report["trains"]["high"]
+    assert taken["calls"] == sum(report["calls"].values())
+    assert taken["calls"] * taken["tuples_a_call"] == pytest.approx(3000)
     assert report["errors"] == {}
 
 
