@@ -25,21 +25,6 @@ from headgate.studies.sweep import Point
 
 US = 1e-6
 SCHEMA = parse_schema("v INT", "streams")
-CALL = 12 * US  # of any operator
-COPY = 0.3 * US  # of a tuple, from the buffer of its source, where several cores share the schedule
-SOURCE = 2 * US  # of a tuple, and of a call where sources are operators
-COSTS = {
-    "source": SOURCE,
-    "select": 5.5 * US,
-    "project": 3.5 * US,
-    "aggregate": 19 * US,
-    "join": 11 * US,
-    "union": 2 * US,
-    "except": 4 * US,
-    "output": 5.5 * US,
-}
-JOINED = EXCEPTED = 0.5  # results for each tuple of either input
-PASSED = (0.25, 1.0)  # selectivities of selects, drawn for each query
 RAMP_STEPS = 40
 _USUAL_RATE = 1500.0  # about, of streams whose rate changes
 BY_OPERATOR = {"rr", "hr", "wehr", "cqc", "morr", "mol"}
@@ -49,6 +34,12 @@ BY_OPERATOR = {"rr", "hr", "wehr", "cqc", "morr", "mol"}
 def workloads() -> Mapping[str, Any]:
     """All workloads by name."""
     return _data("workloads.yaml")
+
+
+@cache
+def costs() -> Mapping[str, Any]:
+    """What operators and scheduling cost."""
+    return _data("costs.yaml")
 
 
 @cache
@@ -69,15 +60,16 @@ def application(point: Point) -> Application:
     plan = build_plan(maker.streams, {}, maker.classes, maker.operators, maker.queries)
     policy = settings(point["scheduler"])
     source_slots, slots = workload["cores"]
+    cost, by_operator = costs(), policy.name in BY_OPERATOR | {"abd"}
     simulator = SimulatorSettings(
-        noise=0.1,
-        decision_s=5.5 * US if slots > 1 else 0.0,  # a decision under the lock of the schedule; one core has none
-        class_switch_s=5 * US,
-        look_ahead_s=0.5 * US,
-        switch_s=2 * US,
-        inspect_s=0.2 * US if policy.name in BY_OPERATOR | {"abd"} else 5.5 * US,  # a query without input costs a slot
+        noise=cost["noise"],
+        decision_s=cost["decision"] * US if slots > 1 else 0.0,
+        class_switch_s=cost["class_switch"] * US,
+        look_ahead_s=cost["look_ahead"] * US,
+        switch_s=cost["switch"] * US,
+        inspect_s=cost["inspect_operator" if by_operator else "inspect_query"] * US,
         source_slots=source_slots,
-        source_cost_s=SOURCE,
+        source_cost_s=cost["operators"]["source"] * US,
         selectivities=maker.selectivities,
         in_step=point.get("in_step", True),
     )
@@ -183,7 +175,8 @@ class _Maker:
             root = self._add(query, "aggregate", ports, number)
         elif kind == "join":
             ports = [self._extra_select(query, at, port, number) for at, port in enumerate(ports)]
-            root = self._add(query, "project", [self._add(query, "join", ports, number, JOINED)], number)
+            joined = self._add(query, "join", ports, number, costs()["passed"]["join"])
+            root = self._add(query, "project", [joined], number)
         else:
             passed = self._passed(number)
             root = self._add(query, "project", [self._add(query, "select", ports, number, passed)], number)
@@ -191,7 +184,8 @@ class _Maker:
 
     def _passed(self, number: int) -> float:
         """The selectivity of a select, as it is known at the start."""
-        drawn = self._draw.uniform(*PASSED)  # in any case, so that the others are the same in all experiments
+        # Drawn in any case, so that the others are the same in all experiments.
+        drawn = self._draw.uniform(*costs()["passed"]["select"])
         return self._changing()[0][1] if number == 3 and self._profile == "sel-change" else drawn
 
     def _changing(self) -> list[tuple[float, float]]:
@@ -200,7 +194,7 @@ class _Maker:
     def _add_across(self, kind: str) -> None:
         """A query over a stream of every class; it counts as the most important's."""
         ports = [Port(f"class{number}-s0") for number in range(1, len(self._workload["classes"]) + 1)]
-        root = self._add(kind, kind, ports, 1, EXCEPTED if kind == "except" else 1.0)
+        root = self._add(kind, kind, ports, 1, costs()["passed"].get(kind, 1.0))
         self._end(kind, 1, root)
 
     def _end(self, query: str, number: int, root: Port) -> None:
@@ -219,9 +213,10 @@ class _Maker:
 
     def _add(self, query: str, kind: str, inputs: Sequence[Port], number: int, passed: float = 1.0) -> Port:
         name = f"{query}/{kind}"
-        fixed = SOURCE if kind == "source" else CALL
-        copied = COPY if self._several and any(port.node in self.streams for port in inputs) else 0.0
-        declared = Declared(fixed_s=fixed, cost_s=COSTS[kind] + copied, selectivity=passed)
+        cost = costs()
+        fixed = cost["source_call" if kind == "source" else "call"] * US
+        copied = cost["copy"] * US if self._several and any(port.node in self.streams for port in inputs) else 0.0
+        declared = Declared(fixed_s=fixed, cost_s=cost["operators"][kind] * US + copied, selectivity=passed)
         self._vary(name, kind, number, passed)
         if len(inputs) > 1:
             self.operators.append(Union(id=name, inputs=tuple(inputs), declared=declared))
