@@ -39,17 +39,18 @@ log = logging.getLogger("headgate.bench")
 
 HEAVY_QUERIES, LOAD = 50, 0.8
 POLICIES: dict[str, dict[str, Any]] = {
-    "mbd": {"name": "mbd", "together": 6, "weights": "equal"},
+    "mbd": {"name": "mbd", "together": 3, "weights": "equal"},
     "abd": {"name": "abd"},
     "mrr": {"name": "mrr"},
 }
 # The same with more or less of what there is for Spark: what shared jobs, equal weights and counting fixed costs do.
 OTHER_WAYS: dict[str, dict[str, Any]] = {
     "mbd, as few jobs as can be": {"name": "mbd", "together": HEAVY_QUERIES, "weights": "equal"},
+    "mbd, six queries a job": {"name": "mbd", "together": 6, "weights": "equal"},
     "mbd, a job a query": {"name": "mbd", "weights": "equal"},
-    "mbd, slots by cost": {"name": "mbd", "together": 6},
-    "mbd, slots by cost, fixed costs ignored": {"name": "mbd", "together": 6, "fixed_costs": "ignored"},
-    "mrr, six queries a job": {"name": "mrr", "together": 6},
+    "mbd, slots by cost": {"name": "mbd", "together": 3},
+    "mbd, slots by cost, fixed costs ignored": {"name": "mbd", "together": 3, "fixed_costs": "ignored"},
+    "mrr, three queries a job": {"name": "mrr", "together": 3},
 }
 FIFO, FAIR = "stock fifo", "stock fair"
 MEDIUM = Workload("medium", queries=20, rate=1500.0, seconds=0.0)
@@ -99,7 +100,7 @@ def run(quick: bool = False) -> dict[str, Any]:
     effort = QUICK if quick else FULL
     with ExitStack() as stack:
         sides = Sides(stack.enter_context(Side("stock")), stack.enter_context(Side("headgate")))
-        highest = highest_rate(sides.ours, HEAVY_QUERIES, effort.hold_s)
+        highest = highest_rate(sides.ours, HEAVY_QUERIES, effort.hold_s, POLICIES["mbd"])
         heavy = Workload("heavy", HEAVY_QUERIES, LOAD * highest, effort.heavy_s)
         warm_up(sides, replace(heavy, seconds=effort.seconds))
         with _named("source of stock"):
@@ -112,6 +113,7 @@ def run(quick: bool = False) -> dict[str, Any]:
             followed = sides.ours.follow(replace(MEDIUM, name="priorities", seconds=effort.seconds), POLICIES["mbd"])
         shared = {name: summary(sides.run(heavy, name, policy)) for name, policy in OTHER_WAYS.items()}
         scaling = {str(n): _scaled(sides, n, effort.seconds / 2, found) for n in effort.scales}
+        carried = {"mbd": highest, **capacities(sides.ours, effort.hold_s, highest)}
     return {
         **headline(found),
         "highest_rate": highest,
@@ -119,6 +121,7 @@ def run(quick: bool = False) -> dict[str, Any]:
         "best_of_stock": {name: best_ways(contestants) for name, contestants in found.items()},
         "workloads": found,
         "heavy_other_ways": {"mbd": found["heavy"]["mbd"], **shared},
+        "highest_rate_by_way": carried,
         "scaling": scaling,
         "changed_priorities": followed,
         "source_of_stock": source,
@@ -208,7 +211,17 @@ def best_of(tried: Mapping[str, Mapping[str, Any]]) -> str:
     return min(tried, key=lambda name: _or_never(_class1(tried[name])))
 
 
-def highest_rate(side: Side, queries: int, seconds: float) -> float:
+def capacities(side: Side, seconds: float, first: float) -> dict[str, float]:
+    """The highest rate with more and with fewer queries in a job."""
+    return {
+        name: highest_rate(side, HEAVY_QUERIES, seconds, OTHER_WAYS[name], first)
+        for name in ("mbd, as few jobs as can be", "mbd, a job a query")
+    }
+
+
+def highest_rate(
+    side: Side, queries: int, seconds: float, policy: Mapping[str, Any], first: float = FIRST_RATE
+) -> float:
     """Tuples a second of each query that Headgate can just hold: doubled until it cannot, then halved between.
 
     A rate that does not hold is tried once more, because anything that disturbs can make it seem so.
@@ -218,14 +231,14 @@ def highest_rate(side: Side, queries: int, seconds: float) -> float:
         return tried(rate) or tried(rate)
 
     def tried(rate: float) -> bool:
-        held = side.hold(Workload("rate", queries, rate, seconds), POLICIES["mbd"])
+        held = side.hold(Workload("rate", queries, rate, seconds), policy)
         log.warning(
             "%d queries at %.0f tuples/s: %.2f s behind, then %.2f: %s",
             queries, rate, *held, "holds" if held.holds else "does not hold",
         )  # fmt: skip
         return held.holds
 
-    low, high = 0.0, FIRST_RATE
+    low, high = 0.0, first
     while holds(high):
         low, high = high, 2 * high
     while low == 0.0:

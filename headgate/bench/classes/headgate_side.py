@@ -123,6 +123,7 @@ def run_headgate(spark: SparkSession, workload: Workload, policy: Mapping[str, A
         warm_s=workload.warm_s,
         details={
             "calls": report["calls"],
+            "trains": report["trains"],
             "fallbacks": report["fallbacks"],
             "updates": report["schedule"]["updates"],
             "rehearsed_s": rehearsed,

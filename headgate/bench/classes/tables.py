@@ -24,8 +24,9 @@ def tables(result: Figures) -> list[ShownTable]:
     return [
         *(_workload(name, result, classes) for name in result["workloads"]),
         ShownTable("heavy, Headgate in other ways", _columns(classes), _rows(result["heavy_other_ways"], classes)),
+        _trains(result["heavy_other_ways"], classes),
         _scaling(result["scaling"], classes),
-        *(_pairs(name, result[name]) for name in ("changed_priorities", "source_of_stock")),
+        *(_pairs(name, result[name]) for name in ("highest_rate_by_way", "changed_priorities", "source_of_stock")),
     ]
 
 
@@ -36,6 +37,16 @@ def _workload(name: str, result: Figures, classes: Sequence[str]) -> ShownTable:
     best = f"{FAIR}, {contestants[FAIR]['pools']['used']}"
     ways = {f"{key} (best)" if key == best else key: figures for key, figures in stock_ways(contestants).items()}
     return ShownTable(title, _columns(classes), _rows({**ways, **ours}, classes))
+
+
+def _trains(ways: Mapping[str, Figures], classes: Sequence[str]) -> ShownTable:
+    """How long the trains were that a call took, with the calls that it took for them."""
+    rows = []
+    for name, figures in ways.items():
+        details = figures["details"]
+        trains = details.get("runs", [details])[0]["trains"]
+        rows.append([name, *(f"{_number(trains[one]['tuples_a_call'])} ({trains[one]['calls']:,})" for one in classes)])
+    return ShownTable("heavy, tuples a call (calls)", ["", *classes], rows)
 
 
 def _scaling(scaling: Figures, classes: Sequence[str]) -> ShownTable:
@@ -79,4 +90,4 @@ def _percent(share: float | None) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.3g}"
+    return "-" if value is None else f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"

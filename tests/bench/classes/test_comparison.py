@@ -153,8 +153,9 @@ def test_the_highest_rate_is_found_from_below(limit):
         def hold(self, workload, policy):
             return Held(0.5, 0.5 if workload.rate <= limit else 2.0)
 
-    found = highest_rate(Holding(), 50, 1.0)
-    assert found <= limit < found * comparison.FINER * 1.001
+    for first in (50.0, 2000.0, 1e6):
+        found = highest_rate(Holding(), 50, 1.0, {}, first)
+        assert found <= limit < found * comparison.FINER * 1.001
 
 
 @pytest.mark.parametrize(("halfway", "end", "holds"), [(0.5, 0.6, True), (0.5, 0.9, False), (3.0, 3.1, False)])

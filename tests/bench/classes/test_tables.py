@@ -18,6 +18,11 @@ from headgate.cli.main import app
 from tests.bench.classes.test_comparison import measured, sides
 
 
+def with_trains(figures):
+    trains = {name: {"calls": 40, "tuples_a_call": 1234.5} for name in list(PRIORITIES)[:2]}
+    return {**figures, "details": {"trains": {**trains, "class3": {"calls": 0, "tuples_a_call": None}}}}
+
+
 @pytest.fixture
 def result(monkeypatch):
     monkeypatch.setattr(comparison, "stolen_time", lambda: nullcontext(Stolen(0.0)))
@@ -26,7 +31,8 @@ def result(monkeypatch):
     return {
         **headline(found),
         "workloads": found,
-        "heavy_other_ways": {"mbd": found["heavy"]["mbd"]},
+        "heavy_other_ways": {"mbd": with_trains(found["heavy"]["mbd"])},
+        "highest_rate_by_way": {"mbd": 2000.0},
         "scaling": {"5": {"mbd": found["easy"]["mbd"]}},
         "changed_priorities": {"seconds_to_follow": 1.5, "mean_before": {"class1": 0.25, "class3": None}},
         "source_of_stock": {"batch_ms": 12.0},
@@ -49,7 +55,9 @@ def test_every_way_of_stock_has_its_row(result):
     assert heavy.rows[-1][1:4] == ["100 ms, 100 ms, 100 ms", "200 ms, 200 ms, 200 ms", "300 ms, 300 ms, 300 ms"]
     assert heavy.rows[-1][4] == "100.0, 100.0, 100.0"
     assert all(len(row) == len(one.columns) for one in (heavy, *others) for row in one.rows)
-    assert ["mean_before", "class1 0.25, class3 -"] in [list(row) for one in others for row in one.rows]
+    rows = [list(row) for one in others for row in one.rows]
+    assert ["mean_before", "class1 0.25, class3 -"] in rows
+    assert ["mbd", "1,234 (40)", "1,234 (40)", "- (0)"] in rows
 
 
 def test_what_is_not_known_is_a_dash(result):
