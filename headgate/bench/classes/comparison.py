@@ -38,18 +38,17 @@ from headgate.bench.classes.workload import MASTER, PRIORITIES, Workload
 log = logging.getLogger("headgate.bench")
 
 HEAVY_QUERIES, LOAD = 50, 0.8
-POLICIES: dict[str, dict[str, Any]] = {
-    "mbd": {"name": "mbd", "together": 3, "weights": "equal"},
-    "abd": {"name": "abd"},
-    "mrr": {"name": "mrr"},
-}
-# The same with more or less of what there is for Spark: what shared jobs, equal weights and counting fixed costs do.
+MBD: dict[str, Any] = {"name": "mbd", "together": 3, "weights": "equal", "variant": "staggered"}
+POLICIES: dict[str, dict[str, Any]] = {"mbd": MBD, "abd": {"name": "abd"}, "mrr": {"name": "mrr"}}
+# The same with more or less of what there is for Spark: what shared jobs, the round, equal weights and counting fixed
+# costs do.
 OTHER_WAYS: dict[str, dict[str, Any]] = {
-    "mbd, as few jobs as can be": {"name": "mbd", "together": HEAVY_QUERIES, "weights": "equal"},
-    "mbd, six queries a job": {"name": "mbd", "together": 6, "weights": "equal"},
-    "mbd, a job a query": {"name": "mbd", "weights": "equal"},
-    "mbd, slots by cost": {"name": "mbd", "together": 3},
-    "mbd, slots by cost, fixed costs ignored": {"name": "mbd", "together": 3, "fixed_costs": "ignored"},
+    "mbd, as few jobs as can be": {**MBD, "together": HEAVY_QUERIES},
+    "mbd, six queries a job": {**MBD, "together": 6},
+    "mbd, a job a query": {**MBD, "together": 1},
+    "mbd, the round of the source": {**MBD, "variant": "disjoint"},
+    "mbd, slots by cost": {**MBD, "weights": "cost"},
+    "mbd, slots by cost, fixed costs ignored": {**MBD, "weights": "cost", "fixed_costs": "ignored"},
     "mrr, three queries a job": {"name": "mrr", "together": 3},
 }
 FIFO, FAIR = "stock fifo", "stock fair"
