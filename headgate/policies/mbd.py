@@ -94,8 +94,9 @@ class MultiBroadcastDisk(Policy):
         self._checked = 0.0  # when latencies were last looked at
         self._frequencies: list[int] = []  # by class, the most important first
         self._at = 0  # where the walk stands in the round,
-        self._schedule: list[int] = []  # which is a list of units, `_round` but for entries that changed places
+        self._schedule: list[int] = []  # which is a list of units, `_round` but for entries that changed places,
         self._places: list[list[int]] = []  # of each unit in it
+        self._stale = True  # are these two to be made anew of `_round` when the next one begins?
         self._take_priorities()
         self._rebuild()
 
@@ -213,13 +214,13 @@ class MultiBroadcastDisk(Policy):
             self._places[index].remove(left)
             insort(self._places[index], taken)
         schedule[at], schedule[other] = schedule[other], schedule[at]
-        self._exchanged = True
+        self._stale = True
         self._enter(schedule[other])
 
     def _begin_round(self) -> None:
-        if self._exchanged:
+        if self._stale:
             self._schedule, self._places = list(self._round), places_of(self._round, len(self._gates))
-            self._exchanged = False
+            self._stale = False
         self._at = 0
         self._drawn: set[int] = set()  # units whose first slot of the round has come, though they have not had it yet
         self._heap: list[tuple[int, int]] = []
@@ -289,7 +290,7 @@ class MultiBroadcastDisk(Policy):
         given = [found[unit.id] for unit in self.view.units]
         self._gates = [share.gate for share in given]
         self._round = broadcast_schedule(((index, share.slots) for index, share in enumerate(given)), self._variant)
-        self._exchanged = True  # with what was there before
+        self._stale = True
         self._missed.restart(len(given))
         self.updates += 1
         self.updated_at = self.view.now

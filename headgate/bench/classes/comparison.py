@@ -99,7 +99,7 @@ def run(quick: bool = False) -> dict[str, Any]:
     effort = QUICK if quick else FULL
     with ExitStack() as stack:
         sides = Sides(stack.enter_context(Side("stock")), stack.enter_context(Side("headgate")))
-        highest = highest_rate(sides.ours, HEAVY_QUERIES, effort.hold_s, POLICIES["mbd"])
+        highest = highest_rate(sides.ours, HEAVY_QUERIES, effort.hold_s, MBD)
         heavy = Workload("heavy", HEAVY_QUERIES, LOAD * highest, effort.heavy_s)
         warm_up(sides, replace(heavy, seconds=effort.seconds))
         with _named("source of stock"):
@@ -109,7 +109,7 @@ def run(quick: bool = False) -> dict[str, Any]:
             for workload in (*(replace(one, seconds=effort.seconds) for one in (MEDIUM, EASY)), heavy)
         }
         with _named("changed priorities"):
-            followed = sides.ours.follow(replace(MEDIUM, name="priorities", seconds=effort.seconds), POLICIES["mbd"])
+            followed = sides.ours.follow(replace(MEDIUM, name="priorities", seconds=effort.seconds), MBD)
         shared = {name: summary(sides.run(heavy, name, policy)) for name, policy in OTHER_WAYS.items()}
         scaling = {str(n): _scaled(sides, n, effort.seconds / 2, found) for n in effort.scales}
         carried = {"mbd": highest, **capacities(sides.ours, effort.hold_s, highest)}
@@ -254,7 +254,7 @@ def _scaled(sides: Sides, queries: int, seconds: float, found: Mapping[str, Mapp
     pools = found[nearest(queries)][FAIR]["pools"]["used"]
     return {
         FAIR: summary(sides.run(workload, FAIR, pools)),
-        "mbd": summary(sides.run(workload, "mbd", POLICIES["mbd"])),
+        "mbd": summary(sides.run(workload, "mbd", MBD)),
     }
 
 

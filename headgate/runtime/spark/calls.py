@@ -28,7 +28,7 @@ from headgate.runtime.spark.partitioned import partitions_for, run_partitioned
 from headgate.runtime.spark.prepared import NotPreparable, PreparedJob
 from headgate.runtime.spark.state import Chunk, Log, LogName, States
 from headgate.runtime.spark.stateful.base import Instants
-from headgate.runtime.spark.trains import Train, by_class
+from headgate.runtime.spark.trains import Trains
 
 log = logging.getLogger("headgate.spark")
 
@@ -70,7 +70,7 @@ class Caller:
         self._plan = plan
         self.partitioned_rows = partitioned_rows
         self.calls: Counter[str] = Counter()  # by way
-        self._trains: dict[tuple[str, ...], Train] = {}  # by operators that were run together
+        self._trains = Trains()
         self.fallbacks: dict[str, str] = {}  # unit -> why its calls are planned each time
         self.states = states
         self._session = session
@@ -116,7 +116,7 @@ class Caller:
         way = "prepared" if prepared is not None and steady else "partitioned"
         with self._lock:
             self.calls[way] += 1
-            self._trains.setdefault(shape.operators, Train()).add(rows)
+            self._trains.add(shape.operators, rows)
         outputs, grown = separate(table, shape, self._names)
         self.states.grow(within, grown | {name: tables[edge] for name, edge in shape.copies})
         seconds = time.perf_counter() - started
@@ -143,15 +143,15 @@ class Caller:
     def forget_calls(self) -> None:
         """Those so far were a rehearsal."""
         self.calls.clear()
-        self._trains.clear()
+        self._trains = Trains()
 
     def told(self, plan: Plan) -> dict[str, Any]:
         """What a report has of calls and state, by the classes of now."""
         with self._lock:
-            trains = dict(self._trains)
+            trains = self._trains.by_class(plan)
         return {
             "calls": {way: self.calls[way] for way in ("prepared", "partitioned")},
-            "trains": by_class(plan, trains),
+            "trains": trains,
             "fallbacks": dict(self.fallbacks),
             "state": self.states.sizes(),
         }

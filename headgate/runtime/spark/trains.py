@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
 from typing import Any
 
 from headgate.flow.units import most_important
 from headgate.plan.model import Plan
 
 
-class Train:
-    """The calls of a unit."""
-
-    __slots__ = ("calls", "tuples")
+class Trains:
+    """Counts calls and the tuples that they take, by the operators that ran together."""
 
     def __init__(self) -> None:
-        self.calls = self.tuples = 0
+        self._calls: Counter[tuple[str, ...]] = Counter()
+        self._tuples: Counter[tuple[str, ...]] = Counter()
 
-    def add(self, tuples: int) -> None:
-        self.calls += 1
-        self.tuples += tuples
+    def add(self, operators: tuple[str, ...], tuples: int) -> None:
+        self._calls[operators] += 1
+        self._tuples[operators] += tuples
 
-
-def by_class(plan: Plan, trains: Mapping[tuple[str, ...], Train]) -> dict[str, dict[str, Any]]:
-    """As in a report: calls, and tuples that one took on the average. Operators of stopped queries count nowhere."""
-    sums = {name: Train() for name in plan.classes}
-    for operators, train in trains.items():
-        owners = [query for name in operators for query in plan.owners.get(name, ())]
-        if owners:
-            found = sums[most_important(plan, owners)]
-            found.calls += train.calls
-            found.tuples += train.tuples
-    return {
-        name: {"calls": one.calls, "tuples_a_call": one.tuples / one.calls if one.calls else None}
-        for name, one in sums.items()
-    }
+    def by_class(self, plan: Plan) -> dict[str, dict[str, Any]]:
+        """As in a report: calls, and tuples a call on the average. Operators of stopped queries count nowhere."""
+        calls, tuples = Counter[str](), Counter[str]()
+        for operators, made in self._calls.items():
+            owners = [query for name in operators for query in plan.owners.get(name, ())]
+            if owners:
+                name = most_important(plan, owners)
+                calls[name] += made
+                tuples[name] += self._tuples[operators]
+        return {
+            name: {"calls": calls[name], "tuples_a_call": tuples[name] / calls[name] if calls[name] else None}
+            for name in plan.classes
+        }
