@@ -11,7 +11,7 @@ from headgate.control.recent import Look
 from headgate.control.stats import Stats
 from headgate.flow.units import Group, Unit
 from headgate.plan.model import Plan
-from headgate.policies.base import Call, Decision, Policy, View
+from headgate.policies.base import TOLERANCE, Call, Decision, Policy, View
 from headgate.policies.broadcast import VARIANTS, Variant, broadcast_schedule
 from headgate.policies.class_order import ClassOrder
 from headgate.policies.costs import cost_per_tuple, fixed_cost
@@ -133,9 +133,10 @@ class AdaptiveBroadcastDisk(Policy):
         if fixed is None or cost is None:
             return Decision(unit)
         left, wanted = current.left(self.view.now), fixed + unit.waiting * cost
-        if wanted <= left:
+        slack = current.quota * TOLERANCE
+        if wanted <= left + slack:
             return Decision(unit)
-        fits = math.floor((left - fixed) / cost) if cost > 0.0 else 0
+        fits = math.floor((left + slack - fixed) / cost) if cost > 0.0 else 0
         turns.back(unit)
         if fits < 1:
             self._grow(wanted + max(0.0, -left))

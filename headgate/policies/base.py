@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Granularity = Literal["operator", "segment", "path", "query", "class"]
 Preemption = Literal["none", "quantum", "arrival"]
 _GROUPINGS = {"operator": by_operator, "path": by_path, "query": by_query}
+TOLERANCE = 1e-9  # of a budget of time: what ends so little after it has ended within it, for time is rounded
 
 
 class Decision(NamedTuple):

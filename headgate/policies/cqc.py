@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from headgate.policies.base import Call, Decision, View
+from headgate.policies.base import TOLERANCE, Call, Decision, View
 from headgate.policies.class_order import ClassOrder
 from headgate.policies.credit import Credit, slices
 from headgate.policies.hr import HighestRate
@@ -93,7 +93,8 @@ class ContinuousQueryClasses(HighestRate):
                 return False
             self._since, self._opener = now, slot
             self._switches += 1
-        return now - self._since < self._credit.left(self._turn) or self.polls(self._turn)
+        left = self._credit.left(self._turn)
+        return now - self._since < left * (1.0 - TOLERANCE) or self.polls(self._turn)
 
     def _hand_on(self, now: float) -> None:
         """The turn is over, if it had begun: the next class has it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headgate.policies.base import TOLERANCE
 from headgate.policies.parameters import positive, whole
 
 
@@ -35,7 +36,7 @@ class Credit:
 
     def may_run(self, i: int) -> bool:
         """Class i has its turn: may it run? One in debt is paid a slice, and loses the turn."""
-        if self._left[i] > 0.0:
+        if self._left[i] > self._slices[i] * TOLERANCE:
             return True
         self._left[i] += self._slices[i]
         return False

@@ -10,13 +10,12 @@ from itertools import accumulate
 from headgate.flow.board import Board, Claim
 from headgate.flow.units import Unit
 from headgate.plan.application import SimulatorSettings
+from headgate.policies.base import TOLERANCE
 from headgate.runtime.simulated.draws import Item, Outputs
 from headgate.runtime.simulated.intake import Intake, LazyIntake, Waiting, arrival
 from headgate.runtime.simulated.network import Network, Node
 from headgate.runtime.simulated.programs import Program, Step
 from headgate.runtime.simulated.queues import SimulatedQueue
-
-TOLERANCE = 1e-9  # of a time budget: a tuple that ends so little after it has ended within it
 
 
 class Stage:

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 
 from headgate.flow.board import Board, Gate
+from headgate.policies.base import TOLERANCE
 from headgate.runtime.simulated.accounts import Accounts
-from headgate.runtime.simulated.calls import TOLERANCE
 from headgate.runtime.simulated.draws import Item
 from headgate.runtime.simulated.entrance import Entrance
 from headgate.runtime.simulated.ledger import Ledger
