@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from headgate.control.learning import Ratio
+from headgate.plan.model import Edge
 from headgate.plan.paths import Path, find_paths
 from headgate.policies.base import View
 from headgate.policies.costs import fixed_cost
@@ -26,9 +27,7 @@ class QueryCosts:
         self._trains = trains
         self._seen = self._sources()
         self._units = {query: unit for unit in view.units for query in unit.queries}
-        self._paths: dict[str, list[Path]] = {name: [] for name in view.plan.queries}
-        for path in find_paths(view.plan):
-            self._paths[path.query].append(path)
+        self._paths = _paths_by_query(view)
         self.adopt()
 
     def adopt(self) -> None:
@@ -68,20 +67,11 @@ class QueryCosts:
         return False
 
     def _cost(self, query: str, paths: Sequence[Path]) -> float | None:
-        total = self._fixed(query) if paths else 0.0
-        if total is None:
+        fixed, visits = self._fixed(query) if paths else 0.0, _visits(paths, self._view)
+        if fixed is None or visits is None:
             return None
-        total *= len(paths)
-        for path in paths:
-            reach = 1.0
-            for edge, branch in zip(path.edges, path.branches, strict=True):
-                stats = self._view.stats(edge.operator)
-                cost, passed = stats.side(edge.input).cost_s, stats.passing(edge.input, branch)
-                if cost is None or passed is None:
-                    return None
-                total += reach * cost
-                reach *= passed
-        return total
+        inputs = {path.edges[:1] for path in paths}
+        return fixed * len(inputs) + sum(seconds for _, seconds in visits)
 
     def _fixed(self, query: str) -> float | None:
         """What a tuple bears of the fixed cost of a call."""
@@ -100,13 +90,33 @@ def operator_costs(view: View) -> dict[str, float]:
     An operator that several queries share counts as often. If a statistic is not known, all operators cost the same.
     """
     found = dict.fromkeys(view.plan.operators, 0.0)
+    for paths in _paths_by_query(view).values():
+        visits = _visits(paths, view)
+        if visits is None:
+            return dict.fromkeys(found, 1.0)
+        for operator, seconds in visits:
+            found[operator] += seconds
+    return found
+
+
+def _paths_by_query(view: View) -> dict[str, list[Path]]:
+    paths: dict[str, list[Path]] = {name: [] for name in view.plan.queries}
     for path in find_paths(view.plan):
+        paths[path.query].append(path)
+    return paths
+
+
+def _visits(paths: Sequence[Path], view: View) -> Collection[tuple[str, float]] | None:
+    """The operators that one tuple on each input of a query comes to, with what it is expected to cost there; the way
+    that paths have in common before they part counts once. None when a statistic is not known."""
+    found: dict[tuple[Sequence[Edge], Sequence[str]], tuple[str, float]] = {}  # by the way up to the operator
+    for path in paths:
         reach = 1.0
-        for edge, branch in zip(path.edges, path.branches, strict=True):
+        for place, (edge, branch) in enumerate(zip(path.edges, path.branches, strict=True)):
             stats = view.stats(edge.operator)
             cost, passed = stats.side(edge.input).cost_s, stats.passing(edge.input, branch)
             if cost is None or passed is None:
-                return dict.fromkeys(found, 1.0)
-            found[edge.operator] += reach * cost
+                return None
+            found[path.edges[: place + 1], path.branches[:place]] = (edge.operator, reach * cost)
             reach *= passed
-    return found
+    return found.values()
