@@ -156,7 +156,12 @@ class Board:
             self.install(self.policy)
 
     def set_classes(self, plan: Plan) -> None:
-        """The administrator changed priorities, or the classes of queries; `plan` is the same but for that."""
+        """The administrator changed priorities, or the classes of queries; `plan` is the same but for that.
+
+        What is set to what it was is no change: policies keep what they have learned.
+        """
+        if (plan.classes, plan.queries) == (self.plan.classes, self.plan.queries):
+            return
         self.classes_version += 1
         self.stats_version += 1  # what weighs by priorities is to be worked out anew
         if [group.operators for group in self.policy.units(plan, self._stats)] != [u.operators for u in self.units]:

@@ -221,6 +221,25 @@ def test_followed_priorities_leave_costs_alone_unless_selectivities_are_followed
     assert (dict(desk.policy._costs.seconds) != before) is adopted
 
 
+def test_priorities_set_to_what_they_were_are_no_change():
+    """So what was learned of inverted classes is kept."""
+    plan = queries({"a": 1.0, "b": 1.0}, {"one": (2, ["a"]), "two": (1, ["b"])})
+    desk = Desk(plan, "mbd", latencies={"one": 3.0, "two": 1.0})
+    served(desk, 4)
+    repaired, updates = list(desk.policy._frequencies), desk.policy.updates
+    assert repaired != [2, 1]
+    desk.latencies.clear()
+    desk.board.set_classes(plan.with_priority("one", 2).with_class("a", "one"))
+    served(desk, 8)
+    assert (desk.policy._frequencies, desk.policy.updates) == (repaired, updates)
+
+
+def served(desk, calls):
+    for _ in range(calls):
+        desk.feed("b/x")
+        desk.run(0.01)
+
+
 @pytest.mark.parametrize(("gated", "updates"), [(True, 1), (False, 2)])
 def test_without_the_gate_moved_selectivities_count_by_themselves(gated, updates):
     plan = make_plan({"s": feeder()}, [select("a/s", "s", 1.0, 0.5), project("a/x", "a/s", 1.0)], {"a": "a/x"})
