@@ -82,8 +82,7 @@ class SparkRuntime:
         self._session = own_session(self._spark)
         self._caller: Caller = make_caller(self._session, app, partitioned_rows)
         self._opened.callback(self._caller.close)
-        self._plan = app.plan
-        self._policy = app.policy
+        self._plan, self._policy = app.plan, app.policy
         self._spill = SpillFolder()
         self._opened.callback(self._spill.close)
         self._memory = Memory(queue_bytes, self._spill)
@@ -200,6 +199,7 @@ class SparkRuntime:
             self._board.now = self.now()
             self._board.install(make_policy(policy.name, policy.parameters))
             self._caller.keep(self._board.plan, self._board.units)
+            log.info("policy %s takes over from %s: %s", policy.name, self._policy.name, reason)
             self._monitor.switched(self.now(), self._policy.name, policy.name, reason)
             self._policy = policy
             self._changed.notify_all()

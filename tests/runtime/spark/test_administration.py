@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from typing import Any
 
@@ -88,6 +89,21 @@ def test_both_work_before_the_run_begins(spark: Any) -> None:
     assert report["classes"]["low"]["priority"] == 4
     assert report["queries"]["b"]["class"] == "high"
     assert report["switches"][0]["at"] == 0.0
+
+
+def test_what_is_changed_is_logged(spark: Any, caplog: pytest.LogCaptureFixture) -> None:
+    runtime = SparkRuntime(app_of(two_classes(), "mbd"), spark)
+    with caplog.at_level(logging.INFO, "headgate.spark"):
+        runtime.set_priority("low", 4)
+        runtime.set_class("b", "high")
+        runtime.use(PolicySettings("rr", {}), reason="mbd was tried")
+    runtime.open()
+    runtime.stop()
+    assert [record.message for record in caplog.records if record.name == "headgate.spark"][:3] == [
+        "class low has priority 4 now, was 1",
+        "query b is in class high now, was in low",
+        "policy rr takes over from mbd: mbd was tried",
+    ]
 
 
 def test_units_that_are_no_more_leave_no_plans_behind(spark: Any) -> None:
