@@ -9,7 +9,7 @@ PIP   := $(BIN)/python -m pip --disable-pip-version-check
 WITH_JAVA = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test check format bench soak picture lock clean
+.PHONY: help setup java demo test check format bench soak picture tables lock clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -61,6 +61,9 @@ soak: setup ## the long-running tests; pytest options in ARGS
 
 picture: setup ## draw docs/images/demo.svg anew
 	@$(WITH_JAVA) $(BIN)/python scripts/demo_picture.py
+
+tables: setup ## write the tables and the chart of docs/benchmarks.md and README.md anew from docs/results
+	@$(BIN)/python scripts/benchmarks_page.py
 
 lock: ## write requirements.lock anew from pyproject.toml, with the newest versions it allows
 	@python="$$(scripts/python.sh)" && rm -rf build/lock && "$$python" -m venv build/lock

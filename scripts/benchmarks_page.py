@@ -1,0 +1,95 @@
+"""Write the tables of docs/benchmarks.md and README.md anew from docs/results. `make tables` runs it.
+
+docs/results has what `headgate bench NAME --json` printed. A table stands between `<!-- table: NAME -->` and
+`<!-- end of table -->`.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from headgate.bench.classes import draw, tables
+from headgate.bench.classes.comparison import FAIR, FIFO
+from headgate.bench.classes.tables import ShownTable
+from headgate.charts.files import save
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md")
+RESULTS, CHART = ROOT / "docs" / "results", ROOT / "docs" / "images" / "bench-classes.svg"
+WORKLOADS = ("heavy", "medium", "easy")
+OURS = {"mbd": "Headgate, `mbd`"}  # in short, and by its full name
+TABLE = re.compile(r"(?<=<!-- table: )(.+?)( -->\n).*?(?=<!-- end of table -->)", re.DOTALL)
+Found = Mapping[str, Any]
+
+
+def renewed(page: str, shown: Mapping[str, str]) -> str:
+    """The page with each of its tables as it is shown now."""
+    return TABLE.sub(lambda match: f"{match[1]}{match[2]}{shown[match[1]]}", page)
+
+
+def all_tables(classes: Found, decisions: Found) -> dict[str, str]:
+    """Every table that a page may name, in Markdown."""
+    made = {table.title.split(": ")[0]: table for table in tables(classes)}
+    return {
+        **{name: captioned(table) for name, table in made.items()},
+        "in short": in_short(classes, {name: made[name].rows for name in WORKLOADS}),
+        "speedups": speedups(classes),
+        "headline": headline(classes),
+        "decisions": decision_costs(decisions),
+    }
+
+
+def in_short(classes: Found, rows: Mapping[str, Sequence[Sequence[str]]]) -> str:
+    """Of each workload the mean latencies under the ways that are best known and best, and under mbd."""
+    chosen = [
+        [f"{name}: {OURS.get(row[0], row[0])}", *(cell.split(", ")[0] for cell in row[1:4]), row[4]]
+        for name in WORKLOADS
+        for row in rows[name]
+        if row[0] in (FIFO, f"{FAIR}, weights", *OURS) or row[0].endswith("(best)")
+    ]
+    return markdown(["", *classes["settings"]["priorities"], "completed, %"], chosen)
+
+
+def speedups(classes: Found) -> str:
+    ways = classes["class1_speedup_by_way"]
+    rows = [[way, *(f"{ways[name][way]:.1f}" for name in WORKLOADS)] for way in ways["heavy"]]
+    return markdown(["class 1, mean: stock over mbd", *WORKLOADS], rows)
+
+
+def headline(classes: Found) -> str:
+    numbers = {key: value for key, value in classes.items() if isinstance(value, float)}
+    return markdown(["key", "found"], [[f"`{key}`", f"{value:,.4g}"] for key, value in numbers.items()])
+
+
+def decision_costs(decisions: Found) -> str:
+    rows = [
+        [f"`{policy}`", case, *(f"{value:.1f}" for value in found.values())]
+        for policy, cases in decisions["policies"].items()
+        for case, found in cases.items()
+    ]
+    return markdown(["policy", "queries", *(f"{int(n):,}" for n in decisions["microseconds"])], rows)
+
+
+def captioned(table: ShownTable) -> str:
+    """What its title says after a colon stands above it."""
+    caption = table.title.partition(": ")[2]
+    return (f"{caption}:\n\n" if caption else "") + markdown(table.columns, table.rows)
+
+
+def markdown(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def found(name: str) -> Found:
+    result: Found = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    return result
+
+
+if __name__ == "__main__":
+    shown = all_tables(found("classes"), found("decisions"))
+    for page in PAGES:
+        page.write_text(renewed(page.read_text(encoding="utf-8"), shown), encoding="utf-8")
+    save(draw(found("classes")), CHART)
