@@ -14,6 +14,7 @@ from headgate.bench.classes import draw, tables
 from headgate.bench.classes.comparison import FAIR, FIFO
 from headgate.bench.classes.tables import ShownTable
 from headgate.charts.files import save
+from headgate.cli.tables import number
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md")
@@ -60,7 +61,7 @@ def speedups(classes: Found) -> str:
 
 def headline(classes: Found) -> str:
     numbers = {key: value for key, value in classes.items() if isinstance(value, float)}
-    return markdown(["key", "found"], [[f"`{key}`", f"{value:,.4g}"] for key, value in numbers.items()])
+    return markdown(["key", "found"], [[f"`{key}`", number(value)] for key, value in numbers.items()])
 
 
 def decision_costs(decisions: Found) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 
 from headgate.flow.units import Unit
 from headgate.plan.model import Edge
@@ -30,9 +31,17 @@ def cost_per_tuple(unit: Unit, view: View) -> float | None:
     of the side by which it comes in. Where tuples can enter at several places it is the mean over them, weighted by
     the tuples that wait there now.
     """
-    reach = _entries(unit, view)
-    total = 0.0
-    for name in unit.operators:
+    seconds = costs_on_the_way(unit.operators, _entries(unit, view), view)
+    return None if seconds is None else sum(seconds.values())
+
+
+def costs_on_the_way(operators: Sequence[str], entries: Mapping[Edge, float], view: View) -> dict[str, float] | None:
+    """Expected seconds in each of these operators, inputs first, for so many tuples at each input where they enter.
+
+    None while a statistic is not known that counts.
+    """
+    reach, found = dict(entries), dict.fromkeys(operators, 0.0)
+    for name in operators:
         operator, stats = view.plan.operators[name], view.stats(name)
         for index in range(len(operator.inputs)):
             weight = reach.get(Edge(name, index), 0.0)
@@ -41,15 +50,15 @@ def cost_per_tuple(unit: Unit, view: View) -> float | None:
             cost = stats.side(index).cost_s
             if cost is None:
                 return None
-            total += weight * cost
+            found[name] += weight * cost
             for branch in operator.branches:
-                inside = [e for e in view.plan.consumers[Port(name, branch)] if e.operator in unit.operators]
+                inside = [e for e in view.plan.consumers[Port(name, branch)] if e.operator in found]
                 passed = stats.passing(index, branch) if inside else 0.0
                 if passed is None:
                     return None
                 for edge in inside:
                     reach[edge] = reach.get(edge, 0.0) + weight * passed
-    return total
+    return found
 
 
 def _entries(unit: Unit, view: View) -> dict[Edge, float]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 
 from headgate.control.learning import Ratio
-from headgate.plan.model import Edge
-from headgate.plan.paths import Path, find_paths
+from headgate.plan.model import Edge, Query
 from headgate.policies.base import View
-from headgate.policies.costs import fixed_cost
+from headgate.policies.costs import costs_on_the_way, fixed_cost
 
 
 class QueryCosts:
@@ -27,19 +26,18 @@ class QueryCosts:
         self._trains = trains
         self._seen = self._sources()
         self._units = {query: unit for unit in view.units for query in unit.queries}
-        self._paths = _paths_by_query(view)
         self.adopt()
 
     def adopt(self) -> None:
         """Go by the statistics of now."""
-        self._take({query: self._cost(query, paths) for query, paths in self._paths.items()})
+        self._take(self._costs())
 
     def became_known(self) -> bool:
         """Adopt the statistics of now if the cost of a query has become known by them."""
         if not self._unknown or self._seen == self._sources():
             return False
         self._seen = self._sources()
-        costs = {query: self._cost(query, paths) for query, paths in self._paths.items()}
+        costs = self._costs()
         if sum(cost is None for cost in costs.values()) >= self._unknown:
             return False
         self._take(costs)
@@ -66,12 +64,16 @@ class QueryCosts:
                 return True
         return False
 
-    def _cost(self, query: str, paths: Sequence[Path]) -> float | None:
-        fixed, visits = self._fixed(query) if paths else 0.0, _visits(paths, self._view)
-        if fixed is None or visits is None:
+    def _costs(self) -> dict[str, float | None]:
+        return {name: self._cost(query) for name, query in self._view.plan.queries.items()}
+
+    def _cost(self, query: Query) -> float | None:
+        if not query.operators:
+            return 0.0
+        fixed, seconds = self._fixed(query.name), _by_operator(query, self._view)
+        if fixed is None or seconds is None:
             return None
-        inputs = {path.edges[:1] for path in paths}
-        return fixed * len(inputs) + sum(seconds for _, seconds in visits)
+        return fixed * len(_inputs(query, self._view)) + sum(seconds.values())
 
     def _fixed(self, query: str) -> float | None:
         """What a tuple bears of the fixed cost of a call."""
@@ -90,33 +92,26 @@ def operator_costs(view: View) -> dict[str, float]:
     An operator that several queries share counts as often. If a statistic is not known, all operators cost the same.
     """
     found = dict.fromkeys(view.plan.operators, 0.0)
-    for paths in _paths_by_query(view).values():
-        visits = _visits(paths, view)
-        if visits is None:
+    for query in view.plan.queries.values():
+        seconds = _by_operator(query, view)
+        if seconds is None:
             return dict.fromkeys(found, 1.0)
-        for operator, seconds in visits:
-            found[operator] += seconds
+        for operator, one in seconds.items():
+            found[operator] += one
     return found
 
 
-def _paths_by_query(view: View) -> dict[str, list[Path]]:
-    paths: dict[str, list[Path]] = {name: [] for name in view.plan.queries}
-    for path in find_paths(view.plan):
-        paths[path.query].append(path)
-    return paths
+def _inputs(query: Query, view: View) -> list[Edge]:
+    """Where tuples of streams come into a query."""
+    plan = view.plan
+    return [
+        Edge(name, index)
+        for name in query.operators
+        for index, source in enumerate(plan.operators[name].inputs)
+        if source.node in plan.streams
+    ]
 
 
-def _visits(paths: Sequence[Path], view: View) -> Collection[tuple[str, float]] | None:
-    """The operators that one tuple on each input of a query comes to, with what it is expected to cost there; the way
-    that paths have in common before they part counts once. None when a statistic is not known."""
-    found: dict[tuple[Sequence[Edge], Sequence[str]], tuple[str, float]] = {}  # by the way up to the operator
-    for path in paths:
-        reach = 1.0
-        for place, (edge, branch) in enumerate(zip(path.edges, path.branches, strict=True)):
-            stats = view.stats(edge.operator)
-            cost, passed = stats.side(edge.input).cost_s, stats.passing(edge.input, branch)
-            if cost is None or passed is None:
-                return None
-            found[path.edges[: place + 1], path.branches[:place]] = (edge.operator, reach * cost)
-            reach *= passed
-    return found.values()
+def _by_operator(query: Query, view: View) -> dict[str, float] | None:
+    """What one tuple on each input of a query is expected to cost in each operator, as if the query shared none."""
+    return costs_on_the_way(query.operators, dict.fromkeys(_inputs(query, view), 1.0), view)

@@ -40,7 +40,7 @@ def _workload(name: str, result: Figures, classes: Sequence[str]) -> ShownTable:
 
 
 def _trains(ways: Mapping[str, Figures], classes: Sequence[str]) -> ShownTable:
-    """How long the trains were that a call took, with the calls that it took for them."""
+    """How long the trains were that a call took, with the calls that it took for them; of several runs in the first."""
     rows = []
     for name, figures in ways.items():
         details = figures["details"]
