@@ -40,11 +40,25 @@ RANKS = frozenset(
 # The answer must be the same whenever and however often an operator is called.
 FICKLE = frozenset(
     """
-    rand randn random randstr uniform uuid shuffle monotonically_increasing_id spark_partition_id input_file_name
-    input_file_block_start input_file_block_length now curdate current_date current_time current_timestamp
-    localtimestamp localtime
+    rand randn random randstr uniform uuid shuffle monotonically_increasing_id spark_partition_id
+    now curdate current_date current_time current_timestamp localtimestamp localtime
     """.split()  # noqa: SIM905
 )
+# Functions that do something else than compute from a row, and why a query may not call them.
+FORBIDDEN = {
+    **dict.fromkeys(("reflect", "try_reflect", "java_method"), "calls any method of any Java class"),
+    **dict.fromkeys(
+        ("input_file_name", "input_file_block_start", "input_file_block_length"),
+        "asks for the file that a row was read from, which Spark does not know of the tuples of a stream",
+    ),
+    "identifier": "takes a text for the name of a column",
+}
+FORBIDDEN_REMEDIES = {
+    **dict.fromkeys(
+        ("reflect", "try_reflect", "java_method"), "use Spark's functions, or an operator of kind function"
+    ),
+    "identifier": "write the name itself",
+}
 TIME_WINDOWS = ("window", "session_window")
 _WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
 

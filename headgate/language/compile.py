@@ -10,7 +10,17 @@ from sqlglot import exp
 from headgate.language.build import build
 from headgate.language.catalog import Catalog
 from headgate.language.errors import CqlError
-from headgate.language.logical import Node, Readable, Scan, ToStream, children, instants
+from headgate.language.logical import (
+    AggregateNode,
+    Filter,
+    Node,
+    ProjectNode,
+    Readable,
+    Scan,
+    ToStream,
+    children,
+    instants,
+)
 from headgate.language.lower import lower
 from headgate.language.parse import parse_text
 from headgate.language.rules import RULES, Rule
@@ -30,7 +40,7 @@ class Compiled:
 
     operators: tuple[Operator, ...]
     result: Readable
-    warnings: tuple[str, ...]
+    grows: tuple[str, ...]  # what will grow for as long as it runs
     tree: Node
 
     @property
@@ -38,8 +48,11 @@ class Compiled:
         return self.result.port
 
 
-def compile_query(name: str, text: str, catalog: Catalog, rules: Sequence[Rule] = RULES) -> Compiled:
-    """Compile the query `name` of an application; `rules=()` leaves it as it is written.
+def compile_query(
+    name: str, text: str, catalog: Catalog, rules: Sequence[Rule] = RULES, final: bool = False
+) -> Compiled:
+    """Compile the query `name` of an application; `rules=()` leaves it as it is written. `final`: its last GROUP BY
+    will give each window once and forget it, which is no reason to warn.
 
     Raises ApplicationError at `queries.NAME.cql`, with line and character in the text, for anything that is wrong.
     """
@@ -61,8 +74,7 @@ def compile_query(name: str, text: str, catalog: Catalog, rules: Sequence[Rule] 
         raise ApplicationError(place, _TOO_DEEP, "make views of its parts") from error
     ticks, slides = instants(original)
     result = Readable(name, root, schema, flow, ticks=ticks, slides=slides)
-    warnings = tuple(f"{place}: {warning}" for warning in growing(tree))
-    return Compiled(tuple(operators), result, warnings, tree)
+    return Compiled(tuple(operators), result, growing(_below_group(tree) if final else tree), tree)
 
 
 def names_read(text: str) -> set[str]:
@@ -88,6 +100,12 @@ def _checked(operators: Iterable[Operator], root: Port, tree: Node, place: str) 
             raise ApplicationError(place, error.problem, error.remedy) from error
         schemas[Port(operator.id)], flows[Port(operator.id)] = schema, flow
     return schemas[root], flows[root]
+
+
+def _below_group(node: Node) -> Node:
+    while isinstance(node, (Filter, ProjectNode)):
+        node = node.input
+    return node.input if isinstance(node, AggregateNode) else node
 
 
 def _scans(node: Node) -> Iterable[Scan]:

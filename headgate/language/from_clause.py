@@ -72,7 +72,8 @@ def join_all(select: exp.Select, read: Read, view: str) -> Joined:
     scope = Scope([one.item for one in items])
     pool: list[exp.Expr] = []
     for number, join in enumerate(joins, start=1):
-        pool += _join_conditions(join, items[number], Scope([i.item for i in items[:number]], scope.merged), scope)
+        known = Scope([one.item for one in items[:number]], scope.merged)
+        pool += _join_conditions(join, items[number], items[:number], known, scope)
     where = select.args.get("where")
     if where is not None:
         check_expression(where.this)
@@ -96,19 +97,34 @@ def _refuse_same_names(items: Sequence[FromItem]) -> None:
         seen.add(one.alias.lower())
 
 
-def _join_conditions(join: exp.Join, item: FromItem, before: Scope, scope: Scope) -> list[exp.Expr]:
+_WITHOUT_PARTNER = (
+    "write JOIN, and UNION ALL the rows without a partner: "
+    "SELECT x, CAST(NULL AS INT) FROM (SELECT x FROM a EXCEPT SELECT x FROM b) AS alone"
+)
+
+
+def _instead_of(side: str, item: FromItem, before: Sequence[FromItem]) -> str:
+    """What to write instead of a RIGHT or FULL JOIN."""
+    if item.is_table:
+        return "write LEFT JOIN, which keeps the rows of the stream"
+    if side == "RIGHT" and all(one.is_table for one in before):
+        return "put the stream first: stream LEFT JOIN table ON .."
+    return _WITHOUT_PARTNER
+
+
+def _join_conditions(
+    join: exp.Join, item: FromItem, earlier: Sequence[FromItem], before: Scope, scope: Scope
+) -> list[exp.Expr]:
     """What an inner join asks for; the conditions of a left join go to its item instead."""
     side, kind = join.side.upper(), join.kind.upper()
     if join.args.get("method") or kind not in ("", "INNER", "CROSS", "OUTER"):
         what = join.args.get("method") or f"{side} {kind}".strip()
         raise CqlError(f"{what} JOIN is not supported", "write JOIN .. ON or LEFT JOIN table ON", item.place)
     if side in ("RIGHT", "FULL"):
-        problem = f"{side} JOIN is not supported"
-        raise CqlError(problem, "put the stream first: stream LEFT JOIN table ON ..", item.place)
+        raise CqlError(f"{side} JOIN is not supported", _instead_of(side, item, earlier), item.place)
     item.left = side == "LEFT"
     if item.left and not item.is_table:
-        problem = "LEFT JOIN with a stream on the right is not supported"
-        raise CqlError(problem, "join streams with JOIN; LEFT JOIN is for tables", item.place)
+        raise CqlError("LEFT JOIN with a stream on the right is not supported", _WITHOUT_PARTNER, item.place)
     found: list[exp.Expr] = []
     if on := join.args.get("on"):
         check_expression(on)

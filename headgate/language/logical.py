@@ -12,6 +12,7 @@ from typing import Literal, TypeVar
 
 from sqlglot import exp
 
+from headgate.language.naming import in_place_of
 from headgate.plan.flows import Flow
 from headgate.plan.operators.base import Port
 from headgate.plan.operators.streams import Mode
@@ -250,8 +251,7 @@ def substitute(expression: exp.Expr, meanings: dict[str, exp.Expr]) -> exp.Expr:
 
     def replaced(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Column) and node.name in meanings:
-            meaning = meanings[node.name].copy()
-            return exp.paren(meaning, copy=False) if _needs_parentheses(meaning, node) else meaning
+            return in_place_of(node, meanings[node.name].copy())
         return node
 
     return expression.transform(replaced)
@@ -264,11 +264,6 @@ def captures(expression: exp.Expr, meanings: dict[str, exp.Expr]) -> bool:
         return False
     read = [columns_of(meanings[name]) for name in columns_of(expression) if name in meanings]
     return any(name.lower() in variables for names in read for name in names)
-
-
-def _needs_parentheses(meaning: exp.Expr, place: exp.Expr) -> bool:
-    simple = (exp.Column, exp.Literal, exp.Anonymous, exp.Paren, exp.Cast, exp.Boolean, exp.Null, exp.Case)
-    return place.parent is not None and not isinstance(meaning, simple)
 
 
 def conjuncts(condition: exp.Expr | None) -> list[exp.Expr]:

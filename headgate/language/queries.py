@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headgate.language.catalog import Catalog, readable_result
 from headgate.language.compile import compile_query, names_read
+from headgate.language.emit import emit_final
 from headgate.language.logical import Readable
 from headgate.plan.errors import ApplicationError
 from headgate.plan.file import ApplicationFile
@@ -23,7 +24,7 @@ class Built:
     """The operators of the queries that are right so far."""
 
     operators: dict[str, list[Operator]] = field(default_factory=dict)  # query -> its own
-    warnings: list[str] = field(default_factory=list)
+    grows: dict[str, tuple[str, ...]] = field(default_factory=dict)  # query -> what grows for as long as it runs
 
 
 class QueryBuilder:
@@ -60,7 +61,7 @@ class QueryBuilder:
         for name in self._file.queries:
             self._visit(name, [])
         order = {name: self.built.operators.get(name, []) for name in self._file.queries}
-        return Built(order, self.built.warnings)
+        return Built(order, self.built.grows)
 
     def _needs(self, name: str) -> list[str]:
         """The other queries and itself that a query reads, in the order of the file."""
@@ -110,20 +111,39 @@ class QueryBuilder:
 
     def _compile(self, name: str) -> None:
         catalog = Catalog(self._streams, self._tables, self._results)
-        found = compile_query(name, self._file.queries[name].cql or "", catalog)
-        self.built.operators[name] = list(found.operators)
-        self.built.warnings += found.warnings
+        final = self._file.queries[name].emit == "final"
+        found = compile_query(name, self._file.queries[name].cql or "", catalog, final=final)
+        if found.grows:
+            self.built.grows[name] = found.grows
         self._wiring.roots[name] = found.root
         self._results[name] = found.result
         self._schemas[found.root], self._flows[found.root] = found.result.schema, found.result.flow
+        self.built.operators[name] = list(found.operators)
+        if final:
+            self._emit_final(name)
+
+    def _emit_final(self, name: str) -> None:
+        own = self.built.operators[name]
+        others = [one for other, built in self.built.operators.items() if other != name for one in built]
+        changed, root = emit_final([*others, *own], self._wiring.roots[name], self._streams, name)
+        self.built.operators[name] = changed[len(others) :]
+        self._wiring.roots[name] = root
+        before = self._results.get(name)
+        if before is not None:
+            flow = Flow(before.flow.clock)
+            self._results[name] = replace(before, port=root, flow=flow)
+            self._schemas[root], self._flows[root] = before.schema, flow
 
     def _list(self, name: str) -> None:
         spoken = {other for other in self._file.queries if self._file.queries[other].cql is not None}
         if any(other in spoken and other not in self._results for other in self._reads[name]):
             return
-        operators = self.built.operators[name] = self._listed(name)
+        self.built.operators[name] = self._listed(name)
+        if self._file.queries[name].emit == "final" and name in self._wiring.roots:
+            with self._collected():
+                self._emit_final(name)
         if spoken:  # else nobody asks what they give out before the plan's builder does
-            self._describe(name, operators)
+            self._describe(name, self.built.operators[name])
 
     def _describe(self, name: str, operators: list[Operator]) -> None:
         """What the result of listed operators is; left out when they are not right, which others report."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from headgate.language.aggregates import FICKLE, GENERATORS, RANKS, is_aggregate
-from headgate.language.dialect import sql_of
+from headgate.language.aggregates import FICKLE, FORBIDDEN, FORBIDDEN_REMEDIES, GENERATORS, RANKS, is_aggregate
 from headgate.language.errors import CqlError
 
 _SELECT_ARGS = {"with_", "expressions", "from_", "joins", "where", "group", "having", "distinct", "kind"}
@@ -23,10 +22,11 @@ _REMEDIES = {
     "by_name": ("BY NAME", "list the columns of both sides in one order"),
     "pivots": ("PIVOT", "use aggregates with FILTER (WHERE ..)"),
     "sample": ("TABLESAMPLE", "select by a condition, or let Headgate shed load"),
+    "version": ("FOR SYSTEM_TIME AS OF", "leave it out: a row meets what holds at its own instant"),
+    "when": ("FOR SYSTEM_TIME AS OF", "leave it out: a row meets what holds at its own instant"),
     "hint": ("a hint", "leave it out"),
     "into": ("INTO", "a query's result goes to its sink"),
 }
-_NO_PARENTHESES = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Localtimestamp)
 
 
 def check_clauses(query: exp.Expr) -> None:
@@ -52,17 +52,23 @@ def check_expression(expression: exp.Expr) -> None:
             problem = "window functions (OVER) are not supported"
             raise CqlError(problem, "put a window on the stream instead: FROM sensors [ROWS 10]", node)
         if isinstance(node, exp.Query) or (isinstance(node, exp.In) and node.args.get("query")):
-            problem = "subqueries in expressions are not supported"
-            raise CqlError(problem, "join with it instead: FROM a, (SELECT ..) AS b WHERE a.x = b.x", node)
-        if isinstance(node, (exp.Placeholder, exp.Parameter, exp.JSONExtract, exp.Aliases, exp.PropertyEQ)):
-            raise CqlError(f"cannot read '{sql_of(node)}'", "write a Spark SQL expression", node)
-        if isinstance(node, _NO_PARENTHESES):
-            raise _fickle(sql_of(node), node)
+            raise CqlError("subqueries in expressions are not supported", _instead_of(node), node)
         if isinstance(node, exp.Anonymous):
             _check_function(node)
 
 
+def _instead_of(query: exp.Expr) -> str:
+    """What to write instead of a subquery in an expression."""
+    exists = query if isinstance(query, (exp.Exists, exp.In)) else query.find_ancestor(exp.Exists, exp.In)
+    if exists is None:
+        return "join with it instead: FROM a, (SELECT max(x) AS m FROM b) AS b WHERE a.x < b.m"
+    if isinstance(exists.parent, exp.Not) or exists.args.get("negated"):
+        return "join with what is left: FROM a JOIN (SELECT x FROM a EXCEPT SELECT x FROM b) AS c ON a.x = c.x"
+    return "join with it instead: FROM a JOIN (SELECT DISTINCT x FROM b) AS b ON a.x = b.x"
+
+
 def _check_function(node: exp.Anonymous) -> None:
+    refuse_outside(node)
     name = node.name.lower()
     if name in FICKLE or (name == "unix_timestamp" and not node.expressions):
         raise _fickle(node.name, node)
@@ -74,6 +80,20 @@ def _check_function(node: exp.Anonymous) -> None:
         raise CqlError(problem, "put a window on the stream instead: FROM sensors [ROWS 10]", node)
     if name in ("grouping", "grouping_id"):
         raise CqlError(f"'{node.name}' belongs to GROUPING SETS, which is not supported", "leave it out", node)
+
+
+def refuse_outside(call: exp.Anonymous) -> None:
+    """Refuse functions that reach for more than the row."""
+    name = call.name.lower()
+    if name in FORBIDDEN:
+        problem = f"'{call.name}' {FORBIDDEN[name]}"
+        raise CqlError(problem, FORBIDDEN_REMEDIES.get(name, "leave it out"), call)
+
+
+def refuse_word(column: exp.Column) -> None:
+    """Refuse `current_timestamp` and the like, which need no parentheses, where no column has that name."""
+    if len(column.parts) == 1 and column.name.lower() in FICKLE:
+        raise _fickle(column.name, column)
 
 
 def _fickle(name: str, node: exp.Expr) -> CqlError:

@@ -13,9 +13,10 @@ from sqlglot import exp
 
 from headgate.language.dialect import column
 from headgate.language.errors import CqlError
+from headgate.language.forms import Listed
+from headgate.language.naming import is_count_star, named, names_parts, number_parts, refuse_star, zip_by_names
+from headgate.language.refuse import refuse_word
 from headgate.plan.errors import known_names
-
-_UNIT_FIRST = ("timestampadd", "timestampdiff", "dateadd", "date_add", "datediff", "date_diff")
 
 
 @dataclass(frozen=True)
@@ -45,43 +46,68 @@ class Scope:
     def resolve(self, expression: exp.Expr) -> exp.Expr:
         """The expression with every column called by its name inside the query; CqlError for unknown ones."""
         holder = exp.Paren(this=expression.copy())
-        for unit in [node for node in holder.find_all(exp.Anonymous) if node.name.lower() in _UNIT_FIRST]:
-            first = unit.expressions[0] if len(unit.expressions) == 3 else None
-            if isinstance(first, exp.Column) and not first.table:
-                first.replace(exp.var(first.name))
-        for found in list(holder.find_all(exp.Column)):
-            if isinstance(found.this, exp.Star):
-                if isinstance(found.parent, exp.Anonymous) and len(found.parts) > 1:
-                    self._item(found.parts[0])
-                    found.parent.set("expressions", self._starred(found.parent))
+        for part in [node for node in holder.find_all(exp.Paren) if names_parts(node)]:
+            part.replace(part.unnest())  # struct((a)) is struct(a)
+        written = [node for node in holder.find_all(exp.Column) if not isinstance(node.this, exp.Star)]
+        for star in [node for node in holder.find_all(exp.Star) if not is_count_star(node)]:
+            self._write_out(star.parent if isinstance(star.parent, exp.Column) else star)
+        for zipped in [node for node in holder.find_all(exp.Anonymous) if node.name.lower() == "arrays_zip"]:
+            zipped.replace(zip_by_names(zipped))
+        for found in written:
+            if found.find_ancestor(exp.Star):  # of EXCEPT, which is done with
                 continue
             meant = self._resolved(found)
             _refuse_hidden(found, meant)
-            found.replace(meant)
+            name = found.parts[-1].name
+            changes = isinstance(meant, exp.Column) and meant.name != name
+            found.replace(named(meant, name) if changes and names_parts(found) else meant)
         result = holder.this
         result.parent = None
         return result
 
-    def _starred(self, call: exp.Anonymous) -> list[exp.Expr]:
-        """Arguments of a function with `s.*` written out."""
-        found: list[exp.Expr] = []
-        for argument in call.expressions:
-            if isinstance(argument, exp.Column) and isinstance(argument.this, exp.Star):
-                item = self._item(argument.parts[0])
-                found += [column(item.inside(name)) for name in item.columns]
-            else:
-                found.append(argument)
-        return found
+    def _write_out(self, star: exp.Expr) -> None:
+        """The columns that a `*` among the arguments of a function stands for, in its place."""
+        refuse_star(star)
+        structured = names_parts(star)
+        if structured:
+            number_parts(star)
+        found = [named(means, name) if structured else means for name, means in self.star(star)]
+        star.replace(Listed(expressions=found))
 
-    def star(self, alias: exp.Expr | None = None) -> list[tuple[str, exp.Expr]]:
-        """The columns of `*` or `alias.*`: output name and expression."""
-        if alias is not None:
-            item = self._item(alias)
-            return [(name, column(item.inside(name))) for name in item.columns]
-        first: list[tuple[str, exp.Expr]] = [(self._plain(inside), column(inside)) for inside in self.merged.values()]
+    def star(self, star: exp.Expr) -> list[tuple[str, exp.Expr]]:
+        """The columns of `*` or `alias.*`, with or without EXCEPT: output name and expression."""
+        of_one = isinstance(star, exp.Column)
+        shown = self._of(star.parts[:-1]) if isinstance(star, exp.Column) else self._all()
+        left_out: set[str] = set()
+        for excepted in (star.this if of_one else star).args.get("except_") or []:
+            if not isinstance(excepted, exp.Column):
+                raise CqlError("EXCEPT names something that is no column", "write * EXCEPT (a, b)", excepted)
+            meant = self._resolved(excepted)
+            if not isinstance(meant, exp.Column) or meant.name not in {inside for _, inside in shown}:
+                problem = f"'{excepted.parts[-1].name}' is not a column of this *"
+                raise CqlError(problem, "name columns that it stands for", excepted)
+            left_out.add(meant.name)
+        found = [(name, column(inside)) for name, inside in shown if inside not in left_out]
+        if not found:
+            raise CqlError("* EXCEPT leaves no column", "leave fewer columns out", star)
+        return [(name, means) for name, means in found]
+
+    def _of(self, alias: Sequence[exp.Expr]) -> list[tuple[str, str]]:
+        """The columns of one thing in FROM: their names, and their names inside the query."""
+        if len(alias) > 1 or (self._unqualified(alias[0]) and not self._is_item(alias[0])):
+            problem = f"'{alias[0].name}.*' would be the fields of a struct, which is not supported"
+            raise CqlError(problem, f"name the fields: {alias[0].name}.a, {alias[0].name}.b", alias[0])
+        item = self._item(alias[0])
+        return [(name, item.inside(name)) for name in item.columns]
+
+    def _all(self) -> list[tuple[str, str]]:
+        first = [(self._plain(inside), inside) for inside in self.merged.values()]
         shown = set(self.merged.values()) | self.hidden
         rest = [(name, item.inside(name)) for item in self.items for name in item.columns]
-        return first + [(name, column(inside)) for name, inside in rest if inside not in shown]
+        return first + [(name, inside) for name, inside in rest if inside not in shown]
+
+    def _is_item(self, alias: exp.Expr) -> bool:
+        return any(item.alias.lower() == alias.name.lower() for item in self.items)
 
     def _plain(self, inside: str) -> str:
         return next(n for item in self.items for n in item.columns if item.inside(n) == inside)
@@ -110,6 +136,7 @@ class Scope:
         if len(parts) > 1:
             known = known_names("names", [item.alias for item in self.items], first.name)
             raise CqlError(f"there is no '{first.name}' in FROM", known, first)
+        refuse_word(found)
         columns = {name for item in self.items for name in item.columns}
         raise CqlError(f"there is no column '{first.name}'", known_names("columns", columns, first.name), first)
 

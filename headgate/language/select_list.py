@@ -11,6 +11,7 @@ from headgate.language.dialect import column, sql_of
 from headgate.language.errors import CqlError
 from headgate.language.from_clause import Joined
 from headgate.language.logical import AggregateNode, DistinctNode, Filter, Node, ProjectNode
+from headgate.language.naming import in_place_of
 from headgate.language.refuse import check_expression, refuse_aggregates
 from headgate.plan.schema import RELATION_STAMPS
 
@@ -68,11 +69,7 @@ def _outputs(select: exp.Select, joined: Joined, view: str) -> list[Output]:
     found: list[Output] = []
     for item in select.expressions:
         if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
-            star = item if isinstance(item, exp.Star) else item.this
-            if any(star.args.get(key) for key in ("except_", "replace", "rename", "except", "ilike")):
-                raise CqlError("'* EXCEPT' and the like are not supported", "list the columns", item)
-            alias = item.parts[0] if isinstance(item, exp.Column) else None
-            found += [Output(name, item, means, False) for name, means in joined.scope.star(alias)]
+            found += [Output(name, item, means, False) for name, means in joined.scope.star(item)]
         else:
             found.append(_output(item, joined))
     if not found:
@@ -190,8 +187,7 @@ def _with_aliases(written: exp.Expr, joined: Joined, aliases: dict[str, exp.Expr
             name = node.name.lower()
             if name in aliases and name not in known:
                 meant = aliases[name].copy()
-                simple = isinstance(meant, (exp.Column, exp.Anonymous, exp.Literal))
-                return meant if simple or node.parent is None else exp.paren(meant)
+                return in_place_of(node, meant)
         return node
 
     return written.transform(replaced)
@@ -264,9 +260,9 @@ def _over_groups(
 
     def replaced(node: exp.Expr) -> exp.Expr:
         if node in group:
-            return column(group[node])
+            return in_place_of(node, column(group[node]))
         if is_call(node):
-            return column(values[node])
+            return in_place_of(node, column(values[node]))
         if isinstance(node, exp.Column) and node.name not in made:
             problem = f"column '{node.name}' is neither grouped nor in an aggregate"
             raise CqlError(problem, "add it to GROUP BY, or use any_value(..)", node if _placed(node) else place)

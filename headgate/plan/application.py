@@ -57,9 +57,12 @@ class Application:
     slots: int = 1
     seed: int = 0
     folder: Path = Path()
+    name: str = ""  # the file that it was read from, for people
+    dead_letters: Path | None = None  # where rows that were put aside are written; None: they are only counted
     checkpoint: str | None = None
     simulator: SimulatorSettings = SimulatorSettings()
     changes: tuple[Change, ...] = ()  # in the simulator; at a run on Spark they are made by hand
+    rehearse: bool | None = None  # run every unit on a sample before the clock starts? None: where it pays
     spark: Mapping[str, str] = field(default_factory=dict)  # extra Spark settings; `master` among them
 
 

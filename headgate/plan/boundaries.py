@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from math import gcd
 
 from headgate.plan.model import Plan
 from headgate.plan.operators.aggregate import Aggregate
+from headgate.plan.operators.streams import RStream
 from headgate.plan.windows import Clock
 
 
@@ -15,6 +17,16 @@ def slide_of(plan: Plan, name: str) -> int | None:
     if not isinstance(operator, Aggregate) or operator.window is None:
         return None
     return operator.window.slide_ticks(clock_of(plan, name))
+
+
+def boundary_steps(plan: Plan) -> dict[str, int]:
+    """The operators that may give results at each boundary of a sliding window, with the ticks between boundaries."""
+    found = {name: slide_of(plan, name) for name in plan.operators}
+    for name, operator in plan.operators.items():
+        if isinstance(operator, RStream) and operator.slides:
+            clock = clock_of(plan, name)
+            found[name] = gcd(*(clock.ticks(span) for span in operator.slides))
+    return {name: slide for name, slide in found.items() if slide is not None}
 
 
 def clock_of(plan: Plan, name: str) -> Clock:

@@ -59,7 +59,7 @@ def format_duration(seconds: float | None) -> str:
     if seconds is None:
         return "?"
     if seconds == 0:
-        return "0"
+        return "0 s"
     for unit, factor in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= factor * 0.9999999:
             return f"{seconds / factor:.4g} {unit}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class ApplicationError(Exception):
@@ -35,3 +35,9 @@ def known_names(what: str, names: Iterable[str], wrong: str = "") -> str:
     close = difflib.get_close_matches(wrong, listed, n=1) if wrong else []
     hint = f"did you mean '{close[0]}'? " if close else ""
     return f"{hint}known {what}: {', '.join(listed)}"
+
+
+def some_of(names: Sequence[str], most: int = 6) -> str:
+    """The first few of many names, for a line that must not grow with them."""
+    shown = list(names[:most])
+    return ", ".join(shown) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -8,14 +8,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from headgate.control.assumed import ASSUMED_SELECTIVITY
 from headgate.control.stats import OperatorStats, declared_stats
 from headgate.flow.sizes import port_bytes
 from headgate.plan.application import Application
 from headgate.plan.model import Plan, Query
+from headgate.plan.operators import Aggregate
 from headgate.plan.operators.base import Operator
 from headgate.plan.paths import Path, find_paths
 from headgate.plan.schema import Schema
 from headgate.plan.segments import Segment, find_segments, path_capacity, path_cost, path_selectivity, path_steps
+from headgate.plan.windows import SPARK_BOUNDS, RangeWindow, is_spark_window
 
 
 class AssumedStats:
@@ -24,7 +27,7 @@ class AssumedStats:
 
     def __init__(self, plan: Plan) -> None:
         self.known = declared_stats(plan)
-        self._stats = declared_stats(plan, unknown_selectivity=1.0)
+        self._stats = declared_stats(plan, unknown_selectivity=ASSUMED_SELECTIVITY)
 
     def of(self, operator: str) -> OperatorStats:
         return self._stats[operator]
@@ -89,6 +92,7 @@ def _query(plan: Plan, stats: AssumedStats, query: Query) -> dict[str, Any]:
         "tolerance": query.tolerance,
         "shed": query.shed,
         "policy": None if policy is None else {"name": policy.name, "parameters": dict(policy.parameters)},
+        "grows": list(plan.grows.get(query.name, ())),
         "operators": [_operator(plan, stats, plan.operators[name]) for name in query.operators],
     }
 
@@ -101,6 +105,7 @@ def _operator(plan: Plan, stats: AssumedStats, operator: Operator) -> dict[str, 
         "kind": operator.kind,
         "parameters": operator.describe(),
         "inputs": [str(port) for port in operator.inputs],
+        "bounds": _bounds(operator),
         "cost": known.cost_s,
         "fixed_cost": declared.fixed_s,
         "selectivity": known.selectivity,
@@ -111,6 +116,14 @@ def _operator(plan: Plan, stats: AssumedStats, operator: Operator) -> dict[str, 
         "schema": _schema(plan.schemas[operator.ports[0]]),
         "queries": list(plan.owners[operator.id]),
     }
+
+
+def _bounds(operator: Operator) -> list[str]:
+    """To which windows tuples at boundaries belong: CQL and Spark differ."""
+    found = [window.bounds for window in operator.windows if isinstance(window, RangeWindow)]
+    if isinstance(operator, Aggregate) and any(map(is_spark_window, operator.group.values())):
+        found.append(SPARK_BOUNDS)
+    return list(dict.fromkeys(text for text in found if text is not None))
 
 
 def _sides(stats: AssumedStats, operator: Operator) -> list[dict[str, Any]]:

@@ -89,10 +89,16 @@ Source = Annotated[
 ]
 
 
+def _max_jump(value: Any) -> Any:
+    """A duration; `off` is false in YAML."""
+    return None if value is False or value == "off" else value
+
+
 class StreamSection(Section):
     schema_: Filled = Field(alias="schema")
     time: Filled | None = None
     slack: Duration = 0.0
+    max_jump: Annotated[Duration | None, BeforeValidator(_max_jump)] = None  # left out: by the type of its time
     relation: bool = False
     source: Source
 
@@ -176,8 +182,10 @@ class QuerySection(Section):
     qos: dict[Literal["latency", "memory", "throughput"], QosSection] = {}
     tolerance: Share | None = None
     shed: Annotated[Literal["random"] | ShedSection | None, BeforeValidator(_shed)] = None
+    emit: Literal["changes", "final"] = "changes"
     sink: SinkSection = SinkSection(kind="memory")
     policy: Policy | None = None
+    on_error: Literal["stop", "skip"] = "stop"
 
     @model_validator(mode="before")
     @classmethod
@@ -219,11 +227,13 @@ class ApplicationFile(Section):
     tables: dict[Name, TableSection] = {}
     classes: dict[Name, ClassSection] = {}
     queries: dict[Name, QuerySection]
-    policy: Policy = {"name": "rr"}
+    policy: Policy | None = None  # what an application without it gets, `load.py` says
     slots: Annotated[int, Field(gt=0, le=1000)] = 2
     checkpoint: Filled | None = None
+    dead_letters: Filled | None = None  # left out: beside the application file
     seed: Count = 0
     share: bool = False
+    rehearse: bool | None = None
     simulator: SimulatorSection = SimulatorSection()
     spark: dict[str, Annotated[str, BeforeValidator(as_text)]] = {}
 

@@ -23,7 +23,7 @@ def build_plan(
     operators: Iterable[Operator],
     queries: Iterable[Query],
     places: Mapping[str, str] | None = None,
-    warnings: Iterable[str] = (),
+    grows: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Plan:
     """Order the operators, work out every schema and flow, and find the operators of each query.
 
@@ -66,7 +66,7 @@ def build_plan(
         needed = _upstream(root, ordered)
         members = tuple(name for name in ordered if name in needed)
         complete[query.name] = replace(query, root=root, operators=members)
-    plan = Plan(streams, tables, classes, ordered, complete, schemas, flows, tuple(warnings))
+    plan = Plan(streams, tables, classes, ordered, complete, schemas, flows, dict(grows or {}))
     _refuse_dead_ends(plan, at)
     return plan
 

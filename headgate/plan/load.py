@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from headgate.language.apart import redirected, stand_apart
 from headgate.language.queries import QueryBuilder
 from headgate.language.rules.share import share
 from headgate.plan.application import Application, PolicySettings, SimulatorSettings
@@ -45,7 +46,7 @@ def load_application(path: str | Path, overrides: Sequence[str | Override] = ())
     try:
         document = Document(text)
         data = apply_overrides(_mapping(document.data), changes)
-        app = _application(data, file.parent, document.line)
+        app = _application(data, file, document.line)
     except ApplicationError as error:
         _locate(error, file, document, changes)
         if document and changes and error.where and error.where.startswith(f"{file}:"):
@@ -59,7 +60,7 @@ def load_application(path: str | Path, overrides: Sequence[str | Override] = ())
 def _blame_changes(error: ApplicationError, document: Document, file: Path, changes: Sequence[Override]) -> None:
     """An error at an unchanged place is the changes' doing all the same when the file alone is right."""
     try:
-        _application(_mapping(document.data), file.parent, document.line)
+        _application(_mapping(document.data), file, document.line)
     except ApplicationError:
         return
     error.where = ", ".join(change.label for change in changes)
@@ -110,7 +111,8 @@ def _label(place: str, changes: Sequence[Override]) -> str | None:
     return next((c.label for c in reversed(changes) if c.place.startswith(f"{place}.")), None)
 
 
-def _application(data: dict[str, Any], folder: Path, line_of: Callable[[str], int]) -> Application:
+def _application(data: dict[str, Any], path: Path, line_of: Callable[[str], int]) -> Application:
+    folder = path.parent
     try:
         file = ApplicationFile.model_validate(data)
     except ValidationError as error:
@@ -121,11 +123,14 @@ def _application(data: dict[str, Any], folder: Path, line_of: Callable[[str], in
     simulator = file.simulator
     return Application(
         plan=plan,
-        policy=_policy(file.policy),
+        policy=_default_policy(file) if file.policy is None else _policy(file.policy),
         slots=file.slots,
         seed=file.seed,
         folder=folder,
+        name=str(path),
+        dead_letters=folder / (file.dead_letters or f"{path.stem}.dead-letters.jsonl"),
         checkpoint=file.checkpoint,
+        rehearse=file.rehearse,
         simulator=SimulatorSettings(
             noise=simulator.noise,
             decision_s=simulator.decision,
@@ -170,10 +175,13 @@ class _Planner:
                 tables[name] = read_table(name, table, self._folder)
         classes = {name: QueryClass(name, c.priority) for name, c in file.classes.items()}
         classes = classes or {DEFAULT_CLASS: QueryClass(DEFAULT_CLASS, 1)}
-        with self._collected():
-            check_policy(file.policy, "policy")
+        if file.policy is not None:
+            with self._collected():
+                check_policy(file.policy, "policy")
         with self._collected():
             self._refuse_shared_names()
+        with self._collected():
+            self._refuse_dead_letters()
         wiring = Wiring(file, streams, tables)
 
         def listed(name: str) -> list[Operator]:
@@ -182,16 +190,23 @@ class _Planner:
         built = QueryBuilder(file, streams, tables, wiring, listed, self._collected).build()
         stats = QueryStats(file.queries)
         operators: list[Operator] = []
+        instead: dict[Port, Port] = {}
         for name, own in built.operators.items():
             with self._collected():
-                operators += stats.applied(name, own)
+                declared = stats.applied(name, own)
+                if file.queries[name].on_error == "skip":
+                    declared, moved = stand_apart(declared)
+                    instead |= moved
+                operators += declared
+        operators = redirected(operators, instead)
+        wiring.roots = {name: instead.get(root, root) for name, root in wiring.roots.items()}
         if file.share:
-            operators, instead = share(operators)
-            wiring.roots = {name: instead.get(root, root) for name, root in wiring.roots.items()}
+            operators, shared = share(operators)
+            wiring.roots = {name: shared.get(root, root) for name, root in wiring.roots.items()}
         queries = self._queries(wiring, classes)
         self._raise_first()
         places = {operator.id: self._place_of(operator) for operator in operators} | wiring.places
-        plan = stats.completed(build_plan(streams, tables, classes, operators, queries, places, built.warnings))
+        plan = stats.completed(build_plan(streams, tables, classes, operators, queries, places, built.grows))
         self._check_shedding(plan)
         return plan
 
@@ -222,7 +237,8 @@ class _Planner:
         for name, section in self._file.queries.items():
             with self._collected():
                 class_name = _class_of(name, section, classes)
-                _refuse_shared_path(name, section, self._folder, files, written)
+                place, path = f"queries.{name}.sink.path", section.sink.path
+                _refuse_shared_path(place, path, self._folder, files, written, name)
                 if section.policy is not None:
                     check_policy(section.policy, f"queries.{name}.policy")
                 queries.append(
@@ -236,9 +252,21 @@ class _Planner:
                         tolerance=section.tolerance,
                         shed=section.shed.model_dump() if isinstance(section.shed, ShedSection) else section.shed,
                         policy=None if section.policy is None else _policy(section.policy),
+                        cql=section.cql or "",
+                        on_error=section.on_error,
                     )
                 )
         return queries
+
+    def _refuse_dead_letters(self) -> None:
+        """They replace what is at their path, which must be neither read nor the results of a query."""
+        if self._file.dead_letters is not None:
+            taken: dict[Path, str] = {}
+            for name, query in self._file.queries.items():
+                with suppress(ApplicationError):  # the query's own error says it
+                    _refuse_shared_path(f"queries.{name}.sink.path", query.sink.path, self._folder, {}, taken, name)
+            letters = self._file.dead_letters
+            _refuse_shared_path("dead_letters", letters, self._folder, self._files(), taken, "dead_letters")
 
     def _files(self) -> dict[Path, str]:
         """The files that the application reads, and what each is of."""
@@ -299,6 +327,11 @@ def _policy(settings: dict[str, Any]) -> PolicySettings:
     return PolicySettings(settings["name"], {k: v for k, v in settings.items() if k != "name"})
 
 
+def _default_policy(file: ApplicationFile) -> PolicySettings:
+    """Who declares classes wants them told apart."""
+    return PolicySettings("mbd") if file.classes else PolicySettings()
+
+
 def _class_of(name: str, section: QuerySection, classes: dict[str, QueryClass]) -> str:
     if section.class_ is None:
         if len(classes) == 1:
@@ -328,10 +361,9 @@ def _refuse_repeated_ids(name: str, query: QuerySection) -> None:
 
 
 def _refuse_shared_path(
-    name: str, section: QuerySection, folder: Path, files: dict[Path, str], written: dict[Path, str]
+    place: str, path: str | None, folder: Path, files: dict[Path, str], written: dict[Path, str], name: str
 ) -> None:
-    """A sink replaces what is at its path: that must not be a file that is read, nor what another query writes."""
-    path, place = section.sink.path, f"queries.{name}.sink.path"
+    """An output replaces what is at its path: that must not be a file that is read, nor what another query writes."""
     if path is None:
         return
     try:

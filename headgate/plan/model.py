@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from headgate.plan.errors import known_names
+from headgate.plan.errors import known_names, some_of
 from headgate.plan.flows import Flow
 from headgate.plan.operators.base import Operator, Port
 from headgate.plan.schema import Schema
@@ -24,6 +24,7 @@ class Stream:
     time: str | None = None  # event-time column; None: arrival time
     slack_s: float = 0.0  # how far event time may run backwards; of a BIGINT time, in its own units
     relation: bool = False  # its tuples add rows to a relation (`change` is +) or take them away (-)
+    max_jump_s: float | None = None  # how far a tuple may be ahead of all before; of a BIGINT time, in its own units
 
     @property
     def clock(self) -> Clock:
@@ -40,7 +41,14 @@ class Stream:
 
     @property
     def slack_ticks(self) -> int:
-        return round(self.slack_s * (1 if self.clock is Clock.LOGICAL else 1_000_000))
+        return self._ticks(self.slack_s)
+
+    @property
+    def max_jump_ticks(self) -> int | None:
+        return None if self.max_jump_s is None else self._ticks(self.max_jump_s)
+
+    def _ticks(self, seconds: float) -> int:
+        return round(seconds * (1 if self.clock is Clock.LOGICAL else 1_000_000))
 
 
 @dataclass(frozen=True)
@@ -73,6 +81,8 @@ class Query:
     tolerance: float | None = None
     shed: Any = None
     policy: Any = None
+    cql: str = ""  # its text, where it has one
+    on_error: Literal["stop", "skip"] = "stop"  # when a row makes one of its operators fail
 
 
 class Edge(NamedTuple):
@@ -93,7 +103,20 @@ class Plan:
     queries: Mapping[str, Query]
     schemas: Mapping[Port, Schema]  # of every stream and every operator output
     flows: Mapping[Port, Flow]  # likewise
-    warnings: tuple[str, ...] = ()  # what will grow for as long as it runs, and the like
+    grows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # query -> what grows for as long as it runs
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What people should know before it runs: at most one line on what grows, however many queries do."""
+        if not self.grows:
+            return ()
+        if len(self.grows) == 1:
+            ((query, found),) = self.grows.items()
+            return (f"queries.{query}.cql: {'; '.join(found)}",)
+        return (
+            f"{len(self.grows)} queries grow for as long as they run: {some_of(list(self.grows))}; "
+            "bound them by windows, such as [RANGE 1 HOUR]; `headgate explain` says what grows",
+        )
 
     @cached_property
     def priorities(self) -> Mapping[str, int]:

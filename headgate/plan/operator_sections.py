@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, Tag, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, Tag, model_validator
 
 from headgate.plan.errors import known_names
+from headgate.plan.operators.function import TIME_LIMIT_S
 from headgate.plan.sections import Duration, Expression, Filled, Name, NotNegative, Positive, Section, Share, refuse
 from headgate.plan.windows import WINDOW_REMEDY, Window, parse_window
 
@@ -22,6 +23,12 @@ def _window(value: Any) -> Window:
 
 def _window_or_none(value: Any) -> Window | None:
     return None if value is None else _window(value)
+
+
+def _above_zero(value: float) -> float:
+    if value <= 0:
+        raise refuse("no time at all is no limit", "give it some seconds")
+    return value
 
 
 AWindow = Annotated[Any, BeforeValidator(_window)]
@@ -114,6 +121,7 @@ class FunctionSection(OperatorSection):
     kind: Literal["function"]
     function: Filled
     schema_: Filled = Field(alias="schema")
+    time_limit: Annotated[Duration, AfterValidator(_above_zero)] = TIME_LIMIT_S
 
 
 # One input under a window ----------------------------------------------------------------------------------------

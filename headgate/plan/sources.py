@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from headgate.plan.errors import ApplicationError, known_names
 from headgate.plan.file import CsvSource, CsvTable, FeederSource, JsonTable, StreamSection
 from headgate.plan.model import Stream, Table
 from headgate.plan.schema import Schema, parse_schema
+from headgate.plan.windows import Clock
 
+MAX_JUMP_S = 86_400.0  # the default where time is a TIMESTAMP
 _TIME_TYPES = ("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "BIGINT", "INT", "SMALLINT", "TINYINT")
 # What numpy and Decimal raise for numbers that are absurd rather than wrong, beside ValueError.
 _ABSURD = (ValueError, ArithmeticError, MemoryError)
@@ -38,7 +41,18 @@ def read_stream(name: str, section: StreamSection, folder: Path) -> Stream:
                 "add time: <column>, or use replay: fast",
             )
     settings = source.model_dump(by_alias=True, exclude_none=True)
-    return Stream(name, schema, settings, time, section.slack, section.relation)
+    plain = Stream(name, schema, settings, time, section.slack, section.relation)
+    return replace(plain, max_jump_s=_max_jump(section, plain, f"{place}.max_jump"))
+
+
+def _max_jump(section: StreamSection, stream: Stream, place: str) -> float | None:
+    """What the section says, else a day where the clock tells what time it should be about."""
+    if "max_jump" not in section.model_fields_set:
+        return MAX_JUMP_S if stream.clock is Clock.EVENT else None
+    if section.max_jump is not None and stream.time is None:
+        problem = "a stream on arrival time cannot jump"
+        raise ApplicationError(place, problem, "take it out, or name the stream's `time` column")
+    return section.max_jump
 
 
 def read_table(name: str, section: CsvTable | JsonTable, folder: Path) -> Table:

@@ -71,6 +71,14 @@ class RangeWindow:
     def unbounded(self) -> bool:
         return self.length is None and not self.now
 
+    @property
+    def bounds(self) -> str | None:
+        """For people: to which window a tuple at a boundary belongs. None: there are no boundaries."""
+        if self.slide is None:
+            return None
+        begin = f"end - {self.length}" if self.length else "the beginning"
+        return f"[{self}] holds ({begin}, end]; a tuple at a boundary is in the window that ends there"
+
     def check(self, clock: Clock) -> None:
         """ValueError when it makes no sense on this clock."""
         for span in (self.length, self.slide):
@@ -104,10 +112,17 @@ class RowsWindow:
 Window = RangeWindow | RowsWindow
 UNBOUNDED = RangeWindow()
 NOW = RangeWindow(now=True)
+SPARK_BOUNDS = "window(..) holds [start, end), as in Spark; a tuple at a boundary is in the window that begins there"
+_SPARK_WINDOW = re.compile(r"(?<!\w)window\s*\(", re.IGNORECASE)
 
 _SPAN = r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)"
 _RANGE = re.compile(rf"RANGE\s+(?:UNBOUNDED|{_SPAN}?)(?:\s+SLIDE\s+{_SPAN})?", re.IGNORECASE)
 _ROWS = re.compile(r"(?:PARTITION\s+BY\s+(.+?)\s+)?ROWS\s+(\d+)(?:\s+SLIDE\s+(\d+))?", re.IGNORECASE | re.DOTALL)
+
+
+def is_spark_window(expression: str) -> bool:
+    """Is a column of GROUP BY one of Spark's own windows of equal length?"""
+    return _SPARK_WINDOW.match(expression.strip().replace("`", "")) is not None
 
 
 def parse_window(text: str) -> Window:

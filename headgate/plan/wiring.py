@@ -169,7 +169,7 @@ class Wiring:
                 f"{place}.function", f"'{section.function}' names no function", "write it as module:function"
             )
         schema = parse_schema(section.schema_, f"{place}.schema")
-        return Function(target=section.function, schema=schema, **common)
+        return Function(target=section.function, schema=schema, time_limit_s=section.time_limit, **common)
 
     def aggregate(self, section: AggregateSection, place: str, common: dict[str, Any]) -> Operator:
         group = _named(section.group, f"{place}.group")

@@ -28,7 +28,7 @@ def plans(catalog: Catalog, query: str) -> list[str]:
     lines += [f"--   {line}" for line in told(plan_of(query, catalog, ()))]
     lines += ["-- rewritten"]
     lines += [f"--   {line}" for line in told(plan_of(query, catalog, RULES))]
-    warnings = compiled(query, catalog).warnings
+    warnings = compiled(query, catalog).grows
     lines += ["-- warnings"] if warnings else []
     return lines + [f"--   {line.removeprefix('queries.q.cql: ')}" for line in warnings]
 

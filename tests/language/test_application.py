@@ -120,6 +120,21 @@ def test_warnings_are_logged_once_and_told_by_explain(tmp_path: Path, caplog: py
     assert len(app.plan.warnings) == 1
 
 
+def test_there_is_one_warning_however_many_queries_grow(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Two hundred such queries gave two hundred lines."""
+    queries = "".join(f"  q{n}:\n    cql: SELECT DISTINCT location FROM sensors\n" for n in range(9))
+    bounded = "  fine:\n    cql: SELECT DISTINCT location FROM sensors [RANGE 1 MINUTE]\n"
+    with caplog.at_level(logging.WARNING):
+        told = explain(load_application(write(tmp_path, queries + bounded)))
+    assert [record.getMessage().partition(": ")[2] for record in caplog.records] == told["warnings"]
+    assert told["warnings"] == [
+        "9 queries grow for as long as they run: q0, q1, q2, q3, q4, q5 and 3 more; bound them by windows, such as "
+        "[RANGE 1 HOUR]; `headgate explain` says what grows"
+    ]
+    assert told["queries"]["q8"]["grows"][0].startswith("DISTINCT keeps every row of 'sensors'")
+    assert told["queries"]["fine"]["grows"] == []
+
+
 TWO = """\
   a:
     cql: SELECT location, count(*) AS n FROM sensors [RANGE 1 MINUTE] WHERE temperature > 30 GROUP BY location

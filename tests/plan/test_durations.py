@@ -42,7 +42,7 @@ def test_refuses(said: object) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "shown"),
-    [(None, "?"), (0.0, "0"), (20e-6, "20 us"), (1e-3, "1 ms"), (1.5, "1.5 s"), (90.0, "90 s"), (5e-8, "50 ns")],
+    [(None, "?"), (0.0, "0 s"), (20e-6, "20 us"), (1e-3, "1 ms"), (1.5, "1.5 s"), (90.0, "90 s"), (5e-8, "50 ns")],
 )
 def test_shows(seconds: float | None, shown: str) -> None:
     assert format_duration(seconds) == shown

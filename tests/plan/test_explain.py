@@ -57,3 +57,28 @@ def test_paths_and_segments(tmp_path: Path) -> None:
 def test_undeclared_costs_are_not_known(tmp_path: Path) -> None:
     told = explain(load_application(write_app(tmp_path)))
     assert {path["cost"] for path in told["paths"] if path["query"] == "some"} == {None}
+
+
+def test_to_which_window_a_tuple_at_a_boundary_belongs(tmp_path: Path) -> None:
+    text = """\
+streams:
+  s: {schema: "k INT, at TIMESTAMP", time: at, source: {kind: feeder, rate: 1}}
+queries:
+  cql: {cql: "SELECT k, count(*) AS n FROM s [RANGE 20 SECONDS SLIDE 10 SECONDS] GROUP BY k"}
+  spark: {cql: "SELECT k, count(*) AS n FROM s GROUP BY k, window(at, '10 seconds')"}
+  session: {cql: "SELECT k, count(*) AS n FROM s GROUP BY k, session_window(at, '10 seconds')"}
+  sliding: {cql: "SELECT k, count(*) AS n FROM s [RANGE 20 SECONDS] GROUP BY k"}
+"""
+    told = explain(load_application(write_app(tmp_path, text)))
+    bounds = {name: [b for one in query["operators"] for b in one["bounds"]] for name, query in told["queries"].items()}
+    assert bounds == {
+        "cql": [
+            "[RANGE 20 SECONDS SLIDE 10 SECONDS] holds (end - 20 SECONDS, end]; "
+            "a tuple at a boundary is in the window that ends there"
+        ],
+        "spark": [
+            "window(..) holds [start, end), as in Spark; a tuple at a boundary is in the window that begins there"
+        ],
+        "session": [],
+        "sliding": [],
+    }

@@ -127,6 +127,8 @@ def test_types(text: str, kind: str) -> None:
         "ts > 3",
         "k FROM x",
         "SET k = 1",
+        "reflect('java.lang.System', 'exit', k) = ''",
+        "input_file_name() = ''",
     ],
 )
 def test_refused(text: str) -> None:
@@ -157,3 +159,11 @@ def test_only_one_kind_of_error(text: str) -> None:
             check()
         except ApplicationError:
             continue
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["ts - ts > INTERVAL '5' SECONDS", "ts - INTERVAL 1 DAY < ts", "ts BETWEEN ts AND ts", "a[0] > 1", "t || 1 = 'x1'"],
+)
+def test_what_spark_takes_is_taken(text: str) -> None:
+    check_condition(text, SCHEMA, "here")

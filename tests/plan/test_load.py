@@ -84,6 +84,12 @@ def test_defaults(tmp_path: Path) -> None:
     assert app.plan.streams["s"].source["arrivals"] == "poisson"
 
 
+def test_who_declares_classes_gets_a_policy_that_knows_them(tmp_path: Path) -> None:
+    classes = SMALL + "    class: high\nclasses: {high: {priority: 4}, low: {priority: 1}}\n"
+    assert load_application(write_app(tmp_path, classes)).policy == PolicySettings("mbd")
+    assert load_application(write_app(tmp_path, classes), ["policy=fifo"]).policy == PolicySettings("fifo")
+
+
 def test_one_class_needs_no_mention(tmp_path: Path) -> None:
     app = load_application(write_app(tmp_path, SMALL + "classes: {only: {priority: 4}}\n"))
     assert app.plan.queries["q"].class_name == "only"

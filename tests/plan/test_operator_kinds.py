@@ -62,11 +62,21 @@ def test_aggregate(tmp_path: Path) -> None:
     assert plan.queries["q"].root == Port("q/avg")
 
 
-@pytest.mark.parametrize("value", ["count(DISTINCT *)", "max(struct(*))"])
-def test_a_star_stands_in_count_only(tmp_path: Path, value: str) -> None:
-    with pytest.raises(ApplicationError, match="in count\\(\\*\\) only"):
+@pytest.mark.parametrize("value", ["count(DISTINCT {})", "max(struct({}))", "count(*)"])
+def test_a_star_stands_for_the_columns_of_the_stream(tmp_path: Path, value: str) -> None:
+    starred = value.format("*")
+    plan = load(tmp_path, f'id: a, kind: aggregate, input: sensors, group: [location], values: {{n: "{starred}"}}')
+    operator = plan.operators["q/a"]
+    assert isinstance(operator, Aggregate)
+    columns = [column.name for column in plan.schemas[Port("sensors")]]
+    parts = [f"{name} AS {name}" for name in columns] if "struct" in value else columns
+    assert operator.values == {"n": value.format(", ".join(parts))}
+
+
+@pytest.mark.parametrize("value", ["max(*  + 1)", "count(sensors.*)", "max(struct(location.*))"])
+def test_a_star_that_stands_for_nothing(tmp_path: Path, value: str) -> None:
+    with pytest.raises(ApplicationError):
         load(tmp_path, f'id: a, kind: aggregate, input: sensors, group: [location], values: {{n: "{value}"}}')
-    load(tmp_path, 'id: a, kind: aggregate, input: sensors, group: [location], values: {n: "count(*)"}')
 
 
 @pytest.mark.parametrize("group", ['{room: "upper(location)"}', '["upper(location) AS room"]'])

@@ -72,7 +72,7 @@ def folded(expression: exp.Expr) -> exp.Expr:
 
 
 def _step(node: exp.Expr) -> exp.Expr:
-    if isinstance(node, exp.Paren) and (_truth(node.this) is not None or _number(node.this) is not None):
+    if isinstance(node, exp.Paren) and (isinstance(node.this, exp.Literal) or _truth(node.this) is not None):
         return node.this
     if isinstance(node, (exp.And, exp.Or)):
         return _logic(node)
@@ -103,6 +103,8 @@ def _truth(node: exp.Expr) -> bool | None:
 
 
 def _number(node: exp.Expr) -> int | None:
+    if isinstance(node, exp.Paren):
+        return _number(node.this)
     if isinstance(node, exp.Neg):
         inner = _number(node.this)
         return None if inner is None else -inner

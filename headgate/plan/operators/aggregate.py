@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from headgate.plan.errors import ApplicationError
-from headgate.plan.expressions import aggregate_type, group_type
+from headgate.plan.expressions import aggregate_type, group_type, written_out
 from headgate.plan.flows import Flow, windowed
 from headgate.plan.operators.base import Operator
 from headgate.plan.schema import Column, Schema
 from headgate.plan.windows import RangeWindow
 
-Gives = Literal["relation", "changes", "istream", "dstream", "rstream"]
+Gives = Literal["relation", "changes", "istream", "dstream", "rstream", "final"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +21,8 @@ class Aggregate(Operator):
     """One row for each group that has rows; without `group` exactly one row, from the first tuple on.
 
     Gives out the group's columns, then the values. `window` makes a relation of a stream; it is None on a relation.
-    `gives` puts an operator `changes` or `rstream` behind it into it, which spares what that would remember.
+    `gives` puts an operator `changes` or `rstream` behind it into it, which spares what that would remember; `final`
+    gives the groups of one of Spark's windows as a stream, each once, when time has passed the end of the window.
     """
 
     kind: ClassVar[str] = "aggregate"
@@ -39,6 +40,11 @@ class Aggregate(Operator):
     @property
     def windows(self) -> tuple[RangeWindow | None]:
         return (self.window,)
+
+    def bound(self, inputs: Sequence[Schema]) -> Aggregate:
+        group = {name: written_out(text, inputs[0], f"{self.id}.{name}") for name, text in self.group.items()}
+        values = {name: written_out(text, inputs[0], f"{self.id}.{name}") for name, text in self.values.items()}
+        return replace(self, group=group, values=values)
 
     def output(self, inputs: Sequence[Schema], place: str) -> Schema:
         taken: set[str] = set()
@@ -65,4 +71,6 @@ class Aggregate(Operator):
         groups = ", ".join(n if n == e else f"{e} AS {n}" for n, e in self.group.items())
         window = f" over {self.window}" if self.window else ""
         given = "" if self.gives == "relation" else f", as {self.gives}"
+        if self.gives == "final":
+            given = ", each window once, when it closes"
         return f"{values}{window}" + (f" by {groups}" if groups else "") + given

@@ -9,6 +9,8 @@ from typing import ClassVar
 from headgate.plan.operators.base import Operator
 from headgate.plan.schema import Schema
 
+TIME_LIMIT_S = 30.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Function(Operator):
@@ -22,6 +24,7 @@ class Function(Operator):
     kind: ClassVar[str] = "function"
     target: str
     schema: Schema
+    time_limit_s: float = TIME_LIMIT_S  # for one batch
 
     def output(self, inputs: Sequence[Schema], place: str) -> Schema:
         return self.schema

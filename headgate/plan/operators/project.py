@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from headgate.plan.expressions import expression_type
+from headgate.plan.expressions import expression_type, written_out
 from headgate.plan.operators.base import Operator
 from headgate.plan.schema import Column, Schema
 
@@ -16,6 +16,10 @@ class Project(Operator):
     kind: ClassVar[str] = "project"
     passes_all: ClassVar[bool] = True
     columns: Mapping[str, str]  # output name -> expression
+
+    def bound(self, inputs: Sequence[Schema]) -> Project:
+        columns = {name: written_out(text, inputs[0], f"{self.id}.{name}") for name, text in self.columns.items()}
+        return replace(self, columns=columns)
 
     def output(self, inputs: Sequence[Schema], place: str) -> Schema:
         return Schema(

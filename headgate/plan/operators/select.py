@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from headgate.plan.expressions import check_condition
+from headgate.plan.expressions import check_condition, written_out
 from headgate.plan.operators.base import Operator
 from headgate.plan.schema import Schema
 
@@ -15,6 +15,9 @@ from headgate.plan.schema import Schema
 class Select(Operator):
     kind: ClassVar[str] = "select"
     where: str
+
+    def bound(self, inputs: Sequence[Schema]) -> Select:
+        return replace(self, where=written_out(self.where, inputs[0], self.id))
 
     def output(self, inputs: Sequence[Schema], place: str) -> Schema:
         check_condition(self.where, inputs[0], f"{place}.where")

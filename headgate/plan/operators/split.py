@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from headgate.plan.expressions import check_condition
+from headgate.plan.expressions import check_condition, written_out
 from headgate.plan.operators.base import Operator
 from headgate.plan.schema import Schema
 
@@ -20,6 +20,10 @@ class Split(Operator):
     @property
     def branches(self) -> tuple[str, ...]:
         return tuple(self.conditions)
+
+    def bound(self, inputs: Sequence[Schema]) -> Split:
+        conditions = {name: written_out(text, inputs[0], f"{self.id}.{name}") for name, text in self.conditions.items()}
+        return replace(self, conditions=conditions)
 
     def output(self, inputs: Sequence[Schema], place: str) -> Schema:
         for branch, condition in self.conditions.items():

@@ -1,0 +1,136 @@
+"""For queries that skip bad rows: expressions that may fail stand apart from operators with state.
+
+An operator that looks at each row alone can leave out the row that makes it fail. One with state cannot: it may fail
+long after the row came. So what an aggregate computes of each row is computed before it, and the conditions of a join
+that may fail are looked at behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+
+import sqlglot
+from sqlglot import exp
+
+from headgate.language.aggregates import aggregate_calls, is_aggregate, is_time_window
+from headgate.language.dialect import column, read_expression, sql_of
+from headgate.plan.operators import Aggregate, Project, Select, StreamJoin
+from headgate.plan.operators.base import Operator, Port
+
+# What cannot fail, whatever the values: looking at columns, comparing, truth values.
+_SAFE = (
+    exp.Column,
+    exp.Identifier,
+    exp.Literal,
+    exp.Boolean,
+    exp.Null,
+    exp.Paren,
+    exp.Star,
+    exp.And,
+    exp.Or,
+    exp.Not,
+    exp.EQ,
+    exp.NEQ,
+    exp.NullSafeEQ,
+    exp.GT,
+    exp.GTE,
+    exp.LT,
+    exp.LTE,
+    exp.Is,
+    exp.Between,
+    exp.In,
+)
+
+
+def stand_apart(operators: Iterable[Operator]) -> tuple[list[Operator], dict[Port, Port]]:
+    """The operators of a query with risky expressions in operators of their own, and the ports that stand for others
+    now."""
+    found: list[Operator] = []
+    instead: dict[Port, Port] = {}
+    for operator in operators:
+        parts: list[Operator] = [operator]
+        with suppress(sqlglot.errors.SqlglotError):  # whoever checks the text reports it
+            if isinstance(operator, Aggregate):
+                parts = _aggregate(operator)
+            elif isinstance(operator, StreamJoin):
+                parts = _join(operator)
+        found += parts
+        if parts[-1].id != operator.id:
+            instead[Port(operator.id)] = Port(parts[-1].id)
+    return found, instead
+
+
+def redirected(operators: Iterable[Operator], instead: Mapping[Port, Port]) -> list[Operator]:
+    """All operators, reading what stands for what they read."""
+    made = {port.node for port in instead.values()}
+    return [
+        one if one.id in made else replace(one, inputs=tuple(instead.get(port, port) for port in one.inputs))
+        for one in operators
+    ]
+
+
+def _may_fail(tree: exp.Expr) -> bool:
+    return any(not isinstance(node, _SAFE) for node in tree.walk())
+
+
+def _join(join: StreamJoin) -> list[Operator]:
+    """Equalities stay: they are what rows are matched by."""
+    if not join.condition:
+        return [join]
+    tree = read_expression(join.condition)
+    parts = list(tree.flatten()) if isinstance(tree, exp.And) else [tree]
+    risky = [part for part in parts if _may_fail(part) and not isinstance(part.unnest(), exp.EQ)]
+    if not risky:
+        return [join]
+    kept = [part for part in parts if part not in risky]
+    condition, where = (" AND ".join(f"({sql_of(part)})" for part in some) for some in (kept, risky))
+    inside = replace(join, condition=condition)
+    return [inside, Select(id=f"{join.id}-where", inputs=(Port(join.id),), where=where)]
+
+
+def _aggregate(aggregate: Aggregate) -> list[Operator]:
+    """What it computes of each row is done before it. Of its results CQL computes nothing in it."""
+    taken = {name.lower() for name in (*aggregate.group, *aggregate.values)}
+    before: dict[str, str] = {}  # columns that are computed of each row
+
+    def moved(tree: exp.Expr) -> exp.Expr:
+        """The column that has an expression, where it may fail."""
+        if is_time_window(tree) or not _may_fail(tree) or not tree.find(exp.Column):
+            return tree
+        name = f"in_{len(taken)}"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        before[name] = sql_of(tree)
+        return column(name)
+
+    group = {name: moved(read_expression(text)) for name, text in aggregate.group.items()}
+    values = {name: _with_arguments(read_expression(text), moved) for name, text in aggregate.values.items()}
+    if not before:
+        return [aggregate]
+    read = [found.parts[0].name for tree in (*group.values(), *values.values()) for found in tree.find_all(exp.Column)]
+    passed = {name: sql_of(column(name)) for name in dict.fromkeys(read) if name not in before}
+    first = Project(id=f"{aggregate.id}-in", inputs=aggregate.inputs, columns={**passed, **before})
+    texts = ({name: sql_of(tree) for name, tree in some.items()} for some in (group, values))
+    return [first, replace(aggregate, inputs=(Port(first.id),), group=next(texts), values=next(texts))]
+
+
+def _with_arguments(value: exp.Expr, moved: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """A value with other arguments of its aggregates."""
+    whole = exp.Paren(this=value)  # what is replaced needs something around it
+    for call in list(aggregate_calls(value)):
+        condition = next((node.expression for node in call.find_all(exp.Filter)), None)
+        aggregate = next(node for node in call.walk() if is_aggregate(node))
+        for argument in list(aggregate.expressions):
+            for part in list(argument.expressions) if isinstance(argument, exp.Distinct) else [argument]:
+                guarded = part
+                if condition is not None and _may_fail(part):  # of other rows it is not computed
+                    guarded = read_expression(f"CASE WHEN {sql_of(condition)} THEN {sql_of(part)} END")
+                instead = moved(guarded)
+                if instead is not guarded:
+                    part.replace(instead)
+        if condition is not None and (instead := moved(condition)) is not condition:
+            condition.replace(instead)
+    return whole.this

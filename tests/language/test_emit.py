@@ -1,0 +1,116 @@
+"""`emit: final` in the application file: which queries have windows that close, and what is said of the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headgate.plan.application import Application
+from headgate.plan.errors import ApplicationError
+from headgate.plan.load import load_application
+from headgate.plan.operators import Aggregate, RStream
+
+FILE = """
+streams:
+  s:
+    schema: "k INT, v INT, ts TIMESTAMP, other TIMESTAMP"
+    time: ts
+    source: {{kind: feeder, rate: 1}}
+  a: {{schema: "k INT, ts TIMESTAMP", source: {{kind: feeder, rate: 1}}}}
+tables:
+  p: {{kind: csv, path: p.csv, schema: "k INT, floor INT"}}
+queries:
+  q:
+    {query}
+    emit: {emit}
+  {more}
+"""
+
+
+def load(tmp_path: Path, query: str, emit: str = "final", more: str = "") -> Application:
+    path = tmp_path / "app.yaml"
+    (tmp_path / "p.csv").write_text("k,floor\n1,2\n")
+    path.write_text(FILE.format(query=query, emit=emit, more=more))
+    return load_application(path)
+
+
+def group_of(app: Application) -> Aggregate:
+    return next(one for one in app.plan.operators.values() if isinstance(one, Aggregate))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT k, window.start AS b, count(*) AS n FROM s GROUP BY k, window(ts, '1 minute')",
+        "SELECT session_window, sum(v) AS n FROM s WHERE v > 1 GROUP BY session_window(ts, '5 min') HAVING sum(v) > 3",
+        "SELECT p.floor, window.end AS e, count(*) FROM s JOIN p ON s.k = p.k GROUP BY p.floor, window(s.ts, '1 day')",
+        "SELECT w, n FROM (SELECT window(ts, '10 seconds', '5 seconds') AS w, count(*) AS n FROM s GROUP BY 1) AS x",
+    ],
+)
+def test_windows_of_spark(tmp_path: Path, text: str) -> None:
+    app = load(tmp_path, f'cql: "{text}"')
+    assert group_of(app).gives == "final"
+    assert not app.plan.flows[app.plan.queries["q"].root].relation
+    assert app.plan.warnings == (), "nothing is kept for ever"
+    assert "each window once, when it closes" in group_of(app).describe()
+
+
+def test_listed_operators(tmp_path: Path) -> None:
+    listed = (
+        "operators: [{id: g, kind: aggregate, input: s, group: {w: \"window(ts, '1 minute')\"}, values: {n: count(*)}}]"
+    )
+    assert group_of(load(tmp_path, listed)).gives == "final"
+
+
+def test_sliding_windows_of_cql(tmp_path: Path) -> None:
+    by = "SELECT k, count(*) AS n FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS] GROUP BY k"
+    assert group_of(load(tmp_path, f"cql: {by}")).gives == "rstream"
+    whole = "SELECT count(*) AS n FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS]"
+    app = load(tmp_path, f"cql: {whole}")
+    assert any(isinstance(one, RStream) for one in app.plan.operators.values())
+    assert not app.plan.flows[app.plan.queries["q"].root].relation
+
+
+def test_others_read_a_stream(tmp_path: Path) -> None:
+    text = "SELECT k, window.start AS b, count(*) AS n FROM s GROUP BY k, window(ts, '1 minute')"
+    app = load(tmp_path, f'cql: "{text}"', more="r: {cql: 'SELECT max(n) AS n FROM q [ROWS 3]'}")
+    assert set(app.plan.queries) == {"q", "r"}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("SELECT k FROM s", "does not end in a GROUP BY"),
+        ("SELECT count(*) AS n FROM s GROUP BY session_window(ts, '1 month')", "months and years"),
+        ("SELECT k, count(*) AS n FROM s GROUP BY k", "says when a group is final"),
+        ("SELECT k, count(*) AS n FROM s [RANGE 5 SECONDS] GROUP BY k", "says when a group is final"),
+        ("SELECT count(*) AS n FROM s GROUP BY window(other, '1 minute')", "does not go by the time of stream 's'"),
+        ("SELECT count(*) AS n FROM a GROUP BY window(ts, '1 minute')", "the time of arrival"),
+        ("SELECT count(*) AS n FROM s [RANGE 1 HOUR] GROUP BY window(ts, '1 minute')", "rows leave"),
+        ("ISTREAM(SELECT count(*) AS n FROM s GROUP BY window(ts, '1 minute'))", "does not end in a GROUP BY"),
+        ("SELECT count(*) AS n FROM (SELECT DISTINCT ts FROM s) AS x GROUP BY window(ts, '1 minute')", "a relation"),
+        (
+            "SELECT count(*) AS n FROM s GROUP BY session_window(ts, CASE WHEN v > 1 THEN '1 day' ELSE '2 days' END)",
+            "more than a call",
+        ),
+    ],
+)
+def test_errors(tmp_path: Path, text: str, problem: str) -> None:
+    with pytest.raises(ApplicationError, match=problem) as error:
+        load(tmp_path, f'cql: "{text}"')
+    assert error.value.place == "queries.q.emit"
+    assert error.value.remedy
+
+
+def test_an_unknown_word(tmp_path: Path) -> None:
+    with pytest.raises(ApplicationError, match="final") as error:
+        load(tmp_path, 'cql: "SELECT k FROM s"', emit="finally")
+    assert error.value.place == "queries.q.emit"
+
+
+def test_changes_is_the_default(tmp_path: Path) -> None:
+    text = "SELECT count(*) AS n FROM s GROUP BY window(ts, '1 minute')"
+    app: Any = load(tmp_path, f'cql: "{text}"', emit="changes")
+    assert group_of(app).gives == "relation"
