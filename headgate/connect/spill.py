@@ -13,6 +13,7 @@ from pyarrow import ipc
 from headgate.flow.queue import SpillError
 
 _log = logging.getLogger("headgate.spill")
+_open: set[Path] = set()  # folders of this process
 
 
 class SpillFolder:
@@ -27,6 +28,7 @@ class SpillFolder:
             if parent is not None:
                 Path(parent).mkdir(parents=True, exist_ok=True)
             self.path = Path(tempfile.mkdtemp(prefix="headgate-spill-", dir=parent))
+            _open.add(self.path)
         except OSError as error:
             raise SpillError(f"cannot make a folder for spilled batches in {parent}: {error}") from error
         codec = "lz4" if pa.Codec.is_available("lz4") else None
@@ -66,3 +68,10 @@ class SpillFolder:
     def close(self) -> None:
         """Remove the folder with all that is in it."""
         shutil.rmtree(self.path, ignore_errors=True)
+        _open.discard(self.path)
+
+
+def remove_spilled() -> None:
+    """Remove the folders that this process still has: it ends without closing them."""
+    for path in list(_open):
+        shutil.rmtree(path, ignore_errors=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import BinaryIO
 
 import pyarrow as pa
 
 from headgate.connect.sinks.base import Shape
+from headgate.connect.sinks.lock import locked
 from headgate.connect.sinks.places import first_file, is_single, part
+from headgate.connect.sinks.row_file import RowFile
 from headgate.connect.sinks.text import CSV, JSON, Text
 
 PART_BYTES = 128 << 20  # a part is closed once it is this long
@@ -22,7 +23,9 @@ class FileSink:
     run of Headgate left in the folder (`part-`, digits, `.csv` or `.json`), and no other file.
     """
 
-    def __init__(self, path: Path, shape: Shape, text: Text, part_bytes: int = PART_BYTES) -> None:
+    def __init__(
+        self, path: Path, shape: Shape, text: Text, part_bytes: int = PART_BYTES, application: str = ""
+    ) -> None:
         self.rows = 0
         self._path = path
         self._single = is_single(path, text.endings)
@@ -31,7 +34,9 @@ class FileSink:
         self._part_bytes = part_bytes
         self._parts = 1
         self._closed = False
-        self._file = self._begin(first_file(path, text.endings))
+        self._lock = locked(path, application)
+        with self._lock.released_on_failure():
+            self._file = self._begin(first_file(path, text.endings))
 
     def write(self, table: pa.Table) -> None:
         """See `Sink`."""
@@ -41,43 +46,40 @@ class FileSink:
         for first in range(0, shaped.num_rows, _ROWS):
             piece = shaped.slice(first, _ROWS)
             text = self._text.lines(piece)
-            if not self._single and self._file.tell() >= self._part_bytes:
+            if not self._single and self._file.size >= self._part_bytes:
                 self._file.close()
                 self._file = self._begin(part(self._path, self._parts, self._text.endings))
                 self._parts += 1
             self._file.write(text)
             self.rows += piece.num_rows
-        self._file.flush()
 
     def refresh(self) -> None:
         """See `Sink`; every write is in the file already."""
 
     def flush(self) -> None:
-        """See `Sink`."""
-        if not self._closed:
-            self._file.flush()
+        """See `Sink`; likewise."""
 
     def close(self) -> None:
         """See `Sink`."""
         self._closed = True
         self._file.close()
+        self._lock.release()
 
-    def _begin(self, path: Path) -> BinaryIO:
-        file = path.open("wb")
+    def _begin(self, path: Path) -> RowFile:
+        file = RowFile(path)
         file.write(self._text.header(self._shape.names))
-        file.flush()
         return file
 
 
 class CsvSink(FileSink):
     """Results as CSV with a header in each file; see `text.csv_lines` for how values are written."""
 
-    def __init__(self, path: Path, shape: Shape, part_bytes: int = PART_BYTES) -> None:
-        super().__init__(path, shape, CSV, part_bytes)
+    def __init__(self, path: Path, shape: Shape, part_bytes: int = PART_BYTES, application: str = "") -> None:
+        super().__init__(path, shape, CSV, part_bytes, application)
 
 
 class JsonSink(FileSink):
     """Results as one JSON object a line; see `text.json_lines`."""
 
-    def __init__(self, path: Path, shape: Shape, part_bytes: int = PART_BYTES) -> None:
-        super().__init__(path, shape, JSON, part_bytes)
+    def __init__(self, path: Path, shape: Shape, part_bytes: int = PART_BYTES, application: str = "") -> None:
+        super().__init__(path, shape, JSON, part_bytes, application)

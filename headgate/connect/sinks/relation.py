@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from headgate.connect.sinks.base import Shape
 from headgate.connect.sinks.content import Content
+from headgate.connect.sinks.lock import locked
 from headgate.connect.sinks.memory import MemorySink
 from headgate.connect.sinks.places import first_file
 from headgate.connect.sinks.text import Text
@@ -30,7 +31,9 @@ class RelationFile:
     `close`.
     """
 
-    def __init__(self, path: Path, shape: Shape, text: Text, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, path: Path, shape: Shape, text: Text, now: Callable[[], float] = time.monotonic, application: str = ""
+    ) -> None:
         self.rows = 0
         self._path = path
         self._shape = shape
@@ -41,8 +44,10 @@ class RelationFile:
         self._stale = True
         self._closed = False
         self._due = 0.0
-        self._file = Path(os.path.realpath(first_file(path, text.endings)))  # a link stays a link
-        self._replace()
+        self._output = locked(path, application)
+        with self._output.released_on_failure():
+            self._file = Path(os.path.realpath(first_file(path, text.endings)))  # a link stays a link
+            self._replace()
         self._due = 0.0  # the first results show at once
 
     def write(self, table: pa.Table) -> None:
@@ -72,7 +77,10 @@ class RelationFile:
         with self._lock:
             if not self._closed:
                 self._closed = True
-                self._replace()
+                try:
+                    self._replace()
+                finally:
+                    self._output.release()
 
     def _replace(self) -> None:
         if not self._stale:

@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _CSV_SPECIAL = r'[",\r\n]'
+_SPAN = pa.duration("us")  # to_pylist gives a timedelta for it, whatever pandas is there
 _JSON_SPECIAL = r'["\\\x00-\x1f]'
 
 
@@ -33,7 +34,7 @@ def csv_lines(table: pa.Table) -> bytes:
 
 
 def json_lines(table: pa.Table) -> bytes:
-    """One JSON object a row; null is null; NaN, infinities and times are texts."""
+    """One JSON object a row; null is null; NaN, infinities, times and intervals are texts."""
     keys = [json.dumps(name, ensure_ascii=False) + ":" for name in table.column_names]
     between = ["," + key for key in keys[1:]]
     return _lines([_json_value(column) for column in _whole(table)], between, "{" + keys[0], "}")
@@ -97,6 +98,8 @@ def _plain(column: pa.Array) -> pa.Array:
     if pa.types.is_timestamp(kind):
         naive = column.cast(pa.int64()).cast(pa.timestamp(kind.unit))
         return pc.replace_substring_regex(naive.cast(pa.timestamp("us")).cast(pa.string()), r"\.000000$", "")
+    if pa.types.is_duration(kind):
+        return pa.array([None if d is None else _interval(d) for d in column.cast(_SPAN).to_pylist()], pa.string())
     if pa.types.is_decimal(kind):  # Arrow would write 1E-10
         return pa.array([None if d is None else format(d, "f") for d in column.to_pylist()], pa.string())
     return column.cast(pa.string())
@@ -115,7 +118,7 @@ def _json_value(column: pa.Array) -> pa.Array:
         return pc.fill_null(column.cast(pa.string()), "null")
     if pa.types.is_decimal(kind):
         return pc.fill_null(_plain(column), "null")
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_duration(kind):
         return pc.fill_null(pc.binary_join_element_wise('"', _plain(column), '"', ""), "null")
     return _by_value(column, null="null")
 
@@ -140,11 +143,22 @@ def _jsonable(value: Any) -> Any:
         return value.replace(tzinfo=None).isoformat(" ")
     if isinstance(value, date):
         return value.isoformat()
+    if isinstance(value, timedelta):
+        return _interval(value)
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     return value
+
+
+def _interval(span: timedelta) -> str:
+    """As Spark writes an interval of days and seconds, and reads it again."""
+    size = abs(span)
+    sign = "-" if span < timedelta(0) else ""
+    minutes, seconds = divmod(size.seconds, 60)
+    fraction = f".{size.microseconds:06d}".rstrip("0.")
+    return f"INTERVAL '{sign}{size.days} {minutes // 60:02d}:{minutes % 60:02d}:{seconds:02d}{fraction}' DAY TO SECOND"
 
 
 def _key(key: Any) -> str:

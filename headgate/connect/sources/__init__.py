@@ -13,6 +13,8 @@ from headgate.connect.sources.csv import CsvReader, CsvSource
 from headgate.connect.sources.feeder import FeederSource
 from headgate.connect.sources.files import FileSource, Reader, find_file, make_timing
 from headgate.connect.sources.json import JsonReader, JsonSource
+from headgate.connect.sources.jumps import make_jump_limit
+from headgate.connect.sources.rejects import Tell
 from headgate.flow.arrivals import make_arrivals
 from headgate.flow.seeds import stream_seed
 from headgate.flow.types import arrow_schema
@@ -24,12 +26,15 @@ from headgate.plan.schema import CHANGE
 __all__ = ["CsvSource", "FeederSource", "JsonSource", "Source", "make_source", "read_table"]
 
 
-def make_source(stream: Stream, folder: Path, seed: int, epoch_us: int, quiet: bool = False) -> Source:
+def make_source(
+    stream: Stream, folder: Path, seed: int, epoch_us: int, quiet: bool = False, tell: Tell | None = None
+) -> Source:
     """The source of a stream; the runtime calls it once a stream, at the start of a run.
 
     `folder` is where relative file names start, `seed` the application's seed, `epoch_us` what time 0 of the run is
     called, in microseconds since 1970. A `quiet` source logs nothing of malformed rows: for who reads only a sample
-    of what another source will read. ApplicationError: the settings or the file are wrong.
+    of what another source will read. `tell` is called with each row that is put aside. ApplicationError: the settings
+    or the file are wrong.
     """
     place = f"streams.{stream.name}.source"
     makers: dict[str, Callable[[], Source]] = {
@@ -43,8 +48,8 @@ def make_source(stream: Stream, folder: Path, seed: int, epoch_us: int, quiet: b
             f"{place}.kind", f"{kind!r} is no kind of source", known_names("kinds", makers, str(kind))
         )
     source = makers[kind]()
-    if quiet and isinstance(source, FileSource):
-        source.hush()
+    if isinstance(source, FileSource):
+        source.report_rejects(quiet, tell)
     return source
 
 
@@ -78,7 +83,7 @@ def _file(kind: type[CsvSource] | type[JsonSource], stream: Stream, folder: Path
     schema = _schema(stream, place, stamps=True)
     path = find_file(stream.source, folder, place)
     timing = make_timing(stream.source, _time_column(stream), schema, place)
-    return kind(path, schema, stream.source, timing, place)
+    return kind(path, schema, stream.source, timing, place, make_jump_limit(stream))
 
 
 def _feeder(stream: Stream, folder: Path, seed: int, epoch_us: int, place: str) -> Source:

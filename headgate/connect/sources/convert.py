@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Callable
 from datetime import UTC, datetime
-from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+_MOST_DIGITS = 19  # of a BIGINT; an exponent could ask for billions
 _NAIVE = pa.timestamp("us")
 _ZONE = r"[Tt ].*(?:[Zz]|[+-]\d\d(?::?\d\d)?)\s*$"
-_FAILURES = (pa.ArrowException, ValueError, TypeError, KeyError, InvalidOperation, OverflowError)
+_INFINITE = r"(?i)^\s*[+-]?inf(?:inity)?\s*$"
+_PREFIXED = r"(?i)^\s*-?0x"  # Arrow reads such whole numbers; nothing else does
+_FAILURES = (pa.ArrowException, ValueError, TypeError, KeyError, InvalidOperation, Inexact, OverflowError)
+_EXACT = Context(prec=76, traps=[InvalidOperation, Inexact])  # digits that a type has no room for are not rounded away
 
 
 def convert(texts: pa.Array, kind: pa.DataType) -> tuple[pa.Array, list[int]]:
@@ -59,6 +64,10 @@ def _is_castable(kind: pa.DataType) -> bool:
 
 def _cast(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     """Arrow's own reading of text; times with and without a zone may be mixed (without one: UTC)."""
+    if pa.types.is_floating(kind):
+        return _reals(texts, kind)
+    if pa.types.is_integer(kind) and pc.any(pc.match_substring_regex(texts, _PREFIXED)).as_py():
+        raise pa.ArrowInvalid("a number in another notation")
     if not (pa.types.is_timestamp(kind) and kind.tz):
         return texts.cast(kind)
     try:
@@ -69,6 +78,15 @@ def _cast(texts: pa.Array, kind: pa.DataType) -> pa.Array:
         with_zone = pc.if_else(zoned, texts, none).cast(kind)
         without = pc.if_else(zoned, none, texts).cast(_NAIVE).cast(pa.int64()).cast(kind)
         return pc.coalesce(with_zone, without)
+
+
+def _reals(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """A number beyond the type's range would become infinite: it does not fit. What says that it is infinite does."""
+    numbers = texts.cast(kind)
+    beyond = pc.and_(pc.is_inf(numbers), pc.invert(pc.match_substring_regex(texts, _INFINITE)))
+    if pc.any(beyond).as_py():
+        raise pa.ArrowInvalid(f"a number beyond the range of {kind}")
+    return numbers
 
 
 def _single(text: str | bytes | None, kind: pa.DataType) -> Any:
@@ -83,8 +101,23 @@ def _single(text: str | bytes | None, kind: pa.DataType) -> Any:
 
 
 def _decimal(word: str, kind: pa.DataType) -> Decimal:
-    # Spark rounds too many digits half up; too many before the point fail in Arrow afterwards.
-    return Decimal(word).quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP)
+    number = Decimal(word)
+    if "_" in word or not number.is_finite():
+        raise ValueError(f"{word!r} is not a decimal number")
+    return number.quantize(Decimal(1).scaleb(-kind.scale), context=_EXACT)  # too many digits before it fail in Arrow
+
+
+def _real(word: str, kind: pa.DataType) -> float:
+    if "_" in word:  # Python's float takes 1_000
+        raise ValueError(f"{word!r} is not a number")
+    return _in_range(float(word), kind, said=not word.strip("+-")[:1].isdigit() and "." not in word)
+
+
+def _in_range(number: float, kind: pa.DataType, said: bool = False) -> float:
+    """A real that the type can hold; one beyond its range would become infinite, unless the text said so itself."""
+    if not said and math.isinf(pa.scalar(number, kind).as_py()):
+        raise OverflowError(f"beyond the range of {kind}")
+    return number
 
 
 def _timestamp(word: str, kind: pa.DataType) -> datetime:
@@ -99,7 +132,7 @@ def _timestamp(word: str, kind: pa.DataType) -> datetime:
 
 
 def _integer(word: str, _: pa.DataType) -> int:
-    if not word.lstrip("+-").isdecimal():  # Python's int also takes 1_000
+    if not (word.isascii() and word.lstrip("+-").isdecimal()):  # Python's int also takes 1_000
         raise ValueError(f"{word!r} is not a whole number")
     return int(word)
 
@@ -109,7 +142,19 @@ def _boolean(word: str, _: pa.DataType) -> bool:
 
 
 def _nested(word: str, kind: pa.DataType) -> Any:
-    return from_json(json.loads(word), kind)
+    return from_json(load_json(word), kind)
+
+
+def load_json(text: str | bytes) -> Any:
+    """A JSON text; numbers with a fraction or an exponent are exact. ValueError: it is not JSON, as NaN is not."""
+    try:
+        return json.loads(text, parse_float=Decimal, parse_constant=_no_constant)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _no_constant(word: str) -> Any:
+    raise ValueError(f"{word} is not JSON")
 
 
 def from_json(value: Any, kind: pa.DataType) -> Any:
@@ -133,16 +178,28 @@ def _from_json_plain(value: Any, kind: pa.DataType) -> Any:
     if isinstance(value, str):
         return value if pa.types.is_string(kind) else convert_one(value, kind)
     if pa.types.is_string(kind):
-        return json.dumps(value)  # as Spark does: a number or an object read as text is its JSON
+        # As Spark does: a number or an object read as text is its JSON.
+        return str(value) if isinstance(value, Decimal) else json.dumps(value, default=float)
     if isinstance(value, bool) != pa.types.is_boolean(kind) or isinstance(value, (list, dict)):
         raise ValueError(f"{value!r} is not a {kind}")
+    if pa.types.is_boolean(kind):
+        return value
     if pa.types.is_floating(kind):
-        return float(value)
+        return _in_range(float(value), kind)
     if pa.types.is_decimal(kind):
         return _decimal(str(value), kind)
-    if pa.types.is_temporal(kind):
-        raise ValueError("a number is not a time")
-    return value
+    if pa.types.is_integer(kind):
+        return _whole_number(value)
+    raise ValueError(f"a number is not a {kind}")
+
+
+def _whole_number(value: int | Decimal) -> int:
+    """3.0 and 3e2 are whole numbers, 3.7 is none; the range is checked by Arrow."""
+    if isinstance(value, int):
+        return value
+    if value.adjusted() > _MOST_DIGITS or value != value.to_integral_value():
+        raise ValueError(f"{value} is not a whole number of the type")
+    return int(value)
 
 
 def convert_one(text: str, kind: pa.DataType) -> Any:
@@ -162,7 +219,7 @@ def _expect(value: Any, kind: type) -> Any:
 _READERS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[str, Any], Any]], ...] = (
     (pa.types.is_boolean, _boolean),
     (pa.types.is_integer, _integer),
-    (pa.types.is_floating, lambda word, _: float(word)),
+    (pa.types.is_floating, _real),
     (pa.types.is_decimal, _decimal),
     (pa.types.is_timestamp, _timestamp),
     (pa.types.is_binary, lambda word, _: base64.b64decode(word, validate=True)),

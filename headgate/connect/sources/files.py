@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from headgate.connect.sources.base import stamp
-from headgate.connect.sources.rejects import Rejects
+from headgate.connect.sources.rejects import Rejects, Tell
 from headgate.plan.errors import ApplicationError
 
 Micros = NDArray[np.int64]
@@ -96,9 +96,9 @@ class FileSource:
             limit = None if limit is None else limit - end
         return pa.concat_tables(tables) if tables else None
 
-    def hush(self) -> None:
-        """Log nothing of malformed rows; call it before the first poll."""
-        self._rejects.quiet = True
+    def report_rejects(self, quiet: bool, tell: Tell | None) -> None:
+        """Log nothing of rows that are put aside, or tell of each; call it before the first poll."""
+        self._rejects.quiet, self._rejects.tell = quiet, tell
 
     def close(self) -> None:
         """See `Source`."""

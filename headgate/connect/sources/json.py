@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.json as arrow_json
 
 from headgate.connect.sources.base import stored_columns
 from headgate.connect.sources.changes import PROBLEM, heading, read_change, read_changes
-from headgate.connect.sources.convert import convert, from_json
+from headgate.connect.sources.convert import convert, from_json, load_json
 from headgate.connect.sources.files import FileSource, Timing
-from headgate.connect.sources.rejects import Rejects
+from headgate.connect.sources.jumps import JumpLimit
+from headgate.connect.sources.records import LONGEST
+from headgate.connect.sources.rejects import Reject, Rejects
 from headgate.plan.schema import CHANGE
 
-_BLOCK = 8192  # lines read at a time
+_BLOCK_LINES = 8192  # lines read at a time
+_BLOCK_BYTES = 1 << 22  # and bytes, after which no further line is
 
 
-class _BadValue(Exception):
-    """A row that is no object (column None), or a value that does not convert."""
+class _BadRow(Exception):
+    """A row that is no object, or a value of it that does not convert."""
 
-    def __init__(self, column: str | None, value: object, problem: str) -> None:
-        super().__init__(problem)
-        self.column = column
-        self.value = value
-        self.problem = problem
+    def __init__(self, reject: Reject) -> None:
+        super().__init__(reject.problem)
+        self.reject = reject
 
 
 class JsonReader:
@@ -38,10 +38,11 @@ class JsonReader:
     Blocks are read by Arrow; a block that Arrow does not take is read again line by line, which finds the bad rows.
     """
 
-    def __init__(self, path: Path, schema: pa.Schema, place: str = "source") -> None:
+    def __init__(self, path: Path, schema: pa.Schema, place: str = "source", jumps: JumpLimit | None = None) -> None:
         self._path = path
         self._schema = schema
         self._place = place
+        self._jumps = jumps
         self._quick = _quick_schema(schema)
         self.rejects = Rejects(path.name)
 
@@ -50,11 +51,26 @@ class JsonReader:
         number = 1
         with pa.input_stream(str(self._path), compression="detect") as stream:
             file = io.BufferedReader(stream)
-            while lines := list(islice(file, _BLOCK)):
+            while lines := self._lines(file, number):
                 table = self._by_block(lines)
                 yield self._by_line(lines, number) if table is None else table
                 number += len(lines)
         self.rejects.summarize()
+
+    def _lines(self, file: BinaryIO, number: int) -> list[bytes]:
+        """The next lines; of one that is too long nothing but its end is left."""
+        lines: list[bytes] = []
+        size = 0
+        while len(lines) < _BLOCK_LINES and size < _BLOCK_BYTES and (line := file.readline(LONGEST + 1)):
+            if len(line) > LONGEST and not line.endswith(b"\n"):
+                text = line[:LONGEST].decode(errors="replace")
+                self.rejects.add(number + len(lines), Reject(None, text, f"is longer than {LONGEST} bytes"), text)
+                while (line := file.readline(LONGEST)) and not line.endswith(b"\n"):
+                    pass
+                line = b"\n"
+            lines.append(line)
+            size += len(line)
+        return lines
 
     def _by_block(self, lines: list[bytes]) -> pa.Table | None:
         if self._quick is None:
@@ -76,31 +92,40 @@ class JsonReader:
                 column, bad = read_changes(column) if field.name == CHANGE else convert(column, field.type)
                 if bad:
                     return None
+            elif not _is_sound(column):
+                return None
             columns.append(column)
-        return pa.Table.from_arrays(columns, schema=self._schema)
+        table = pa.Table.from_arrays(columns, schema=self._schema)
+        return None if self._jumps is not None and self._jumps.may_have(table) else table
 
     def _by_line(self, lines: list[bytes], number: int) -> pa.Table:
         columns: list[list[Any]] = [[] for _ in self._schema]
+        numbers: list[int] = []  # of the lines that were read
         for offset, line in enumerate(lines):
             if line.isspace():
                 continue
             try:
                 values = self._values(line)
-            except _BadValue as bad:
-                self.rejects.add(number + offset, bad.column, bad.value, bad.problem)
+            except _BadRow as bad:
+                self.rejects.add(number + offset, bad.reject, _shown(line))
                 continue
+            numbers.append(offset)
             for column, value in zip(columns, values, strict=True):
                 column.append(value)
         arrays = [pa.array(c, field.type) for c, field in zip(columns, self._schema, strict=True)]
-        return pa.Table.from_arrays(arrays, schema=self._schema)
+        table = pa.Table.from_arrays(arrays, schema=self._schema)
+        beyond = {} if self._jumps is None else self._jumps.beyond(table)
+        for at, reject in beyond.items():
+            self.rejects.add(number + numbers[at], reject, _shown(lines[numbers[at]]))
+        return table.filter(pa.array([at not in beyond for at in range(table.num_rows)])) if beyond else table
 
     def _values(self, line: bytes) -> list[Any]:
         try:
-            row = json.loads(line)
+            row = load_json(line)
         except ValueError:
-            raise _BadValue(None, line.decode(errors="replace").strip(), "is not JSON") from None
+            raise _BadRow(Reject(None, _shown(line), "is not JSON")) from None
         if not isinstance(row, dict):
-            raise _BadValue(None, line.decode(errors="replace").strip(), "is not a JSON object")
+            raise _BadRow(Reject(None, _shown(line), "is not a JSON object"))
         values = []
         for field in self._schema:
             value = row.get(heading(field))
@@ -109,8 +134,23 @@ class JsonReader:
                 pa.scalar(values[-1], field.type)  # is it in the range of the type?
             except Exception as error:
                 problem = PROBLEM if field.name == CHANGE else f"does not fit the type {field.type}"
-                raise _BadValue(heading(field), value, problem) from error
+                raise _BadRow(Reject(heading(field), value, problem)) from error
         return values
+
+
+def _shown(line: bytes) -> str:
+    return line.decode(errors="replace").strip()
+
+
+def _is_sound(column: pa.Array) -> bool:
+    """Is it as strict a reading as that line by line? Arrow takes any bytes as text, and reals out of range."""
+    if pa.types.is_floating(column.type):
+        return pc.all(pc.is_finite(column)).as_py() is not False
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 class JsonSource(FileSource):
@@ -123,8 +163,9 @@ class JsonSource(FileSource):
         settings: Mapping[str, Any],
         timing: Timing | None = None,
         place: str = "source",
+        jumps: JumpLimit | None = None,
     ) -> None:
-        super().__init__(JsonReader(path, stored_columns(schema), place), schema, timing)
+        super().__init__(JsonReader(path, stored_columns(schema), place, jumps), schema, timing)
 
 
 def _quick_schema(schema: pa.Schema) -> pa.Schema | None:

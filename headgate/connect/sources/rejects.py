@@ -1,34 +1,57 @@
-"""Malformed rows: counted, and the first few told to the log."""
+"""Rows that a source puts aside: counted, the first few told to the log, each given to the dead letters."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import NamedTuple
 
 _log = logging.getLogger("headgate.source")
 _MOST_LINES = 5
 _LONGEST = 80  # characters of a value
 
+# The line of a row in its file, its text, the reason, and of which kind that is.
+Tell = Callable[[int, str, str, str], None]
+
+
+class Reject(NamedTuple):
+    """Why a row is put aside: the column and value that were wrong (no column: the whole row)."""
+
+    column: str | None
+    value: object
+    problem: str
+    kind: str = "malformed"
+
+    @property
+    def shown(self) -> str:
+        """The value, cut to a length that people read."""
+        text = str(self.value)
+        return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
+
 
 class Rejects:
     """The rows of one file that were put aside; the run goes on without them."""
 
-    def __init__(self, file: str, where: Callable[[int], str] = lambda record: f"line {record}") -> None:
+    def __init__(self, file: str) -> None:
         self.count = 0
         self.quiet = False  # count only, for a reader of what will be read again
+        self.tell: Tell | None = None
         self._summarized = False
         self._file = file
-        self._where = where
 
-    def add(self, record: int, column: str | None, value: object, problem: str) -> None:
-        """Put one row aside: its record number, the column and value that were wrong (or the whole row)."""
+    def add(self, line: int, reject: Reject, row: str) -> None:
+        """Put one row aside: the line at which it begins, what is wrong with it, and its text."""
         self.count += 1
-        if self.count > _MOST_LINES or self.quiet:
+        if self.quiet:
             return
-        text = str(value)
-        shown = text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
-        part = f", column {column}" if column else ""
-        _log.warning("%s, %s%s: %r %s; the row is put aside", self._file, self._where(record), part, shown, problem)
+        part = f"column {reject.column}: " if reject.column else ""
+        if self.tell is not None:
+            shown = f"{reject.shown!r} " if reject.column else ""
+            self.tell(line, row, f"{part}{shown}{reject.problem}", reject.kind)
+        if self.count > _MOST_LINES:
+            return
+        where = f"line {line}" + (f", column {reject.column}" if reject.column else "")
+        _log.warning("%s, %s: %r %s; the row is put aside", self._file, where, reject.shown, reject.problem)
         if self.count == _MOST_LINES:
             _log.warning("%s: further malformed rows are only counted", self._file)
 

@@ -155,7 +155,7 @@ def test_a_failure_leaves_the_old_version(tmp_path: Path, monkeypatch: pytest.Mo
         sink.write(changes((1, 2, "b")))  # not its time yet
         with pytest.raises(OSError, match="no space"):
             sink.flush()
-    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("t.csv", "k,s\n1,a\n")]
+    assert [(p.name, p.read_text()) for p in tmp_path.glob("[!.]*")] == [("t.csv", "k,s\n1,a\n")]
     sink.close()
     assert (tmp_path / "t.csv").read_text() == "k,s\n1,a\n2,b\n"
 

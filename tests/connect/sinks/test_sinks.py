@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.connect.sinks import CsvSink, JsonSink, MemorySink, Shape, Sink, make_sink
+from headgate.connect.sinks.text import csv_lines, json_lines
 from headgate.connect.sources import read_table
 from headgate.plan.errors import ApplicationError
 from headgate.plan.flows import Flow
@@ -152,6 +153,7 @@ def test_changes_go_in_front(tmp_path: Path) -> None:
     sink.write(results((1, "a"), (2, "b")))
     sink.write(results((3, "c"), _time=pa.array([77]), _until=pa.array([FOREVER]), _change=pa.array([-1])))
     assert (tmp_path / "out.csv").read_text() == "time,change,k,s\n0,+,1,a\n1000,+,2,b\n77,-,3,c\n"
+    sink.close()
     rows = sink_of(tmp_path, kind="csv", path="out.csv")
     rows.write(results((3, "c"), _time=pa.array([77]), _until=pa.array([FOREVER]), _change=pa.array([1])))
     assert (tmp_path / "out.csv").read_text() == "k,s\n3,c\n"
@@ -246,3 +248,13 @@ def test_large_writes_are_cut_but_whole(tmp_path: Path) -> None:
     parts = sorted((tmp_path / "out").iterdir())
     assert len(parts) > 2
     assert [json.loads(line)["k"] for part in parts for line in part.read_text().splitlines()] == list(range(n))
+
+
+def test_intervals_are_written_as_spark_writes_them(tmp_path: Path) -> None:
+    spans = [timedelta(hours=1, minutes=2, seconds=3), -timedelta(seconds=1), timedelta(days=40, microseconds=50), None]
+    table = pa.table({"d": pa.array(spans, pa.duration("us")), "n": [[span] for span in spans]})
+    texts = ["0 01:02:03", "-0 00:00:01", "40 00:00:00.00005"]
+    expected = [*(f"INTERVAL '{text}' DAY TO SECOND" for text in texts), None]
+    written = [json.loads(line) for line in json_lines(table).splitlines()]
+    assert written == [{"d": text, "n": [text]} for text in expected]
+    assert [row[0] for row in csv.reader(csv_lines(table).decode().splitlines())] == [*expected[:3], ""]

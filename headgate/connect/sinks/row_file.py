@@ -1,0 +1,36 @@
+"""A file of rows that never ends in the middle of one, whatever the disk does."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from io import FileIO
+from pathlib import Path
+
+
+class RowFile:
+    """Starts a file anew and appends to it. What cannot be written whole is not written at all."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = FileIO(path, "w")
+        self.size = 0  # bytes of whole rows
+
+    def write(self, text: bytes) -> None:
+        """Append some rows. OSError: the disk is full, or gone; the file ends where it ended before."""
+        left = memoryview(text)
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError:
+            with suppress(OSError):  # what went wrong first is what matters
+                self._file.truncate(self.size)
+                self._file.seek(self.size)
+            raise
+        self.size += len(text)
+
+    def close(self) -> None:
+        """A second call does nothing."""
+        self._file.close()
+
+    @property
+    def closed(self) -> bool:
+        return self._file.closed

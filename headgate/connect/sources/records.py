@@ -1,0 +1,120 @@
+"""CSV text cut into blocks of whole records, so that one record that never ends costs itself and no other.
+
+A quotation mark that is never closed would make one record of the rest of a file. So a record has at most `LONGEST`
+bytes, and a closing mark must be followed by a delimiter or the end of the line. Where that does not hold, the first
+line alone is set aside, and reading goes on with the next one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, NamedTuple
+
+CHUNK = 1 << 20  # bytes read at a time
+LONGEST = 1 << 24  # bytes of a record; a longer one is set aside
+_NO_END = "has a quotation mark that is not closed, or not followed by a delimiter"
+_TOO_LONG = f"is longer than {LONGEST} bytes"
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+
+Refuse = Callable[[int, bytes, str], None]  # the line, its text, and what is wrong with it
+
+
+class Block(NamedTuple):
+    """Whole records, one after another."""
+
+    text: bytes
+    line: int  # at which it begins, from 1
+
+
+class Records:
+    """Cuts a file into blocks. `refuse` is called for each line that is set aside, in order with the blocks."""
+
+    def __init__(self, delimiter: str, refuse: Refuse) -> None:
+        self._refuse = refuse
+        parted = re.escape(delimiter.encode())
+        quoted = rb'"(?>[^"]+|"")*+"'
+        plain = rb'[^"\r\n' + parted + rb"][^\r\n" + parted + rb"]*+"
+        field = rb"(?>" + quoted + rb"|" + plain + rb"|)"
+        record = field + rb"(?:" + parted + field + rb")*+"
+        self._record = re.compile(record + rb"(?:\r\n|\n|\r)")
+        self._clean = re.compile(rb"(?:" + record + rb"(?:\r\n|\n|\r))*+")
+        self._begun = re.compile(rb"(?:" + field + parted + rb')*+(?:"(?>[^"]+|"")*+"?|' + plain + rb"|)\Z")
+
+    def blocks(self, file: BinaryIO, line: int = 1) -> Iterator[Block]:
+        """The records of a file, whose next line has the number `line`."""
+        rest, ended, size = b"", False, CHUNK
+        while not ended:
+            chunk = file.read(size)
+            if chunk.endswith(b"\r"):  # the rest of the end of a line
+                chunk += file.read(1)
+            ended = not chunk
+            rest += chunk
+            if ended and rest and rest[-1:] not in b"\r\n":
+                rest += b"\n"
+            while rest:
+                end = self._end_of_whole(rest)
+                if end:
+                    yield Block(rest[:end], line)
+                    line += lines_in(rest[:end])
+                    rest = rest[end:]
+                if not rest or (not ended and self._goes_on(rest)):
+                    break
+                rest, skipped = self._set_aside(rest, line, file)
+                line += skipped
+            size = max(CHUNK, len(rest))  # a long record is not looked at again for every chunk
+
+    def starts(self, block: Block) -> list[tuple[int, int]]:
+        """Where the records of a block begin, blank lines left out: the place in its text, and the line."""
+        found = []
+        line, at = block.line, 0
+        for record in self._record.finditer(block.text):
+            line += lines_in(block.text[at : record.start()])
+            at = record.start()
+            if record[0].strip(b"\r\n"):
+                found.append((at, line))
+        return found
+
+    def split_first(self, block: Block) -> tuple[bytes, Block]:
+        """The first record that is no blank line (empty: there is none), and the block after it."""
+        for record in self._record.finditer(block.text):
+            if text := record[0].strip(b"\r\n"):
+                before = block.text[: record.end()]
+                return text, Block(block.text[record.end() :], block.line + lines_in(before))
+        return b"", Block(b"", block.line + lines_in(block.text))
+
+    def text(self, block: Block, start: int) -> bytes:
+        """The record that begins at a place of a block, without the end of its line."""
+        record = self._record.match(block.text, start)
+        assert record is not None
+        return record[0].rstrip(b"\r\n")
+
+    def _end_of_whole(self, text: bytes) -> int:
+        if b'"' not in text:
+            return max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
+        clean = self._clean.match(text)
+        assert clean is not None
+        return clean.end()
+
+    def _goes_on(self, text: bytes) -> bool:
+        """May what begins here be a record of which the end has not been read yet?"""
+        if len(text) > LONGEST:
+            return False
+        return _LINE_END.search(text) is None or self._begun.match(text) is not None
+
+    def _set_aside(self, rest: bytes, line: int, file: BinaryIO) -> tuple[bytes, int]:
+        """Refuse the first line; what follows it, and how many lines went."""
+        end = _LINE_END.search(rest)
+        if end is not None:
+            self._refuse(line, rest[: end.start()], _TOO_LONG if end.start() > LONGEST else _NO_END)
+            return rest[end.end() :], 1
+        self._refuse(line, rest, _TOO_LONG)
+        while chunk := file.read(CHUNK):
+            if (end := _LINE_END.search(chunk)) is not None:
+                return chunk[end.end() :], 1
+        return b"", 1
+
+
+def lines_in(text: bytes) -> int:
+    """How many lines end in a text."""
+    return text.count(b"\n") or text.count(b"\r")

@@ -1,0 +1,70 @@
+"""Dead letters: one file, made with the first letter, counted whatever the disk does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from headgate.connect.dead_letters import DeadLetters
+from headgate.connect.sinks.lock import OutputLock
+
+
+def lines(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_nothing_is_written_of_nothing(tmp_path: Path) -> None:
+    letters = DeadLetters(tmp_path / "in" / "dead.jsonl")
+    letters.begin()
+    letters.close()
+    assert letters.told() == {"rows": 0, "path": None, "streams": {}, "queries": {}}
+    assert not list(tmp_path.iterdir())
+
+
+def test_letters_say_whence_and_why(tmp_path: Path) -> None:
+    path = tmp_path / "in" / "dead.jsonl"
+    letters = DeadLetters(path)
+    letters.put("malformed", "s", 7, 'x,"y', "is torn")
+    letters.put("failed", "s", 3, {"k": 1, "t": "é"}, "Division by zero", "q")
+    told = letters.told()
+    letters.close()
+    assert told == {"rows": 2, "path": str(path), "streams": {"s": 2}, "queries": {"q": 1}}
+    assert lines(path) == [
+        {"kind": "malformed", "stream": "s", "position": 7, "reason": "is torn", "row": 'x,"y'},
+        {
+            "kind": "failed",
+            "stream": "s",
+            "position": 3,
+            "query": "q",
+            "reason": "Division by zero",
+            "row": {"k": 1, "t": "é"},
+        },
+    ]
+    assert [entry.name for entry in path.parent.iterdir()] == ["dead.jsonl"]
+
+
+def test_a_run_replaces_the_letters_of_the_run_before(tmp_path: Path) -> None:
+    path = tmp_path / "dead.jsonl"
+    path.write_text("old\n")
+    letters = DeadLetters(path)
+    letters.begin()
+    assert not path.exists()
+    letters.put("malformed", "s", 1, "x", "is torn")
+    letters.close()
+    assert len(lines(path)) == 1
+
+
+def test_letters_of_another_run_are_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "dead.jsonl"
+    path.write_text("of another\n")
+    other = OutputLock(path, "other.yaml")
+    letters = DeadLetters(path)
+    letters.begin()
+    letters.put("malformed", "s", 1, "x", "is torn")
+    letters.close()
+    other.release()
+    assert path.read_text() == "of another\n"
+    assert letters.told()["rows"] == 1
+    assert "dead letters are counted, but no longer written: another run writes to" in caplog.text
