@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,3 +24,21 @@ def session(spark: Any) -> Any:
     from headgate.runtime.spark.session import own_session
 
     return own_session(spark)
+
+
+@pytest.fixture(autouse=True)
+def state_is_made_smaller(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A log that could not be compacted goes on growing: a run survives that, a test does not."""
+    failures: list[str] = []
+
+    class Notes(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if "could not be made smaller" in record.getMessage():
+                failures.append(record.getMessage())
+
+    notes, logger = Notes(logging.WARNING), logging.getLogger("headgate.spark")
+    logger.addHandler(notes)
+    yield
+    logger.removeHandler(notes)
+    if failures and request.node.get_closest_marker("fails_to_compact") is None:
+        pytest.fail("\n".join(failures))

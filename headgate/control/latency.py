@@ -73,6 +73,30 @@ class LatencyRecorder:
         self._weighted |= other._weighted
         self._add_buckets(other._first, other._buckets)
 
+    def copy(self) -> LatencyRecorder:
+        """The samples so far; what comes later does not touch it."""
+        copied = LatencyRecorder()
+        copied.merge(self)
+        return copied
+
+    def since(self, earlier: LatencyRecorder) -> LatencyRecorder:
+        """The samples that came after a copy was made; their largest and smallest but for the width of a bucket."""
+        self._fold()
+        found = LatencyRecorder()
+        found._count, found._sum = self._count - earlier._count, self._sum - earlier._sum
+        found._zeros, found._weighted = self._zeros - earlier._zeros, self._weighted
+        found._first, found._buckets = self._first, self._buckets.copy()
+        if len(earlier._buckets):
+            at = earlier._first - self._first
+            found._buckets[at : at + len(earlier._buckets)] -= earlier._buckets
+        filled = np.flatnonzero(found._buckets)
+        if len(filled):
+            found._max = min(self._max, math.exp((found._first + int(filled[-1]) + 1) * _LOG_WIDTH))
+            found._min = max(self._min, math.exp((found._first + int(filled[0])) * _LOG_WIDTH))
+        if found._zeros:
+            found._min = self._min
+        return found
+
     @property
     def count(self) -> float:
         """Samples so far; the sum of their weights."""

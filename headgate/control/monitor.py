@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from headgate.control.by_policy import ByPolicy
 from headgate.control.course import Course
 from headgate.control.latency import LatencyRecorder
 from headgate.control.level import TimeLevel
@@ -55,6 +56,7 @@ class Monitor:
         self._shed: dict[tuple[str, str], int] = {}
         self._switches: list[dict[str, Any]] = []
         self._changes: list[dict[str, Any]] = []
+        self._by_policy = ByPolicy()
         self._memory = TimeLevel()
         self._course = Course(self.priorities)
         self._course.set_priorities(0.0, self._compared)
@@ -114,7 +116,13 @@ class Monitor:
 
     def switched(self, now: float, before: str, after: str, reason: str) -> None:
         """The policy was replaced."""
+        self.fold()  # what waits in the taps came before
+        self._by_policy.switched(now, before, self._recorders)
         self._switches.append({"at": now, "from": before, "to": after, "reason": reason})
+
+    @property
+    def _recorders(self) -> dict[str, LatencyRecorder]:
+        return {name: tap.recorder for name, tap in self._taps.items()}
 
     @property
     def priorities(self) -> Mapping[str, int]:
@@ -172,6 +180,7 @@ class Monitor:
         classes = {name: self._class_report(name) for name in self._plan.classes}
         levels = {key: {name: one["latency"][key] for name, one in classes.items()} for key in LEVELS}
         order, means = by_priority(self._compared), levels["mean"]
+        class_of = {name: one["class"] for name, one in queries.items()}
         return {
             "runtime": runtime,
             "policy": policy,
@@ -191,6 +200,7 @@ class Monitor:
             },
             "schedule": {"updates": schedule.updates, "updated_at": schedule.updated_at} if schedule else None,
             "switches": list(self._switches),
+            "policies": self._by_policy.told(seconds, policy, self._recorders, class_of),
             "changes": list(self._changes),
             "shedding": [
                 {"query": query, "operator": operator, "tuples": tuples}

@@ -47,6 +47,7 @@ class Entrance:
             self._at = names.index(stream.time.lower())
         self._ticked: int | None = None
         self.reached: int | None = None  # the latest time so far; None before the first
+        self.earliest: int | None = None  # the earliest of a tuple that was not late
         self.late = 0  # all in all
 
     @property
@@ -72,6 +73,7 @@ class Entrance:
             return Admitted(self._stamped(table, time), 0)
         if self._clock is Clock.ARRIVAL:  # in order, as sources promise
             self.reached = max(self.reached or 0, time[-1].as_py())
+            self._note_earliest(time[0].as_py())
             return Admitted(self._stamped(table, time), 0, self._steps(time.to_numpy()))
         return self._judged(table, time)
 
@@ -86,12 +88,18 @@ class Entrance:
             late &= time.is_valid().to_numpy()
         if nulls < len(times):
             self.reached = int(reached[-1])
+            on_time = times[~late & (times > _FIRST)]
+            if len(on_time):
+                self._note_earliest(int(on_time.min()))
         count = int(np.count_nonzero(late))
         self.late += count + nulls
         if count:
             sequence = table.column(self._own + 1).to_numpy() + late * np.int64(LATE)
             table = table.set_column(self._own + 1, table.schema.field(self._own + 1), pa.array(sequence))
         return Admitted(self._stamped(table, time), count + nulls, self._steps(reached[1:]))
+
+    def _note_earliest(self, time: int) -> None:
+        self.earliest = time if self.earliest is None else min(self.earliest, time)
 
     def _steps(self, reached: Ticks) -> tuple[tuple[int, int], ...]:
         """Progress at regular places of a batch, from the latest time up to each of its tuples."""

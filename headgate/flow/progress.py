@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
+from headgate.flow.spans import Spans
+from headgate.plan.boundaries import boundary_steps
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
 from headgate.plan.schema import FOREVER
@@ -45,11 +47,20 @@ class Progress:
     """Tracks the operators with state and all before them; other plans cost nothing.
 
     `reached` tells the latest time that a stream has seen, None before its first tuple: when streams have ended,
-    evaluation goes up to the last event of all streams of a query, and no further.
+    evaluation goes up to the last event of all streams of a query, and no further. `earliest` tells the first time:
+    before it there is nothing to evaluate.
     """
 
-    def __init__(self, plan: Plan, queues: Mapping[Edge, Counted], reached: Callable[[str], int | None]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        queues: Mapping[Edge, Counted],
+        reached: Callable[[str], int | None],
+        earliest: Callable[[str], int | None] = lambda _: None,
+    ) -> None:
         self._reached = reached
+        self._earliest = earliest
+        self._spans = Spans({})
         self._seen: dict[Edge, int] = {}  # progress of the rows that an operator has taken in
         self._marks: dict[Edge, deque[tuple[int, int]]] = {}  # (rows before it, progress), not taken in yet
         self._done: dict[str, int] = {}  # operator with state -> evaluated up to here
@@ -64,6 +75,7 @@ class Progress:
         self._queues = queues
         self._timed = dict.fromkeys(timed_operators(plan))  # looked up at every call
         self._streams = {name: _streams_of(plan, plan.owners[name]) for name in self._timed}
+        self._spans.use(boundary_steps(plan))
         self._concerns: dict[tuple[str, ...], tuple[str, ...]] = {}  # see `_concerned`
         self._all = True  # at the next look: others may have something to do now
 
@@ -102,6 +114,7 @@ class Progress:
             if self._plan.operators[name].stateful:
                 done = self._done.get(name, BEGINNING)
                 come = max(done, min(come, self._last(name)))
+                come = max(done, self._spans.end(name, self._from(name), come))
                 bounds[name] = Bounds(done, come)
             ahead[name] = come
         return bounds
@@ -121,9 +134,13 @@ class Progress:
                 return True
         return False
 
-    def finish(self, bounds: Mapping[str, Bounds], events: Mapping[str, int]) -> None:
-        """Operators with state were evaluated; `events` is when each has something to do next without input."""
+    def finish(
+        self, bounds: Mapping[str, Bounds], events: Mapping[str, int], given: Mapping[str, int] | None = None
+    ) -> None:
+        """Operators with state were evaluated; `events` is when each has something to do next without input, `given`
+        how many rows each gave."""
         for name, evaluated in bounds.items():
+            self._spans.gave(name, self._from(name), evaluated.end, (given or {}).get(name, 0))
             self._done[name] = evaluated.end
             self._next[name] = events.get(name, FOREVER)
 
@@ -221,6 +238,12 @@ class Progress:
     def _passed(self, edge: Edge) -> int:
         queue = self._queues[edge]
         return queue.entered - queue.count
+
+    def _from(self, name: str) -> int:
+        """After which instant an operator has something to evaluate."""
+        done = self._done.get(name, BEGINNING)
+        first = [time for stream in self._streams[name] if (time := self._earliest(stream)) is not None]
+        return max(done, min(first) - 1) if first else done
 
     def _last(self, name: str) -> int:
         """Evaluation goes no further than the last event of the queries that an operator works for."""

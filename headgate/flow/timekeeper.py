@@ -30,7 +30,7 @@ class Timekeeper:
 
     def __init__(self, plan: Plan, queues: Mapping[Edge, Counted]) -> None:
         self._entrances = {name: Entrance(stream) for name, stream in plan.streams.items()}
-        self._progress = Progress(plan, queues, self._reached)
+        self._progress = Progress(plan, queues, self._reached, lambda stream: self._entrances[stream].earliest)
         self._plan = plan
         self.open = {name for name in plan.streams if plan.consumers[Port(name)]}  # streams that have not ended
 
@@ -95,10 +95,17 @@ class Timekeeper:
         """Would a call that takes all that waits bring one of these windows to a boundary?"""
         return self._progress.reaches(operators, slides)
 
-    def finish(self, operators: Collection[str], evaluated: Mapping[str, Bounds], events: Mapping[str, int]) -> Settled:
+    def finish(
+        self,
+        operators: Collection[str],
+        evaluated: Mapping[str, Bounds],
+        events: Mapping[str, int],
+        given: Mapping[str, int] | None = None,
+    ) -> Settled:
         """A call is over and its results are queued; `evaluated` are the operators with state that succeeded, `events`
-        when each has something to do next without input. Returns also where progress came by that."""
-        self._progress.finish(evaluated, events)
+        when each has something to do next without input, `given` how many rows each gave. Returns also where progress
+        came by that."""
+        self._progress.finish(evaluated, events, given)
         self._progress.end(operators)
         return self._progress.settle(operators) if self._progress.tracks else Settled([], set())
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.control.latency import SUMMARY_KEYS, LatencyRecorder
@@ -41,6 +41,22 @@ def test_merging_is_recording_together(left, right):
     first.merge(second)
     assert first.summary() == pytest.approx(together.summary())
     assert first.count == together.count
+
+
+@settings(deadline=None)  # a busy machine must not fail it
+@given(LATENCIES, LATENCIES)
+def test_what_came_since_a_copy(before, after):
+    recorder, alone = LatencyRecorder(), LatencyRecorder()
+    recorder.add_many(before)
+    copied = recorder.copy()
+    recorder.add_many(after)
+    alone.add_many(after)
+    found = recorder.since(copied)
+    assert found.count == len(after)
+    assert found.mean == pytest.approx(alone.mean, rel=1e-6, abs=1e-9 * sum(before))
+    for key, value in alone.summary().items():
+        if key != "mean":
+            assert found.summary()[key] == pytest.approx(value, rel=0.0042)
 
 
 def test_weights_count_as_so_many_samples():

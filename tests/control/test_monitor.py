@@ -14,8 +14,8 @@ from tests.conformance.plans import feeder, make_plan, project
 CLASSES = {"critical": 6, "normal": 3, "archive": 1}
 KEYS = [
     "runtime", "policy", "slots", "seconds", "weighted_mean_latency", "priority_inversion", "starvation_ratio",
-    "weighted_latency", "inversion", "classes", "queries", "memory", "throughput", "schedule", "switches", "changes",
-    "shedding", "course",
+    "weighted_latency", "inversion", "classes", "queries", "memory", "throughput", "schedule", "switches", "policies",
+    "changes", "shedding", "course",
 ]  # fmt: skip
 LATENCY_KEYS = ["mean", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "max"]
 
@@ -64,6 +64,26 @@ def test_a_full_report(monitor):
     assert report["shedding"] == [{"query": "log", "operator": "log/p", "tuples": 7}]
     assert report["switches"] == [{"at": 1.5, "from": "rr", "to": "mbd", "reason": "latency of critical above 0.5 s"}]
     assert report["throughput"] == {"inputs": 6.0, "outputs": 0.4}
+
+
+def test_each_policy_has_the_latencies_of_its_own_time(monitor):
+    monitor.results("fire", 1.0, [0.3, 0.5])
+    monitor.switched(2.0, "mbd", "rr", "a key")
+    monitor.results("fire", 3.0, [4.0])
+    monitor.result("log", 3.5, 1.0)
+    monitor.switched(5.0, "rr", "mbd", "a key")
+    monitor.results("fire", 6.0, [0.1])
+    for _ in range(2):  # asked while it runs and at the end: the same
+        report = monitor.report("spark", "mbd", 2, 6.5)
+    told = report["policies"]
+    assert {name: one["seconds"] for name, one in told.items()} == {"mbd": 3.5, "rr": 3.0}
+    assert told["mbd"]["classes"]["critical"]["outputs"] == 3
+    assert told["mbd"]["classes"]["critical"]["latency"]["mean"] == pytest.approx(0.3)
+    assert told["mbd"]["classes"]["critical"]["latency"]["max"] == pytest.approx(0.5, rel=0.002)
+    assert told["mbd"]["classes"]["archive"]["latency"]["mean"] is None
+    assert told["rr"]["classes"]["critical"]["latency"]["p50"] == pytest.approx(4.0, rel=0.002)
+    assert told["rr"]["classes"]["archive"]["latency"]["mean"] == pytest.approx(1.0)
+    assert report["classes"]["critical"]["outputs"] == 4
 
 
 def test_classes_are_compared_at_every_level(monitor):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import repeat
 
+from headgate.control.assumed import ASSUMED_COST_S, ASSUMED_SELECTIVITY
 from headgate.control.monitor import Monitor, Tap
 from headgate.control.stats import OperatorStats, declared_stats
 from headgate.flow.seeds import derived_seed
@@ -62,8 +63,8 @@ class Node:
         self.fixed = operator.declared.fixed_s or 0.0
         self.fluid = settings.fluid
         sides = [stats.side(index) for index in range(len(operator.inputs))]
-        costs = tuple(side.cost_s or 0.0 for side in sides)
-        passed = [1.0 if side.selectivity is None else side.selectivity for side in sides]
+        costs = tuple(ASSUMED_COST_S if side.cost_s is None else side.cost_s for side in sides)
+        passed = [ASSUMED_SELECTIVITY if side.selectivity is None else side.selectivity for side in sides]
         self.side_costs = costs if len(set(costs)) > 1 else None
         self.cost = costs[0] if self.side_costs is None else 1.0
         shares = dict(stats.branches) or {"": passed[0]}
@@ -159,8 +160,8 @@ def _make_queues(node: Node, edges: list[Edge], item_bytes: list[float], in_step
 
 class TrueStats:
     """What the simulator goes by, as the statistics that policies see: declared values, what follows from them for
-    joins, and for what is not declared cost 0, selectivity 1 and the size of the input. Calling an operator is part of
-    its fixed cost, as it would be if that were measured."""
+    joins, and for what is not declared the defaults of `assumed.py` and the size of the input. Calling an operator is
+    part of its fixed cost, as it would be if that were measured."""
 
     def __init__(self, plan: Plan, switch_s: float) -> None:
         sizes = port_bytes(plan)
@@ -170,7 +171,7 @@ class TrueStats:
                 fixed_s=switch_s + (stats.fixed_s or 0.0),
                 tuple_bytes=sizes[plan.operators[name].ports[0]],
             )
-            for name, stats in declared_stats(plan, unknown_cost_s=0.0, unknown_selectivity=1.0).items()
+            for name, stats in declared_stats(plan, ASSUMED_COST_S, ASSUMED_SELECTIVITY).items()
         }
 
     def of(self, operator: str) -> OperatorStats:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from headgate.control.assumed import assumed
 from headgate.control.monitor import Monitor
 from headgate.control.recent import Look
 from headgate.flow.board import Board
@@ -55,9 +56,10 @@ def simulate(
 ) -> SimulationResult:
     """Simulate an application with virtual time. Same application and seed, same result, to the last digit.
 
-    Declared costs and selectivities are the truth; what is not declared costs 0 s, passes every tuple (selectivity 1)
-    and keeps its size. `progress(now, tuples processed)` is called about every 100,000 tuples. Raises ApplicationError
-    for settings that cannot be simulated, PolicyError for a wrong policy, InvariantError for a bug in a policy or here.
+    Declared costs and selectivities are the truth. What is not declared is taken from `control/assumed.py`, and the
+    report names it under `assumed`; a tuple keeps its size. `progress(now, tuples processed)` is called about every
+    100,000 tuples. Raises ApplicationError for settings that cannot be simulated, PolicyError for a wrong policy,
+    InvariantError for a bug in a policy or here.
 
     Without limits, or with `until_idle`, the run goes on until sources are exhausted and queues empty. At `seconds` it
     ends: calls in flight are cut there, so that what they had not finished counts as queued. With both, a run that is
@@ -74,6 +76,7 @@ def simulate(
     if kept is not None:
         kept.memory.extend(ledger.trace())
     report = monitor.report("simulated", app.policy.name, app.slots, seconds, engine.policy)
+    report["assumed"] = assumed(app.plan)
     report["rejected"] = {source.stream: source.rejected for source in sources}
     return SimulationResult(report, _counters(network), kept)
 

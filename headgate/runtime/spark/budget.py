@@ -13,13 +13,14 @@ from headgate.flow.queue import BatchQueue, SpillError
 from headgate.plan.model import Edge
 from headgate.policies.base import Decision
 from headgate.policies.costs import cost_per_tuple, fixed_cost, grain
+from headgate.runtime.spark.suspects import Suspects
 
 MOST_ROWS = 1_000_000  # in one call, whatever the policy says: a call must end in reasonable time and memory
 PREEMPTIBLE_S = 0.1  # a preemptive policy gets to decide anew at least this often
 
 
-def take(decision: Decision, board: Board) -> dict[Edge, pa.Table]:
-    """Remove a call's input from the unit's queues: the oldest tuples over all of them.
+def take(decision: Decision, board: Board, suspects: Suspects) -> dict[Edge, pa.Table]:
+    """Remove a call's input from the unit's queues: the oldest tuples over all of them, of suspect ones a part.
 
     SpillError: some of it is on disk and cannot be read; nothing was removed.
     """
@@ -33,7 +34,8 @@ def take(decision: Decision, board: Board) -> dict[Edge, pa.Table]:
     taken: dict[Edge, pa.Table] = {}
     try:
         for (edge, queue), share in zip(waiting, shares, strict=True):
-            table = queue.take(share)
+            most = suspects.most(edge)
+            table = queue.take(share if most is None else min(share, most))
             if table is not None:
                 taken[edge] = table
     except SpillError:

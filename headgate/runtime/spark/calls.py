@@ -25,7 +25,8 @@ from headgate.runtime.spark.job import JobResult, JobShape, separate, shape_of
 from headgate.runtime.spark.leaf import LeafError, fitted
 from headgate.runtime.spark.markers import Markers
 from headgate.runtime.spark.partitioned import partitions_for, run_partitioned
-from headgate.runtime.spark.prepared import NotPreparable, PreparedJob
+from headgate.runtime.spark.prepared import CallData, NotPreparable, PreparedJob
+from headgate.runtime.spark.spread_tables import SpreadTables
 from headgate.runtime.spark.state import Chunk, Log, LogName, States
 from headgate.runtime.spark.stateful.base import Instants
 from headgate.runtime.spark.trains import Trains
@@ -37,16 +38,21 @@ log = logging.getLogger("headgate.spark")
 PARTITIONED_ROWS = 2_000_000
 PARTITIONED_BYTES = 64 * 2**20  # the data of a leaf travels in its task
 
-# A prepared plan is compared with the ordinary way on so many different batches before it is trusted.
+# A prepared plan runs on so many different batches before it is trusted: on the one that it was planned with, which is
+# the ordinary way, and on those that are put in later, which is compared with the ordinary way.
 CHECKS = 2
 
 
 @dataclass
 class _Prepared:
-    """A prepared plan on probation: `checked` holds the digests of the batches it was compared on."""
+    """A prepared plan on probation: `checked` holds the digests of the batches that it has run on rightly."""
 
     job: PreparedJob
     checked: set[bytes] = field(default_factory=set)
+
+    @property
+    def new(self) -> bool:
+        return not self.checked
 
     @property
     def trusted(self) -> bool:
@@ -62,7 +68,7 @@ class Caller:
         plan: Plan,
         schemas: Mapping[Port, pa.Schema],
         single_tables: Tables,
-        broadcast_tables: Tables,
+        spread_tables: SpreadTables,
         markers: Markers,
         states: States,
         partitioned_rows: int = PARTITIONED_ROWS,
@@ -76,7 +82,7 @@ class Caller:
         self._session = session
         self._schemas = schemas
         self._single_tables = single_tables
-        self._broadcast_tables = broadcast_tables
+        self._spread_tables = spread_tables
         self._markers = markers
         self._prepared: dict[JobShape, _Prepared | None] = {}
         self._units: tuple[Unit, ...] | None = None
@@ -90,12 +96,13 @@ class Caller:
         plan: Plan | None = None,
         bounds: Mapping[str, Bounds] | None = None,
         now_us: int = 0,
+        once: bool = False,
     ) -> JobResult:
         """One Spark job over `inputs`. Raises what Spark raises; nothing is kept of a failed call.
 
         `plan` is what is left of the whole plan when queries have stopped: it says which outputs are still wanted.
         `bounds` are the instants that each operator with state evaluates, `now_us` the arrival that its results have
-        when none of their own caused them.
+        when none of their own caused them. What is run `once`, after a failure, is not worth a prepared plan.
         """
         shape = shape_of(plan or self._plan, operators, inputs, self.states)
         schemas = {edge: self._schema(edge) for edge in shape.edges}
@@ -105,12 +112,14 @@ class Caller:
         rows = sum(table.num_rows for table in inputs.values())
         started = time.perf_counter()
         small = call.rows < self.partitioned_rows and call.bytes < PARTITIONED_BYTES
-        prepared = self._prepare(shape) if small else None
+        prepared = self._prepare(call) if small and not once else None
         steady = prepared is None or prepared.trusted
         if prepared is None:
             table, given = self._partitioned(call)
         elif prepared.trusted:
             table, given = self._run_prepared(prepared, call)
+        elif prepared.new:
+            table, given = self._run_first(prepared, call)
         else:
             table, given = self._probation(prepared, call)
         way = "prepared" if prepared is not None and steady else "partitioned"
@@ -157,12 +166,8 @@ class Caller:
         }
 
     def close(self) -> None:
-        """Let Spark forget the cached tables; called when the run ends. A Spark that is gone has forgotten them."""
-        for name, frame in self._broadcast_tables.items():
-            try:
-                frame.unpersist()
-            except Exception as error:
-                log.debug("table %s could not be taken out of Spark's cache: %s", name, error)
+        """Let Spark forget the cached tables; called when the run ends."""
+        self._spread_tables.close()
         self.states.release()
 
     def _schema(self, edge: Edge) -> pa.Schema:
@@ -180,8 +185,10 @@ class Caller:
         stateful = self.states.stateful(single)
         return Composer(self._markers.mark, tables, self._plan.flows, stateful, single)
 
-    def _prepare(self, shape: JobShape) -> _Prepared | None:
-        """The prepared plan of a shape, built at first use; None when it cannot be prepared, or is not worth it."""
+    def _prepare(self, call: _Call) -> _Prepared | None:
+        """The prepared plan of a call's shape, built at first use with its data; None when it cannot be prepared, or is
+        not worth it."""
+        shape = call.shape
         with self._lock:
             if shape in self._prepared or not self._keeps(shape):
                 return self._prepared.get(shape)
@@ -190,7 +197,7 @@ class Caller:
         composer = self._composer(True, self._single_tables)
         found: _Prepared | None = None
         try:
-            job = PreparedJob(self._session, self._plan, shape, schemas, logs, composer, self._markers)
+            job = PreparedJob(self._session, self._plan, shape, schemas, logs, composer, self._markers, call.data)
             found = _Prepared(job)
         except (NotPreparable, LeafError) as reason:
             self._fall_back(shape, str(reason))
@@ -199,9 +206,15 @@ class Caller:
                 self._prepared[shape] = found
         return found
 
+    def _run_first(self, prepared: _Prepared, call: _Call) -> tuple[pa.Table, dict[Port, int]]:
+        """Planned with this very data, it is the ordinary way: there is nothing to compare it with."""
+        found = self._run_prepared(prepared, call)
+        prepared.checked.add(_digest(call.inputs))
+        return found
+
     def _run_prepared(self, prepared: _Prepared, call: _Call) -> tuple[pa.Table, dict[Port, int]]:
         with self._forgotten_on_failure(call.shape):
-            return prepared.job.run(call.inputs, call.chunks, call.instants)
+            return prepared.job.run(call.data)
 
     @contextmanager
     def _forgotten_on_failure(self, shape: JobShape) -> Iterator[None]:
@@ -235,7 +248,7 @@ class Caller:
 
     def _partitioned(self, call: _Call) -> tuple[pa.Table, dict[Port, int]]:
         partitions = partitions_for(self._session, call.rows)
-        composer = self._composer(partitions == 1, self._broadcast_tables)
+        composer = self._composer(partitions == 1, self._spread_tables)
         session, plan, markers = self._session, self._plan, self._markers
         return run_partitioned(
             session, plan, call.shape, call.inputs, call.logs, call.instants, composer, markers, partitions
@@ -273,6 +286,10 @@ class _Call:
     def chunks(self) -> dict[LogName, list[Chunk]]:
         """What it needs of each log."""
         return {name: log.needed(self.bounds[name.operator]) for name, log in self.logs.items()}
+
+    @property
+    def data(self) -> CallData:
+        return CallData(self.inputs, self.chunks, self.instants)
 
     @cached_property
     def instants(self) -> dict[str, Instants]:

@@ -138,7 +138,7 @@ class Composer:
         columns = arrow_schema(operator.schema, stamps=False)
         stamps = stamps_of(frame)
         schema = StructType([*from_arrow_schema(columns).fields, *[frame.schema[name] for name in stamps]])
-        called: Any = arrow_function(operator.target, operator.schema.names, stamps)
+        called: Any = arrow_function(operator.target, columns, stamps, operator.time_limit_s)
         return frame.mapInArrow(called, schema).where(self._mark(Port(operator.id)))
 
 

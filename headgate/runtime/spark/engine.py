@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
+from headgate.connect.dead_letters import DeadLetters
 from headgate.connect.spill import SpillFolder
 from headgate.control.learning import LearnedStats
 from headgate.control.monitor import Monitor
@@ -22,22 +23,25 @@ from headgate.flow.patience import Patience
 from headgate.flow.queue import BatchQueue, Memory, SpillError
 from headgate.flow.timekeeper import Timekeeper
 from headgate.flow.units import Unit
-from headgate.plan.application import Application, PolicySettings, RunLimits
-from headgate.plan.model import Edge, Plan
+from headgate.plan.application import Application, RunLimits
+from headgate.plan.model import Edge
 from headgate.plan.operators.base import Port
-from headgate.policies.parameters import whole
 from headgate.policies.registry import make_policy
+from headgate.runtime.spark.administration import Administered
 from headgate.runtime.spark.budget import take
 from headgate.runtime.spark.calls import Caller
 from headgate.runtime.spark.feed import Feed, open_sources
-from headgate.runtime.spark.flight import Call, essence, join_all, latencies, newest, rows_of, unfinished
-from headgate.runtime.spark.isolate import run_apart
+from headgate.runtime.spark.flight import Call, join_all, latencies, newest, rows_of, unfinished
+from headgate.runtime.spark.functions import took_too_long
+from headgate.runtime.spark.isolate import Apart
 from headgate.runtime.spark.job import JobResult
+from headgate.runtime.spark.messages import essence
 from headgate.runtime.spark.outcome import Outcome
 from headgate.runtime.spark.outputs import Outputs
-from headgate.runtime.spark.session import own_session, spark_runs, start_spark
+from headgate.runtime.spark.session import goes_with_spark, lost_spark, own_session, spark_runs, start_spark, stop_spark
 from headgate.runtime.spark.setup import make_caller
-from headgate.runtime.spark.warmup import sample, warm_up
+from headgate.runtime.spark.suspects import Suspects
+from headgate.runtime.spark.warmup import rehearsal_s, rehearses, sample, warm_up
 
 log = logging.getLogger("headgate.spark")
 
@@ -48,7 +52,7 @@ GRACE_S = 10.0  # how long calls in flight may take to end when a run stops
 _runs = itertools.count(1)
 
 
-class SparkRuntime:
+class SparkRuntime(Administered):
     """One run of an application on Spark.
 
     `start` begins it, `wait` lasts until its limits, `stop` ends it cleanly and returns the report. A query whose
@@ -62,14 +66,17 @@ class SparkRuntime:
         queue_bytes: int = QUEUE_BYTES,
         partitioned_rows: int | None = None,
         monitor: Monitor | None = None,
+        tell: Callable[[str], None] = lambda doing: None,
     ) -> None:
         self._app = app
+        self._tell = tell  # is called with what is being done, until the run begins
         self._monitor = monitor or Monitor(app.plan)
         self._opened = ExitStack()  # what the run holds besides sinks and threads; let go of when it ends
         owns_spark = spark is None and not spark_runs()
+        tell("starting Spark")
         self._spark = spark or start_spark(app.spark)
         if owns_spark:
-            self._opened.callback(self._spark.stop)
+            self._opened.callback(stop_spark, self._spark)
         try:
             self._set_up(queue_bytes, partitioned_rows)
         except BaseException:
@@ -79,12 +86,14 @@ class SparkRuntime:
     def _set_up(self, queue_bytes: int, partitioned_rows: int | None) -> None:
         app = self._app
         self._began: float | None = None
+        self._tell(f"letting Spark check {len(app.plan.queries)} queries")
         self._session = own_session(self._spark)
         self._caller: Caller = make_caller(self._session, app, partitioned_rows)
         self._opened.callback(self._caller.close)
         self._plan, self._policy = app.plan, app.policy
         self._spill = SpillFolder()
         self._opened.callback(self._spill.close)
+        goes_with_spark(self._spark, self._spill.path)
         self._memory = Memory(queue_bytes, self._spill)
         self._wait_bytes = queue_bytes // 2  # from here on replayable sources wait
         self._queues = {edge: BatchQueue(self._memory, f"{edge.operator}:{edge.input}") for edge in app.plan.edges}
@@ -105,15 +114,19 @@ class SparkRuntime:
         self._feed: Feed | None = None
         self._slots: list[InheritableThread] = []
         self._flying: dict[int, Call] = {}  # by slot
+        self._suspects = Suspects()
         self._described: dict[int, str] = {}  # slot -> the unit its Spark jobs are named after
         self.errors: dict[str, str] = {}  # query -> why it stopped
+        self.unprocessed: dict[str, int] = {}  # query that stopped -> tuples that waited for it
         self.sinks = Outputs()
+        self.dead_letters = DeadLetters(app.dead_letters, app.name)
 
     # A run, from outside -----------------------------------------------------------------------------------------
 
     def open(self) -> None:
         """Open the sinks and start the clock. `step` and `deliver` work from here on."""
-        self.sinks.open(self._app.plan, self._app.folder)
+        self.sinks.open(self._app.plan, self._app.folder, self._app.name)
+        self.dead_letters.begin()
         self._began = time.monotonic()
 
     def start(self) -> None:
@@ -133,8 +146,9 @@ class SparkRuntime:
         app = self._app
         self.open()
         samples = sample(app.plan, open_sources(app, quiet=True))
-        warm_up(self._caller, self._plan, self._board.units, samples)
-        sources = open_sources(app)
+        if rehearses(app):
+            warm_up(self._caller, self._plan, self._board.units, samples, rehearsal_s(app), self._tell)
+        sources = open_sources(app, letters=self.dead_letters)
         self._began = time.monotonic()
         told = (self.deliver, self.ended, self._break)
         asked = (self._memory_short, self._patience.next_boundary, lambda: self._time.open)
@@ -192,40 +206,6 @@ class SparkRuntime:
         with self._changed:
             held = unfinished(self._queues, self._flying.values())
             return {query.name: sum(held[name] for name in query.operators) for query in self._plan.queries.values()}
-
-    def use(self, policy: PolicySettings, reason: str = "asked for") -> None:
-        """Replace the policy while running."""
-        with self._changed:
-            self._board.now = self.now()
-            self._board.install(make_policy(policy.name, policy.parameters))
-            self._caller.keep(self._board.plan, self._board.units)
-            log.info("policy %s takes over from %s: %s", policy.name, self._policy.name, reason)
-            self._monitor.switched(self.now(), self._policy.name, policy.name, reason)
-            self._policy = policy
-            self._changed.notify_all()
-
-    def set_priority(self, class_name: str, priority: int) -> None:
-        """Give a class another priority while running; policies follow it as they do (see the docs)."""
-        whole("priority", priority)
-        with self._changed:
-            before, plan = self._plan.priorities, self._plan.with_priority(class_name, priority)
-            log.info("class %s has priority %d now, was %d", class_name, priority, before[class_name])
-            self._set_classes(plan)
-
-    def set_class(self, query: str, class_name: str) -> None:
-        """Put a query into another class while running. What it gave so far counts for that class too, from now on."""
-        with self._changed:
-            before, plan = self._plan.queries, self._plan.with_class(query, class_name)
-            log.info("query %s is in class %s now, was in %s", query, class_name, before[query].class_name)
-            self._set_classes(plan)
-
-    def _set_classes(self, plan: Plan) -> None:
-        """Go on with other priorities, or other classes of queries. Lock held."""
-        self._plan = plan
-        self._board.set_classes(plan)
-        self._caller.keep(self._board.plan, self._board.units)
-        self._monitor.use(self.now(), plan)
-        self._changed.notify_all()
 
     # Data comes in -----------------------------------------------------------------------------------------------
 
@@ -329,7 +309,7 @@ class SparkRuntime:
                 return False
             unit, plan = claim.decision.unit, self._plan
             try:
-                inputs = take(claim.decision, self._board)
+                inputs = take(claim.decision, self._board, self._suspects)
             except SpillError as error:
                 self._board.release(claim, 0, 0)
                 self._stop_queries(dict.fromkeys(unit.queries, error))
@@ -340,13 +320,14 @@ class SparkRuntime:
                 self._queues[edge].due = None
             call = Call(claim, plan, inputs, self._time.begin(unit.operators), newest(inputs, self._board.now))
             self._flying[slot] = call
+            once = self._suspects.among(unit.edges)
         if self._described.get(slot) != unit.id:
             self._described[slot] = unit.id
             self._spark.sparkContext.setJobGroup(self._group, f"{', '.join(unit.queries)}: {unit.id}", True)
         try:
-            result = self._caller.run(unit.operators, inputs, plan, call.bounds, call.now_us)
+            result = self._caller.run(unit.operators, inputs, plan, call.bounds, call.now_us, once)
         except Exception as error:
-            self._rescue(call, error)
+            self._rescue(call, error, once)
         else:
             self._publish(call, Outcome([result]))
         return True
@@ -361,6 +342,8 @@ class SparkRuntime:
         """Hand results to sinks and queues, learn from the call, free the unit."""
         written: dict[str, list[pa.Table]] = {}
         failed: dict[str, Exception] = {}  # query -> its error
+        for row in outcome.bad:
+            row.put_aside(self._plan, self.dead_letters)
         for result in outcome.results:
             for port, table in result.outputs.items():
                 for query in self._plan.sinks.get(port, ()):
@@ -380,16 +363,16 @@ class SparkRuntime:
             del self._flying[call.claim.slot]
             board.release(call.claim, rows, sum(t.num_rows for tables in written.values() for t in tables))
             self._monitor.memory(board.now, board.memory)
-            for operator, error in outcome.failed.items():
-                failed.update(dict.fromkeys(self._plan.owners.get(operator, ()), error))
-            self._stop_queries(failed)
+            self._suspects.clear(call.inputs)
+            self._suspects.failed(outcome.unused)
+            self._stop_queries({**failed, **outcome.failed})
             self._note_idle()
             self._changed.notify_all()
 
     def _note_progress(self, call: Call, outcome: Outcome) -> None:
         """Operators with state that ran have evaluated their instants; the rest of the call has not. Lock held."""
         evaluated = {name: call.bounds[name] for name in outcome.events}
-        settled = self._time.finish(call.claim.decision.unit.operators, evaluated, outcome.events)
+        settled = self._time.finish(call.claim.decision.unit.operators, evaluated, outcome.events, outcome.given)
         self._announce(settled.due)
         self._board.look_again(settled.moved)  # only there can a boundary have been reached
 
@@ -406,17 +389,20 @@ class SparkRuntime:
 
     # When something fails ----------------------------------------------------------------------------------------
 
-    def _rescue(self, call: Call, error: Exception) -> None:
+    def _rescue(self, call: Call, error: Exception, suspect: bool) -> None:
         """A call failed: run it again in parts, so that only the queries that must stop do.
 
         It is told once: here when the fault has passed, else when queries stop.
         """
         unit = call.claim.decision.unit
+        if not self._stopping and (gone := lost_spark(error)):
+            self._stopping = True
+            self._break(gone)
         if self._stopping:  # cut off by the end of the run: its input stays in the queues
             self._publish(call, Outcome(unused=dict(call.inputs)))
             return
-        outcome = run_apart(self._caller, call, lambda: self._stopping)
-        if not outcome.failed and not self._stopping:
+        outcome = Apart(self._caller, call, suspect or took_too_long(error), lambda: self._stopping).run()
+        if not (outcome.failed or outcome.bad or outcome.unused or self._stopping):
             log.warning("a call of %s failed and went well at the second attempt: %s", unit.id, essence(error))
         self._publish(call, outcome)
 
@@ -442,7 +428,7 @@ class SparkRuntime:
             self._done.set()
 
     def _say_stopped(self, query: str, error: Exception, waiting: int = 0) -> None:
-        self.errors[query] = essence(error)
+        self.errors[query], self.unprocessed[query] = essence(error), waiting
         given_up = f" ({waiting} waiting tuples are given up)" if waiting else ""
         log.error("query %s stopped: %s%s", query, self.errors[query], given_up)
 
@@ -473,12 +459,15 @@ class SparkRuntime:
         for name, error in self.sinks.close().items():
             if name not in self.errors:  # a sink that failed before is likely to fail again, for the same reason
                 self._say_stopped(name, error)
+        self.dead_letters.close()
 
     def _report(self, seconds: float) -> dict[str, Any]:
         report = self._monitor.report("spark", self._policy.name, self._app.slots, seconds, self._board.policy)
         rejected = dict(self._feed.rejected) if self._feed else {}
         told = {"rounds": self._board.rounds, "stats": self._stats.told(), "late": self._time.late}
-        return report | told | self._caller.told(self._plan) | {"rejected": rejected, "errors": dict(self.errors)}
+        told |= {"rejected": rejected, "dead_letters": self.dead_letters.told()}
+        told |= {"errors": dict(self.errors), "unprocessed": dict(self.unprocessed)}
+        return report | told | self._caller.told(self._plan)
 
 
 def run(

@@ -9,7 +9,9 @@ from collections.abc import Callable, Collection, Mapping
 
 import pyarrow as pa
 
+from headgate.connect.dead_letters import DeadLetters
 from headgate.connect.sources import Source, make_source
+from headgate.connect.sources.rejects import Tell
 from headgate.plan.application import Application
 from headgate.plan.operators.base import Port
 
@@ -21,11 +23,23 @@ ROWS_A_ROUND = 100_000  # most rows read from one source at once, so that no sou
 ROWS_IN_A_HURRY = 1000  # a replayed source that gives so many at once has more
 
 
-def open_sources(app: Application, quiet: bool = False) -> dict[str, Source]:
-    """Fresh sources of every stream that is read."""
+def open_sources(app: Application, quiet: bool = False, letters: DeadLetters | None = None) -> dict[str, Source]:
+    """Fresh sources of every stream that is read. What they put aside goes to the dead letters."""
     epoch_us = time.time_ns() // 1000
     read = [stream for name, stream in app.plan.streams.items() if app.plan.consumers[Port(name)]]
-    return {stream.name: make_source(stream, app.folder, app.seed, epoch_us, quiet) for stream in read}
+    return {
+        stream.name: make_source(
+            stream, app.folder, app.seed, epoch_us, quiet, None if letters is None else _tell(letters, stream.name)
+        )
+        for stream in read
+    }
+
+
+def _tell(letters: DeadLetters, stream: str) -> Tell:
+    def put_aside(line: int, row: str, reason: str, kind: str) -> None:
+        letters.put(kind, stream, line, row, reason)
+
+    return put_aside
 
 
 class Feed(threading.Thread):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -18,8 +17,6 @@ from headgate.flow.progress import Bounds
 from headgate.flow.queue import BatchQueue
 from headgate.plan.model import Edge, Plan
 from headgate.plan.schema import ARRIVAL
-
-_RAISED = re.compile(r"[\w.]*(Error|Exception|Interrupt)\b.*: ")
 
 
 class Call(NamedTuple):
@@ -64,12 +61,3 @@ def join_all(threads: Iterable[Thread], seconds: float) -> bool:
     for thread in started:
         thread.join(max(0.0, until - time.monotonic()))
     return not any(thread.is_alive() for thread in started)
-
-
-def essence(error: Exception) -> str:
-    """The line of an error that a person needs: the first, or what a Python worker raised."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    raised = [line for line in lines if _RAISED.match(line)]
-    if raised and any(line.startswith("Traceback") for line in lines):
-        return raised[-1]
-    return lines[0] if lines else type(error).__name__

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyspark import cloudpickle
 
 from headgate.plan.errors import ApplicationError
 
+_LIMIT = "time_limit"
+_STDERR = 2
+_GRACE_S = 5.0  # that a function which was told to end may take to do so
 Batches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def show_functions(folder: Path) -> None:
+    """Let user functions be imported from beside the application file."""
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
 
 
 def load_function(target: str) -> Callable[..., object]:
@@ -32,27 +47,108 @@ def load_function(target: str) -> Callable[..., object]:
     return function
 
 
-def arrow_function(target: str, columns: tuple[str, ...], stamps: tuple[str, ...]) -> Batches:
-    """Wrap a user's function so that stamps go around it. Runs in Spark's Python workers."""
+def arrow_function(target: str, schema: pa.Schema, stamps: tuple[str, ...], limit_s: float) -> Batches:
+    """Wrap a user's function so that stamps go around it, and so that what it does wrong is said in its name. Runs in
+    Spark's Python workers; `limit_s` is how long it may take for one batch."""
     function = load_function(target)
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # nor need Headgate be
 
     def call(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        pa.array([0])  # loads what Arrow needs of pandas, which takes time that is not the function's
         for batch in batches:
             kept = [i for i, name in enumerate(batch.schema.names) if name not in stamps]
-            given = function(batch.select(kept))
-            result, rows = given if isinstance(given, tuple) else (given, None)
+            with _watched(target, limit_s):
+                given = function(batch.select(kept))
+            result, rows = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
+            if not isinstance(result, pa.RecordBatch):
+                raise TypeError(f"function {target} gave a {type(result).__name__} instead of a pyarrow.RecordBatch")
             if rows is None and result.num_rows != batch.num_rows:
                 raise ValueError(
                     f"{target} got {batch.num_rows} rows and gave {result.num_rows}; when rows are dropped or added "
                     "it must return (batch, rows) with the input row of each output row"
                 )
-            if missing := [name for name in columns if name not in result.schema.names]:
-                raise ValueError(f"{target} gave no column {', '.join(missing)}; its schema promises it")
+            columns = [_column(result, field, target) for field in schema]
             stamped = batch.select(list(stamps))
             if rows is not None:
-                stamped = stamped.take(pa.array(rows, pa.int64()))
-            yield pa.RecordBatch.from_arrays(
-                [result.column(name) for name in columns] + stamped.columns, names=[*columns, *stamps]
-            )
+                stamped = _taken(stamped, rows, result.num_rows, target)
+            yield pa.RecordBatch.from_arrays(columns + stamped.columns, names=[*schema.names, *stamps])
 
     return call
+
+
+def took_too_long(error: Exception) -> bool:
+    """Did a call fail because a function reached its time limit?"""
+    return f"({_LIMIT})" in str(error)
+
+
+@contextmanager
+def _watched(target: str, limit_s: float) -> Iterator[None]:
+    """Around a call of a user's function: what it raises is told in its name, and it ends after so many seconds.
+
+    A signal ends what runs Python code. What holds on to the interpreter gets no signal: a watchdog, which needs no
+    interpreter, then ends the worker, and Spark starts another one.
+    """
+
+    def too_long(*_: object) -> None:
+        raise TimeoutError(f"it took longer than {limit_s:g} s ({_LIMIT})")
+
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGALRM, too_long) if main else None
+    try:
+        if main:
+            signal.setitimer(signal.ITIMER_REAL, limit_s)
+        faulthandler.dump_traceback_later(limit_s + _GRACE_S, exit=True, file=_STDERR)
+        yield
+    except GeneratorExit:
+        raise
+    except BaseException as error:  # SystemExit too: it would end the worker without a word
+        reason = f"{type(error).__name__}: {error}".rstrip(": ").replace("\n", " ")
+        raise RuntimeError(f"function {target} failed: {reason}") from error
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+        if main:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+
+def _column(result: pa.RecordBatch, field: pa.Field, target: str) -> pa.Array:
+    """A column as the schema promises it. Numbers may come in another width when every value fits."""
+    at = result.schema.get_field_index(field.name)
+    if at < 0:
+        raise ValueError(f"function {target} gave no column {field.name}; its schema promises it")
+    column = result.column(at)
+    if column.type == field.type:
+        return column
+    try:
+        if not _akin(column.type, field.type):
+            raise TypeError
+        return column.cast(field.type)
+    except (pa.ArrowException, TypeError):
+        problem = f"function {target} gave column {field.name} as {column.type}, its schema promises {field.type}"
+        raise TypeError(problem) from None
+
+
+def _akin(given: pa.DataType, promised: pa.DataType) -> bool:
+    kinds: tuple[Callable[[pa.DataType], bool], ...] = (
+        pa.types.is_integer,
+        lambda kind: pa.types.is_floating(kind) or pa.types.is_integer(kind),
+        lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind),
+        lambda kind: pa.types.is_binary(kind) or pa.types.is_large_binary(kind),
+        pa.types.is_timestamp,
+        pa.types.is_decimal,
+        pa.types.is_nested,
+    )
+    narrows = pa.types.is_integer(promised) and pa.types.is_floating(given)
+    return pa.types.is_null(given) or (not narrows and any(kind(given) and kind(promised) for kind in kinds))
+
+
+def _taken(stamped: pa.RecordBatch, rows: Any, expected: int, target: str) -> pa.RecordBatch:
+    """The stamps of the input rows that a function names, one for each output row."""
+    try:
+        named = pa.array(rows, pa.int64())
+        if len(named) != expected or named.null_count:
+            raise ValueError(f"{len(named)} rows for {expected}")
+        return stamped.take(named)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        problem = f"function {target}: (batch, rows) needs the number of an input row for each of its rows: {error}"
+        raise ValueError(problem) from None

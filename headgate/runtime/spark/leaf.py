@@ -108,15 +108,14 @@ def try_leaves(session: SparkSession) -> None:
     """See whether what is put into a leaf comes out of a query that was planned before; LeafError when it does not."""
     schema = pa.schema([pa.field("a", pa.int64())])
     leaf, log = Leaf(session, schema), LogLeaf(session, schema)
-    queries = [frame.selectExpr("a + 1 AS b") for frame in (leaf.frame, log.frame)]
+    query = leaf.frame.selectExpr("a + 1 AS b").unionAll(log.frame.selectExpr("a + 1 AS b"))
     for value in (1, 2):
         table = pa.table({"a": [value]}, schema=schema)
         leaf.set(table)
         log.set({value: table}, leaf)
-        for query in queries:
-            found = collect(query, pa.schema([pa.field("b", pa.int64())])).column(0).to_pylist()
-            if found != [value + 1]:
-                raise LeafError(f"a leaf gave {found} after {value} was put in")
+        found = collect(query, pa.schema([pa.field("b", pa.int64())])).column(0).to_pylist()
+        if found != [value + 1] * 2:
+            raise LeafError(f"two leaves gave {found} after {value} was put in")
 
 
 def _made(session: SparkSession, schema: pa.Schema) -> tuple[DataFrame, Any]:

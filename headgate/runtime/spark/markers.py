@@ -17,6 +17,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from headgate.plan.model import Plan
 from headgate.plan.operators.base import Port
 from headgate.plan.schema import SEQUENCE
 
@@ -29,6 +30,11 @@ class Markers:
     def __init__(self, ports: Iterable[Port]) -> None:
         self._numbers = {port: number for number, port in enumerate(ports, start=1)}
         self._ports = {number: port for port, number in self._numbers.items()}
+
+    @classmethod
+    def of(cls, plan: Plan) -> Markers:
+        """For every port of a plan's operators."""
+        return cls(port for operator in plan.operators.values() for port in operator.ports)
 
     def mark(self, port: Port) -> Column:
         sequence = F.col(SEQUENCE)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from headgate.flow.queue import BatchQueue, SpillError
 from headgate.plan.model import Edge, Plan
+from headgate.runtime.spark.bad_rows import BadRow
 from headgate.runtime.spark.job import JobResult
 
 Move = tuple[Edge, Callable[[BatchQueue, pa.Table], None], pa.Table]  # which queue, how, and what
@@ -19,7 +20,8 @@ class Outcome:
     """What a slot has to publish after a call."""
 
     results: list[JobResult] = field(default_factory=list)
-    failed: dict[str, Exception] = field(default_factory=dict)  # operator -> its error
+    failed: dict[str, Exception] = field(default_factory=dict)  # query that must stop -> why
+    bad: list[BadRow] = field(default_factory=list)  # rows that queries go on without
     unused: dict[Edge, pa.Table] = field(default_factory=dict)  # input that goes back to its queue
     stranded: dict[Edge, pa.Table] = field(default_factory=dict)  # made for an operator that failed
 
@@ -27,6 +29,11 @@ class Outcome:
     def events(self) -> dict[str, int]:
         """The operators with state that ran, and when each has something to do next."""
         return {name: event for result in self.results for name, event in result.events.items()}
+
+    @property
+    def given(self) -> dict[str, int]:
+        """The rows that each operator gave, where known."""
+        return {port.node: rows for result in self.results for port, rows in result.given.items()}
 
     def hand_on(self, plan: Plan, queues: Mapping[Edge, BatchQueue], fed: Callable[[Edge], None]) -> SpillError | None:
         """Put what a call gave, and what it left, into the queues that are still there; the last error, if any.

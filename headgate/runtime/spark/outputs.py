@@ -17,10 +17,11 @@ Failed = Mapping[str, Exception]  # query -> why
 class Outputs(dict[str, Sink]):
     """Sinks by query."""
 
-    def open(self, plan: Plan, folder: Path) -> None:
+    def open(self, plan: Plan, folder: Path, application: str = "") -> None:
         """A sink for each query. ApplicationError: one cannot be made; those before it are there to be closed."""
         for query in plan.queries.values():
-            self[query.name] = make_sink(query, plan.schemas[query.root], folder, plan.flows[query.root])
+            schema, flow = plan.schemas[query.root], plan.flows[query.root]
+            self[query.name] = make_sink(query, schema, folder, flow, application)
 
     def write(
         self,
@@ -34,11 +35,14 @@ class Outputs(dict[str, Sink]):
         table = time.until_the_end(query, table)
         if table.num_rows == 0 or query in failed:
             return
+        before = self[query].rows
         try:
             self[query].write(table)
-            written.setdefault(query, []).append(table)
         except Exception as error:  # whatever it is, it is the sink's
             failed[query] = error
+            table = table.slice(0, self[query].rows - before)  # what is there counts
+        if table.num_rows:
+            written.setdefault(query, []).append(table)
 
     def refresh(self, running: Collection[str]) -> Failed:
         """Sinks of running queries that show what a relation holds catch up, also while no results come."""

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import glob
 import logging
 import os
-import re
-import shutil
-import subprocess
+import signal
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from headgate.plan.errors import ApplicationError
+from headgate.runtime.spark.jvm import Jvm, SparkDied, begin_jvm, check_jvm
+from headgate.runtime.spark.settings import launch_settings
 
 log = logging.getLogger("headgate.spark")
 
@@ -55,30 +57,6 @@ _SQL = {
 # Python loggers of PySpark that print each failed query with its stack trace, as one long line of JSON.
 _LOUD = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
-# Defaults of the application, when Headgate starts Spark itself.
-_CORE = {
-    # Every sort and hash table of a job takes at least one page. Pages of the usual 16 to 64 MB are fine for a few
-    # large tasks, but many small jobs a second would keep the garbage collector busy with them.
-    "spark.buffer.pageSize": "1m",
-    # A broadcast is made in blocks of this size, filled with zeros first; the usual 4 MB are for one broadcast a while,
-    # and every job broadcasts its few kilobytes of code.
-    "spark.broadcast.blockSize": "128k",
-    # PySpark notes for each column expression which line of Python made it: three trips to the JVM for one.
-    "spark.python.sql.dataFrameDebugging.enabled": "false",
-    # Generated code is kept by its text. The usual 100 entries are few for tens of queries with several stages each.
-    "spark.sql.codegen.cache.maxEntries": "5000",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.ui.retainedJobs": "200",  # thousands of small jobs an hour: keep the newest only
-    "spark.ui.retainedStages": "200",
-    "spark.ui.retainedTasks": "2000",
-    "spark.sql.ui.retainedExecutions": "50",
-    "spark.driver.memory": "4g",
-    "spark.scheduler.mode": "FIFO",
-}
-
-# What Spark takes as a master. Told anything else, its launcher ends with a stack trace on the console.
-_MASTER = re.compile(r"local(\[(\d+|\*)(\s*,\s*\d+)?\])?|local-cluster\[[\d\s,]+\]|yarn|(spark|k8s)://.+")
-
 
 def spark_runs() -> bool:
     """Does this process have a Spark, whichever thread started it? It is then not ours to stop or to hush."""
@@ -92,19 +70,16 @@ def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
     """
     joins = spark_runs()
     given = dict(settings or {})
-    master = given.pop("master", None) or "local[*]"
-    if not _MASTER.fullmatch(master):
-        remedy = "write local[*], local[2], spark://host:7077, k8s://host:443 or yarn"
-        raise ApplicationError("spark.master", f"'{master}' is no Spark master", remedy)
-    find_java()
+    chosen = launch_settings(given)
+    master = chosen["spark.master"]
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("headgate").master(master)
-    quiet = Path(__file__).with_name("log4j2.properties")
-    builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={quiet}")
-    defaults = dict(_CORE) | ({"spark.ui.enabled": "false"} if master.startswith("local") else {})
-    for key, value in (defaults | given).items():
-        builder = builder.config(key, str(value))
-    spark = _started(builder, master, joins)
+    if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        _connect(begin_jvm(given))
+    builder = SparkSession.builder
+    for key, value in chosen.items():
+        builder = builder.config(key, value)
+    with _same_handler():
+        spark = _started(builder, master, joins)
     if not joins:
         # A failing job is reported once, by us; embedded Spark would add its stack traces to the console.
         spark.sparkContext.setLogLevel("FATAL" if master.startswith("local") else "ERROR")
@@ -112,10 +87,69 @@ def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
     return spark
 
 
+def stop_spark(spark: SparkSession) -> None:
+    """Stop Spark, also one whose JVM has died: the next start is a new one then."""
+    try:
+        spark.stop()
+    except (Py4JError, OSError):
+        log.debug("Spark was gone before it could be stopped", exc_info=True)
+        SparkContext._active_spark_context = None
+        SparkContext._gateway = SparkContext._jvm = None
+        SparkSession._instantiatedSession = None
+
+
+def lost_spark(error: Exception) -> SparkDied | None:
+    """Has a call failed because the JVM has died? It may take a moment until it is gone."""
+    if isinstance(error, Py4JJavaError) or not isinstance(error, (Py4JError, OSError, EOFError)):
+        return None
+    try:
+        check_jvm(patience_s=1.0)
+    except SparkDied as gone:
+        return gone
+    return None
+
+
+def _connect(jvm: Jvm) -> None:
+    """Let PySpark use this JVM, when it is up."""
+    port, secret = jvm.address()
+    told = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
+    os.environ.update(told)
+    try:
+        gateway: Any = launch_gateway()
+    finally:
+        for name in told:
+            os.environ.pop(name, None)
+    gateway.proc = jvm.process
+    SparkContext._ensure_initialized(gateway=gateway)
+    _goes_with(gateway.jvm, jvm.folder)
+
+
+def goes_with_spark(spark: SparkSession, folder: Path) -> None:
+    """Have the JVM remove a folder when it leaves, as it does by itself when Python is killed."""
+    _goes_with(spark._jvm, folder)
+
+
+def _goes_with(java: Any, folder: Path) -> None:
+    java.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(java.java.io.File(str(folder)))
+
+
+@contextmanager
+def _same_handler() -> Iterator[None]:
+    """Spark's start leaves Ctrl-C as it was: PySpark's own handler would cancel the calls in flight."""
+    mine = threading.current_thread() is threading.main_thread()  # PySpark installs it in this one only
+    before = signal.getsignal(signal.SIGINT) if mine else None
+    try:
+        yield
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
+
+
 def _started(builder: SparkSession.Builder, master: str, joins: bool) -> SparkSession:
     try:
         return builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
+        check_jvm(patience_s=1.0)
         half_started = SparkContext._active_spark_context
         if half_started is not None and not joins:
             with suppress(Py4JError):  # what it has to say matters less than why it did not start
@@ -130,8 +164,14 @@ def _hush_pyspark() -> None:
     for name in _LOUD:
         # Made by PySpark's own class: its callers pass what a plain logger does not take.
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
-    # Py4j prints a stack trace for each call that Ctrl-C cuts off; what fails reaches us as an exception anyway.
+    # Py4j prints a stack trace for each call that is cut off; what fails reaches us as an exception anyway. Some come
+    # by its own loggers, some by the root's.
     logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
+    logging.getLogger().addFilter(_is_not_py4js)
+
+
+def _is_not_py4js(record: logging.LogRecord) -> bool:
+    return "py4j" not in Path(record.pathname).parts
 
 
 def own_session(spark: SparkSession) -> SparkSession:
@@ -141,33 +181,3 @@ def own_session(spark: SparkSession) -> SparkSession:
         session.conf.set(key, value)
     session.conf.set("spark.sql.shuffle.partitions", str(spark.sparkContext.defaultParallelism))
     return session
-
-
-def find_java() -> None:
-    """Make sure Spark finds Java 17 or newer; raises ApplicationError saying what to install."""
-    homes = [os.environ.get("JAVA_HOME", ""), *sorted(glob.glob("/usr/lib/jvm/*"))]
-    candidates = [os.path.join(h, "bin", "java") for h in homes[:1] if h]
-    candidates += [path for path in [shutil.which("java")] if path]
-    candidates += [os.path.join(h, "bin", "java") for h in homes[1:]]
-    for java in candidates:
-        if os.access(java, os.X_OK) and _java_version(java) >= 17:
-            if java != shutil.which("java"):
-                os.environ["JAVA_HOME"] = os.path.dirname(os.path.dirname(java))
-            elif _is_too_old(os.environ.get("JAVA_HOME", "")):
-                del os.environ["JAVA_HOME"]
-            return
-    raise ApplicationError("java", "Spark needs Java 17 or newer and none was found", "install openjdk-17-jre-headless")
-
-
-def _is_too_old(home: str) -> bool:
-    java = os.path.join(home, "bin", "java")
-    return bool(home) and (not os.access(java, os.X_OK) or _java_version(java) < 17)
-
-
-def _java_version(java: str) -> int:
-    try:
-        text = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=20, check=False).stderr
-        number = text.split('"')[1].split(".")
-        return int(number[1] if number[0] == "1" else number[0])
-    except (OSError, subprocess.TimeoutExpired, IndexError, ValueError):
-        return 0

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import logging
-import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.connect.sources import read_table
 from headgate.plan.application import Application
 from headgate.runtime.spark.calls import PARTITIONED_ROWS, Caller
+from headgate.runtime.spark.functions import show_functions
 from headgate.runtime.spark.leaf import Leaf, LeafError, try_leaves
 from headgate.runtime.spark.markers import Markers
+from headgate.runtime.spark.spread_tables import SpreadTables, frame_of
 from headgate.runtime.spark.state import States
 from headgate.runtime.spark.typing_pass import typed
 
@@ -25,22 +26,22 @@ def make_caller(session: SparkSession, app: Application, partitioned_rows: int |
 
     The caller holds tables in Spark's cache until its `close`.
     """
-    if str(app.folder) not in sys.path:
-        sys.path.insert(0, str(app.folder))  # user functions live beside the application file
+    show_functions(app.folder)
     used = {getattr(operator, "table", None) for operator in app.plan.operators.values()}
     data = {name: read_table(table, app.folder) for name, table in app.plan.tables.items() if name in used}
-    single = {name: _single(session, name, table) for name, table in data.items()}
-    markers = Markers(port for operator in app.plan.operators.values() for port in operator.ports)
-    found = typed(session, app.plan, single, markers)
-    spread = {name: _frame(session, table).cache() for name, table in data.items()}
+    with ThreadPoolExecutor(1, thread_name_prefix="headgate-leaves") as beside:
+        tried = beside.submit(try_leaves, session)  # a first job warms the JVM, and the analyser needs one thread only
+        single = {name: _single(session, name, table) for name, table in data.items()}
+        markers = Markers.of(app.plan)
+        found = typed(session, app.plan, single, markers)
     rows = PARTITIONED_ROWS if partitioned_rows is None else partitioned_rows
     try:
-        try_leaves(session)
+        tried.result()
     except LeafError as reason:
         log.warning("nothing can be prepared on this Spark, every call is planned: %s", reason)
         rows = 0
     states = States(session, found.single, found.spread)
-    return Caller(session, app.plan, found.schemas, single, spread, markers, states, rows)
+    return Caller(session, app.plan, found.schemas, single, SpreadTables(session, data), markers, states, rows)
 
 
 def _single(session: SparkSession, name: str, table: pa.Table) -> DataFrame:
@@ -51,9 +52,4 @@ def _single(session: SparkSession, name: str, table: pa.Table) -> DataFrame:
         return leaf.frame
     except LeafError as reason:
         log.info("table %s is no leaf of prepared plans: %s", name, reason)
-        return _frame(session, table).coalesce(1)
-
-
-def _frame(session: SparkSession, table: pa.Table) -> DataFrame:
-    frame: DataFrame = session.createDataFrame(table, schema=from_arrow_schema(table.schema))
-    return frame
+        return frame_of(session, table).coalesce(1)

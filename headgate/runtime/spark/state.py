@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,8 @@ from headgate.flow.progress import BEGINNING, Bounds
 from headgate.plan.model import Edge
 from headgate.plan.schema import FOREVER
 from headgate.runtime.spark.collect import collect
+from headgate.runtime.spark.guards import why_not_prepared
+from headgate.runtime.spark.leaf import Leaf, LeafError, LogLeaf
 from headgate.runtime.spark.stateful.base import Instants, LogSpec, Stateful
 
 log_ = logging.getLogger("headgate.spark")
@@ -26,7 +28,7 @@ log_ = logging.getLogger("headgate.spark")
 LARGE = 8  # a chunk so many times its fair share of a log is rid of expired rows when they are half of it
 CHUNKS = 32  # of a log; more are merged
 KEPT_ROWS = 20_000  # a chunk this large stays on the executors between partitioned calls
-COMPACT_ROWS = 10_000  # a log that can shrink is compacted when it has twice its compacted size and so many more rows
+COMPACT_ROWS = 2_000  # a log that can shrink is compacted when it has twice its compacted size and so many more rows
 
 # The bounds of a call, as a table of one row: see `Stateful.step`.
 BOUNDS = pa.schema([pa.field(name, pa.int64(), nullable=False) for name in ("_from", "_to", "_now")])
@@ -211,6 +213,7 @@ class States:
         }
         self.copies = {name: _copies(name, stateful) for name, stateful in single.items()}  # operator -> log -> edge
         self._states = {name: OperatorState(stateful) for name, stateful in single.items()}
+        self._compactors: dict[LogName, Compactor] = {}  # made at first use
 
     def stateful(self, single: bool) -> Mapping[str, Stateful]:
         """How operators are computed: in one partition, or in as many as Spark likes."""
@@ -229,7 +232,7 @@ class States:
             self._states[name].grow(added, within.end)
             for log_name, log in self._states[name].logs.items():
                 if log.wants_compaction:
-                    self._compact(name, log_name, log, within)
+                    self._compact(LogName(name, log_name), log, Instants(*within, 0))
 
     def forget(self, operators: Iterable[str] | None = None) -> None:
         """Let go of what operators that have stopped remember; None: of everything, as if nothing had run."""
@@ -250,16 +253,55 @@ class States:
             except Exception as error:  # a Spark that is gone has forgotten it
                 log_.debug("what %s remembers could not be taken out of Spark's cache: %s", name, error)
 
-    def _compact(self, operator: str, name: str, log: Log, bounds: Bounds) -> None:
+    def _compact(self, name: LogName, log: Log, instants: Instants) -> None:
         """Failing, it leaves the log as it is: the call whose rows are in it has succeeded and must not be repeated."""
         try:
-            frame = self._ways[False][operator].compacted(name, log.frame(self._session), Instants(*bounds, 0))
-            smaller = collect(frame, log.schema)
+            if log.rows < KEPT_ROWS:
+                if name not in self._compactors:
+                    stateful = self._ways[True][name.operator]
+                    self._compactors[name] = Compactor(self._session, stateful, name.log, log.schema)
+                smaller = self._compactors[name].run(log.chunks, instants)
+            else:
+                stateful = self._ways[False][name.operator]
+                smaller = rows_of(stateful.compacted(name.log, log.frame(self._session), instants))
         except Exception as error:
-            log_.warning("what %s remembers could not be made smaller, it will be tried again: %s", operator, error)
+            log_.error("what %s remembers could not be made smaller, it will be tried again: %s", name.operator, error)
             log.put_off()
             return
         log.replace(smaller)
+
+
+class Compactor:
+    """Makes a log smaller, again and again, by a query that is planned once if that can be."""
+
+    def __init__(self, session: SparkSession, stateful: Stateful, name: str, schema: pa.Schema) -> None:
+        self._session, self._schema = session, schema
+        self._compacted = lambda log, bounds: stateful.compacted(name, log, bounds)
+        self._frame: DataFrame | None = None
+        try:
+            self._log, self._bounds = LogLeaf(session, schema), Leaf(session, BOUNDS)
+            frame = self._compacted(self._log.frame, self._bounds.frame)
+        except LeafError:  # nothing can be prepared with this Spark
+            return
+        if why_not_prepared(frame, (), 1) is None:
+            self._frame = frame
+
+    def run(self, chunks: Sequence[Chunk], instants: Instants) -> pa.Table:
+        if self._frame is None:
+            table = pa.concat_tables([self._schema.empty_table(), *[chunk.table for chunk in chunks]])
+            frame = self._session.createDataFrame(table, schema=from_arrow_schema(self._schema))
+            return rows_of(self._compacted(frame.coalesce(1), instants))
+        self._log.set({chunk.number: chunk.table for chunk in chunks})
+        self._bounds.set(bounds_table(instants))
+        try:
+            return rows_of(self._frame)
+        finally:
+            self._log.set({})  # the calls of the operator have a copy of their own
+
+
+def rows_of(frame: DataFrame) -> pa.Table:
+    """Run a query; its rows. What Spark knows of nulls in them may be more than the schema of a log says."""
+    return collect(frame, to_arrow_schema(frame.schema, timezone="UTC"))
 
 
 def bounds_table(instants: Instants) -> pa.Table:

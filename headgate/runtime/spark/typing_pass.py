@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkException
@@ -15,7 +16,9 @@ from headgate.plan.errors import ApplicationError
 from headgate.plan.model import Plan
 from headgate.plan.operators.base import Operator, Port
 from headgate.plan.schema import RELATION_STAMPS, TIME
+from headgate.runtime.spark.analysis_errors import at_its_place, place_of
 from headgate.runtime.spark.compose import Composer, Tables
+from headgate.runtime.spark.empty import empty_frame
 from headgate.runtime.spark.markers import Markers, nodes
 from headgate.runtime.spark.state import BOUNDS
 from headgate.runtime.spark.stateful.base import Stateful, make_stateful
@@ -37,26 +40,54 @@ def typed(session: SparkSession, plan: Plan, tables: Tables, markers: Markers) -
     """Let Spark analyse every operator. Raises ApplicationError, naming the operator, for what only it can find."""
     schemas: dict[Port, pa.Schema] = {}
     single: dict[str, Stateful] = {}
-    spread: dict[str, Stateful] = {}
+    spread = _AtFirstUse()
     for name, stream in plan.streams.items():
         schemas[Port(name)] = port_schema(stream.schema, stream.flow)
     composer = Composer(markers.mark, tables, plan.flows, single, single=True)
     for operator in plan.operators.values():
+        # Consumers see what a queue will hold, not what the optimiser could still infer about this output.
+        inputs = [_empty(session, schemas[port]) for port in operator.inputs]
         try:
-            # Consumers see what a queue will hold, not what the optimiser could still infer about this output.
-            inputs = [_empty(session, schemas[port]) for port in operator.inputs]
             if operator.stateful:
                 given = [frame.schema for frame in inputs], [plan.flows[port] for port in operator.inputs]
                 single[operator.id] = make_stateful(operator, *given, session, single=True)
-                spread[operator.id] = make_stateful(operator, *given, session, single=False)
-            outputs = _outputs(session, operator, inputs, composer, single)
+                spread.later(operator.id, partial(make_stateful, operator, *given, session, single=False))
+            outputs = _outputs(session, operator, inputs, composer, single, place_of(plan, operator))
             found_schemas = {port: _nullable(to_arrow_schema(f.schema, timezone="UTC")) for port, f in outputs.items()}
         except AnalysisException as error:
-            raise ApplicationError(operator.id, _first_line(error), "mend the expression") from error
+            raise at_its_place(plan, operator, inputs, error, "mend the expression") from error
         except PySparkException as error:
-            raise ApplicationError(operator.id, _first_line(error), "Spark cannot run it") from error
+            raise at_its_place(plan, operator, inputs, error, _remedy(error)) from error
         schemas.update(found_schemas)
     return Typed(schemas, single, spread)
+
+
+def _remedy(error: PySparkException) -> str:
+    if error.getCondition() == "UNSUPPORTED_DATA_TYPE_FOR_ARROW_CONVERSION":  # intervals of months, say
+        return "write CAST(... AS STRING) around it"
+    return "Spark cannot run it"
+
+
+class _AtFirstUse(Mapping[str, Stateful]):
+    """How operators are computed in several partitions: worked out when a call is large enough, which few are."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Stateful] = {}
+        self._makers: dict[str, Callable[[], Stateful]] = {}
+
+    def later(self, operator: str, make: Callable[[], Stateful]) -> None:
+        self._makers[operator] = make
+
+    def __getitem__(self, operator: str) -> Stateful:
+        if operator not in self._made:  # made twice by two slots at once, it is the same
+            self._made[operator] = self._makers[operator]()
+        return self._made[operator]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
 
 
 def _outputs(
@@ -65,15 +96,16 @@ def _outputs(
     inputs: Sequence[DataFrame],
     composer: Composer,
     stateful: Mapping[str, Stateful],
+    place: str,
 ) -> dict[Port, DataFrame]:
     if not operator.stateful:
         outputs = composer.outputs(operator, inputs)
         for frame in outputs.values():
-            _refuse_what_depends_on_batches(frame, operator.id)
+            _refuse_what_depends_on_batches(frame, place)
         return outputs
-    logs = {name: session.createDataFrame([], spec.schema) for name, spec in stateful[operator.id].logs.items()}
+    logs = {name: empty_frame(session, spec.schema) for name, spec in stateful[operator.id].logs.items()}
     output = composer.step(operator, inputs, logs, _empty(session, BOUNDS)).output
-    _refuse_chance(output, operator.id)
+    _refuse_chance(output, place)
     return {Port(operator.id): output}
 
 
@@ -100,13 +132,9 @@ def _refuse_chance(frame: DataFrame, place: str) -> None:
 
 
 def _empty(session: SparkSession, schema: pa.Schema) -> DataFrame:
-    return session.createDataFrame([], schema=from_arrow_schema(schema))
+    return empty_frame(session, from_arrow_schema(schema))
 
 
 def _nullable(schema: pa.Schema) -> pa.Schema:
     """Any user column may hold nulls: a leaf that promised otherwise would let Spark skip its null checks."""
     return pa.schema([pa.field(f.name, f.type, nullable=f.name not in _FILLED) for f in schema])
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]

@@ -5,10 +5,14 @@ Otherwise the first seconds of a run would go to Spark's planner and to the JVM'
 
 from __future__ import annotations
 
+import itertools
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from itertools import repeat
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +20,10 @@ import pyarrow.compute as pc
 from headgate.connect.sources import Source
 from headgate.flow.entrance import Entrance
 from headgate.flow.progress import BEGINNING, Bounds
+from headgate.flow.spans import Spans
 from headgate.flow.units import Unit
+from headgate.plan.application import Application
+from headgate.plan.boundaries import boundary_steps
 from headgate.plan.errors import ApplicationError
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators import Function
@@ -27,6 +34,24 @@ from headgate.runtime.spark.calls import CHECKS, Caller
 log = logging.getLogger("headgate.spark")
 
 SAMPLE_ROWS = 600
+REHEARSAL_S = 5.0  # what the first seconds need most comes first; the rest is planned by its first calls
+THREADS = 2
+
+
+def rehearses(app: Application) -> bool:
+    """Does a run begin with a rehearsal? Unless the application says: when tuples arrive in the course of time. Files
+    that are read as fast as they can be have no latency worth it."""
+    if app.rehearse is not None:
+        return app.rehearse
+    return any(
+        stream.source.get("kind") == "feeder" or stream.source.get("replay", "fast") != "fast"
+        for stream in app.plan.streams.values()
+    )
+
+
+def rehearsal_s(app: Application) -> float | None:
+    """How long it may take: as long as it takes where it is asked for."""
+    return None if app.rehearse else REHEARSAL_S
 
 
 def sample(plan: Plan, sources: Mapping[str, Source]) -> dict[str, pa.Table]:
@@ -63,26 +88,53 @@ def _first_rows(source: Source) -> list[pa.Table]:
 
 
 def warm_up(
-    caller: Caller, plan: Plan, units: Sequence[Unit], samples: Mapping[str, pa.Table], threads: int = 2
+    caller: Caller,
+    plan: Plan,
+    units: Sequence[Unit],
+    samples: Mapping[str, pa.Table],
+    seconds: float | None = None,
+    tell: Callable[[str], None] = lambda doing: None,
 ) -> None:
-    """Run each unit a few times on sampled tuples; the results are thrown away, a failure is left to the real run.
+    """Run each unit on parts of the sampled tuples; the results are thrown away, a failure is left to the real run.
 
-    Units whose input is known are rehearsed side by side: planning is slow, and one thread of the driver's.
+    First every unit once, which plans it, the most important ones first; then all again, which compares. After
+    `seconds` only the most important class is planned to its end: others are planned by their first calls. Units whose
+    input is known are rehearsed side by side: planning is slow, and one thread of the driver's.
     """
-    waiting: dict[Edge, pa.Table] = {
-        edge: table for stream, table in samples.items() for edge in plan.consumers[Port(stream)]
-    }
-    left = list(units)
-    while left:
-        ready = _apart([unit for unit in left if not _waits(plan, unit, left)] or left[:1])
-        with ThreadPoolExecutor(threads, thread_name_prefix="headgate-rehearsal") as pool:
-            results = list(pool.map(lambda unit: _rehearse(caller, plan, unit, dict(waiting)), ready))
-        for unit, outputs in zip(ready, results, strict=True):
-            for port, table in outputs.items():
-                waiting.update({edge: table for edge in plan.consumers[port] if edge.operator not in unit.operators})
-        left = [unit for unit in left if unit not in ready]
+    until = math.inf if seconds is None else time.monotonic() + seconds
+    ranks = {unit.id: _rank(plan, unit) for unit in units}
+    highest = max(ranks.values(), default=0)
+    calls = itertools.count(1)
+
+    def call(unit: Unit, turn: int, waiting: Mapping[Edge, pa.Table]) -> Mapping[Port, pa.Table]:
+        if time.monotonic() > until and (turn or ranks[unit.id] < highest):
+            return {}
+        tell(f"rehearsing: call {next(calls)} of {CHECKS * len(units)}, {unit.id}")
+        return _rehearse(caller, plan, unit, waiting)
+
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="headgate-rehearsal") as pool:
+        for turn in range(CHECKS):
+            waiting = {e: _part(rows, turn) for stream, rows in samples.items() for e in plan.consumers[Port(stream)]}
+            left = sorted(units, key=lambda unit: -ranks[unit.id])
+            while left:
+                ready = _apart([unit for unit in left if not _waits(plan, unit, left)] or left[:1])
+                results = list(pool.map(call, ready, repeat(turn), repeat(dict(waiting))))
+                for unit, outputs in zip(ready, results, strict=True):
+                    inside = set(unit.operators)
+                    waiting |= {
+                        edge: table
+                        for port, table in outputs.items()
+                        for edge in plan.consumers[port]
+                        if edge.operator not in inside
+                    }
+                left = [unit for unit in left if unit not in ready]
     caller.forget_calls()
     caller.states.forget()
+
+
+def _rank(plan: Plan, unit: Unit) -> int:
+    """The priority of the most important query that it works for."""
+    return max((plan.priorities[plan.queries[name].class_name] for name in unit.queries), default=0)
 
 
 def _apart(units: Sequence[Unit]) -> list[Unit]:
@@ -108,21 +160,24 @@ def _rehearse(caller: Caller, plan: Plan, unit: Unit, waiting: Mapping[Edge, pa.
     inputs = {edge: waiting[edge] for edge in unit.edges if edge in waiting and not _inside(plan, unit, edge)}
     if not inputs or any(isinstance(plan.operators[name], Function) for name in unit.operators):
         return {}
-    outputs: Mapping[Port, pa.Table] = {}
     try:
-        for turn in range(CHECKS + 1):
-            part = {edge: _part(table, turn) for edge, table in inputs.items()}
-            outputs = caller.run(unit.operators, part, bounds=_bounds(plan, unit, part.values())).outputs
+        return caller.run(unit.operators, inputs, bounds=_bounds(plan, unit, inputs.values())).outputs
     except Exception as error:
         log.debug("the rehearsal of %s failed: %s", unit.id, error)
         return {}
-    return outputs
 
 
 def _bounds(plan: Plan, unit: Unit, tables: Iterable[pa.Table]) -> dict[str, Bounds]:
-    """All instants of the sample, so that everything an operator with state does is rehearsed."""
-    last = max((time for t in tables if (time := pc.max(t.column(TIME)).as_py()) is not None), default=BEGINNING)
-    return {name: Bounds(BEGINNING, last) for name in unit.operators if plan.operators[name].stateful}
+    """All instants of the sample, so that everything an operator with state does is rehearsed; not years of them."""
+    ends = [pc.min_max(table.column(TIME)).as_py() for table in tables]
+    first = min((end["min"] for end in ends if end["min"] is not None), default=BEGINNING)
+    last = max((end["max"] for end in ends if end["max"] is not None), default=BEGINNING)
+    spans = Spans(boundary_steps(plan))
+    return {
+        name: Bounds(BEGINNING, spans.end(name, first, last))
+        for name in unit.operators
+        if plan.operators[name].stateful
+    }
 
 
 def _inside(plan: Plan, unit: Unit, edge: Edge) -> bool:
@@ -131,5 +186,5 @@ def _inside(plan: Plan, unit: Unit, edge: Edge) -> bool:
 
 def _part(table: pa.Table, turn: int) -> pa.Table:
     """Another part of the sample at each turn, so that comparisons are made on different batches."""
-    size = max(1, table.num_rows // (CHECKS + 1))
+    size = max(1, table.num_rows // CHECKS)
     return table.slice(turn * size, size)

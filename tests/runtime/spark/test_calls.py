@@ -113,6 +113,16 @@ def test_types_survive(session: Any, schema: str, columns: Any, where: str, proj
     assert ways[0].calls["prepared"] == 1
 
 
+def test_the_first_call_is_run_once_and_the_second_compared(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, compared = simple_plan(), []
+    afresh = PreparedJob.run_afresh
+    monkeypatch.setattr(PreparedJob, "run_afresh", lambda job: (compared.append(job), afresh(job))[1])
+    caller = caller_of(session, plan)
+    for seed in range(CHECKS + 1):
+        caller.run(plan.operators, {IN: queued_numbers(20, seed)})
+        assert len(compared) == min(seed, CHECKS - 1)
+
+
 def test_current_time_is_never_frozen(session: Any) -> None:
     plan = simple_plan("v >= 0", {"t": "current_timestamp()"})
     caller = caller_of(session, plan)

@@ -123,7 +123,7 @@ def test_a_passing_fault_is_tried_again(
     drain(runtime)
     report = runtime.stop()
     assert report["errors"] == {}
-    assert calls == [("q/select", "q/project"), ("q/select",), ("q/project",)]
+    assert calls == [("q/select", "q/project")] * 2
     assert [record.getMessage() for record in caplog.records if "hiccup" in record.getMessage()] == [
         "a call of q failed and went well at the second attempt: the network had a hiccup"
     ]
@@ -141,7 +141,7 @@ def test_a_wrong_user_function_is_reported_by_name(spark: Any) -> None:
     runtime.open()
     runtime.deliver({"s": numbers(10, 1)})
     drain(runtime)
-    assert "loses_rows got 10 rows and gave 9" in runtime.stop()["errors"]["q"]
+    assert "loses_rows got 1 rows and gave 0" in runtime.stop()["errors"]["q"]
 
 
 def test_a_failing_source_stops_its_readers_only(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,7 +273,7 @@ def test_one_call_is_one_job(spark: Any) -> None:
 def test_bad_expressions_are_refused_before_the_run(spark: Any) -> None:
     from headgate.plan.errors import ApplicationError
 
-    with pytest.raises(ApplicationError, match="q/project"):
+    with pytest.raises(ApplicationError, match=r"queries\.q\.operators\.project"):
         SparkRuntime(app_of(simple_plan("v > 0", {"x": "no_such_function(k)"})), spark)
 
 

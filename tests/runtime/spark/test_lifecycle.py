@@ -152,7 +152,7 @@ def test_tables_that_cannot_be_leaves_are_joined_all_the_same(
 
 def test_cached_tables_are_let_go(spark: Any, tmp_path: Path, spill: Path) -> None:
     def cached(runtime: SparkRuntime) -> bool:
-        return bool(runtime._caller._broadcast_tables["names"].is_cached)
+        return bool(runtime._caller._spread_tables["names"].is_cached)
 
     runtime = SparkRuntime(replace(app_of(joined_plan(tmp_path)), folder=tmp_path), spark)
     runtime.open()

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql.types import LongType, StructField, StructType
 
 from headgate.flow.progress import Bounds
+from headgate.runtime.spark import state
 from headgate.runtime.spark.state import CHUNKS, COMPACT_ROWS, Log, LogName, States
 from headgate.runtime.spark.stateful.base import LogSpec, Stateful, Step
 
@@ -21,16 +22,21 @@ def rows(*times: int | None) -> pa.Table:
     return pa.table({"at": pa.array(times, pa.int64()), "value": pa.array(range(len(times)), pa.int64())})
 
 
+class NoSpace(state.Compactor):
+    def __init__(self, *_: Any) -> None:
+        pass
+
+    def run(self, chunks: Any, instants: Any) -> pa.Table:
+        raise RuntimeError("no space left")
+
+
 class Failing(Stateful):
-    """Cannot be made smaller."""
+    """Has a log that could be made smaller."""
 
     logs = {"rows": LogSpec(SCHEMA, expiry=None, shrinks=True)}  # noqa: RUF012
 
     def step(self, inputs: Sequence[Any], logs: Mapping[str, Any], bounds: Any) -> Step:
         raise AssertionError("no call is made here")
-
-    def compacted(self, name: str, log: Any, bounds: Any) -> Any:
-        raise RuntimeError("no space left")
 
 
 class Session:
@@ -38,7 +44,9 @@ class Session:
         return table
 
 
-def test_a_failed_compaction_repeats_nothing(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.fails_to_compact
+def test_a_failed_compaction_repeats_nothing(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "Compactor", NoSpace)
     session: Any = Session()
     states = States(session, {"q/x": Failing()}, {"q/x": Failing()})
     name, many = LogName("q/x", "rows"), rows(*range(COMPACT_ROWS + 1))

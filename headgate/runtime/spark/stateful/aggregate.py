@@ -14,25 +14,38 @@ from headgate.runtime.spark.stateful.base import Stateful
 from headgate.runtime.spark.stateful.behind import Behind
 from headgate.runtime.spark.stateful.calls import columns_read, take_apart, value_types
 from headgate.runtime.spark.stateful.departing import DepartingAggregate
+from headgate.runtime.spark.stateful.final import FinalAggregate
 from headgate.runtime.spark.stateful.general import GeneralAggregate
+from headgate.runtime.spark.stateful.hops import spread_windows
 from headgate.runtime.spark.stateful.one_row import OneRowAggregate
 from headgate.runtime.spark.stateful.panes import PaneAggregate
 from headgate.runtime.spark.stateful.rows import Frames
 from headgate.runtime.spark.stateful.rstream import RStreamStep
 from headgate.runtime.spark.stateful.running import RunningAggregate
 from headgate.runtime.spark.stateful.sets import SetStep
+from headgate.runtime.spark.stateful.spans import SpanAggregate
+
+MOST_BOUNDARIES = 64  # of a sliding window that a row is sent to one by one
 
 
 def make_aggregate(
     operator: Aggregate, schema: StructType, flow: Flow, session: SparkSession, single: bool
 ) -> Stateful:
-    """Panes where a window slides, running totals where rows stay or sums are exact, else all rows at each instant."""
+    """Panes where a window slides, running totals where rows stay or sums are exact, spans where values can be merged,
+    else all rows at each instant."""
     types = value_types(session, schema, operator.group, operator.values)
     names = {*columns_read(schema, operator.expressions), *flow.stamps}
     needed = StructType([f for f in schema if f.name in names])
+    if operator.gives == "final":
+        calls = take_apart(session, needed, operator.group, operator.values, types)
+        final = FinalAggregate(operator, needed, types, calls, session, single)
+        final.reads = {0: needed}
+        return final
     relation = replace(operator, gives="relation")
     itself = _comparable(types) or operator.gives == "rstream"
-    found = _relation(operator if itself else relation, needed, flow, types, session, single)
+    # A relation that says what changes at a boundary says it once; its rows would be given again at each.
+    asked = replace(operator, gives="changes") if operator.gives == "relation" and operator.steady else operator
+    found = _relation(asked if itself else relation, needed, flow, types, session, single)
     found.reads = {0: needed}
     if operator.gives == "relation" or (itself and isinstance(found, PaneAggregate)):
         return found
@@ -49,6 +62,15 @@ def make_aggregate(
     return Behind(found, behind, Frames(single))
 
 
+def _few_boundaries(operator: Aggregate, flow: Flow) -> bool:
+    """Is each row in so few windows that it may be sent to every one of them? All are given out as a stream anyway."""
+    assert operator.window is not None
+    length, slide = operator.window.length_ticks(flow.clock), operator.window.slide_ticks(flow.clock)
+    assert length is not None
+    assert slide is not None
+    return length <= slide * MOST_BOUNDARIES or operator.gives == "rstream"
+
+
 def _comparable(types: StructType) -> bool:
     """Can Spark say whether two values are the same? Not of maps."""
     return not any("map<" in f.dataType.simpleString() for f in types)
@@ -57,19 +79,22 @@ def _comparable(types: StructType) -> bool:
 def _relation(
     operator: Aggregate, schema: StructType, flow: Flow, types: StructType, session: SparkSession, single: bool
 ) -> Stateful:
-    sessions = any("session_window" in text.lower() for text in operator.group.values())
-    calls = None if sessions else take_apart(session, schema, operator.group, operator.values, types)
+    group = operator.group
+    sessions = any("session_window" in text.lower() for text in group.values())
+    calls = None if sessions else take_apart(session, schema, group, operator.values, types)
     relation = windowed(flow, operator.window, operator.id)
+    operator = replace(operator, group={n: spread_windows(session, schema, text) for n, text in group.items()})
     if calls is not None:
         if not relation.departs and not relation.retracts:
             return RunningAggregate(operator, schema, flow, types, calls, single)
-        window = operator.window
-        if not flow.relation and window is not None and window.slide is not None:
-            kind = PaneAggregate if operator.group else OneRowAggregate
+        if not flow.relation and operator.steady and (_few_boundaries(operator, flow) or calls.ordered):
+            kind = PaneAggregate if group else OneRowAggregate
             return kind(operator, schema, flow, types, calls, single)
     signed = None
     if calls is not None:
-        signed = take_apart(session, schema, operator.group, operator.values, types, signed=True)
+        signed = take_apart(session, schema, group, operator.values, types, signed=True)
     if signed is not None:
         return DepartingAggregate(operator, schema, flow, types, signed, single)
+    if calls is not None and not calls.ordered:
+        return SpanAggregate(operator, schema, flow, types, calls, single)
     return GeneralAggregate(operator, schema, flow, types, single)

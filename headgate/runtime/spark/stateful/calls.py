@@ -31,8 +31,11 @@ from pyspark.sql.types import (
 from pyspark.sql.window import WindowSpec
 from sqlglot import exp
 
-from headgate.language.dialect import Cql, sql_of
+from headgate.language.aggregates import is_aggregate
+from headgate.language.dialect import read_expression, sql_of
+from headgate.language.naming import in_place_of
 from headgate.plan.schema import RELATION_STAMPS
+from headgate.runtime.spark.empty import empty_frame
 from headgate.runtime.spark.markers import nodes
 from headgate.runtime.spark.stateful.rows import col, cols, private, user_fields
 
@@ -45,6 +48,10 @@ _CALLS = {name: name for name in ("count", "sum", "avg", "min", "max", "count_if
     "any": "bool_or",
     "mean": "avg",
 }
+# Functions whose value is the same in any order of the rows, to the last bit.
+_ORDERLESS = frozenset(
+    {*_CALLS, "approx_count_distinct", "bit_and", "bit_or", "bit_xor", "count_distinct", "median", "percentile"}
+) - {"sum", "avg", "mean"}
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,14 @@ class Partial:
     def merged(self, where: Column | None = None, name: str | None = None) -> Column:
         value = col(self.name) if where is None else F.when(where, col(self.name))
         return _MERGE[self.merge](value).cast(self.type).alias(name or self.name)
+
+    def weighed(self, times: Column) -> Column:
+        """What so many equal rows add, or take away. A decimal times a number would lose digits: 1 and -1 do not."""
+        value = col(self.name)
+        if not self.exact_sum:
+            return value
+        many = (value * times).cast(self.type)
+        return F.when(times == 1, value).when(times == -1, (-value).cast(self.type)).otherwise(many)
 
     def running(self, frame: WindowSpec) -> Column:
         return _MERGE[self.merge](col(self.name)).over(frame).cast(self.type).alias(self.name)
@@ -116,7 +131,9 @@ class Calls:
         return calls.select(
             *[col(mine).alias(name) for mine, name in zip(groups, group, strict=True)],
             *[F.expr(text).cast(kind).alias(name) for name, (text, kind) in self.finals.items()],
-            *[col(mine).alias(name) for mine, name in zip(kept, RELATION_STAMPS, strict=True)],
+            *[
+                col(mine).alias(name) for mine, name in zip(kept, RELATION_STAMPS, strict=False)
+            ],  # a stream has the first
         )
 
 
@@ -137,12 +154,21 @@ def value_types(
     session: SparkSession, schema: StructType, group: Mapping[str, str], values: Mapping[str, str]
 ) -> StructType:
     """The user columns of the output, as Spark's analyser types the original expressions."""
-    empty = session.createDataFrame([], StructType(user_fields(schema)))
+    empty = empty_frame(session, StructType(user_fields(schema)))
     groups = [F.expr(text).alias(name) for name, text in group.items()]
     found = [F.expr(text).alias(name) for name, text in values.items()]
     if not found:
         return StructType(user_fields(empty.select(*groups).schema))
     return StructType(user_fields(empty.groupBy(*groups).agg(*found).schema))
+
+
+def order_matters(text: str) -> bool:
+    """May the value of an aggregate depend on the order of the rows? Sums of reals do, in their last bits."""
+    try:
+        called = list(read_expression(text).find_all(exp.Func))
+    except sqlglot.errors.SqlglotError:
+        return True
+    return not all(isinstance(f, exp.Anonymous) and f.name.lower() in _ORDERLESS for f in called)
 
 
 def take_apart(
@@ -158,7 +184,7 @@ def take_apart(
     `signed`: rows will be taken back, too. So only exact sums are of use, and each says how many values it has.
     """
     try:
-        groups = [_parse(text) for text in group.values()]
+        groups = [read_expression(text) for text in group.values()]
         reader = _Reader(session, StructType(user_fields(schema)), groups, signed)
         for name, text in values.items():
             reader.take(name, text, types[name].dataType)
@@ -174,20 +200,16 @@ class _Whole(Exception):
     """This aggregate needs all rows at once."""
 
 
-def _parse(text: str) -> exp.Expr:
-    return sqlglot.parse_one(text, read=Cql, into=exp.Condition)
-
-
 class _Reader:
     def __init__(self, session: SparkSession, schema: StructType, groups: list[exp.Expr], signed: bool) -> None:
-        self._empty = session.createDataFrame([], schema)
+        self._empty = empty_frame(session, schema)
         self._session = session
         self._signed = signed
         self._groups = dict(zip(groups, group_columns(len(groups)), strict=True))
         self.found = Calls()
 
     def take(self, name: str, text: str, kind: DataType) -> None:
-        tree = _parse(text).transform(self._replaced)
+        tree = read_expression(text).transform(self._replaced)
         placed = {*self.found.calls, *self._groups.values()}
         if any(column.name not in placed for column in tree.find_all(exp.Column)):
             raise _Whole
@@ -197,7 +219,7 @@ class _Reader:
         """Spark must see in the final expressions what it saw in the original ones, and no aggregate any more."""
         group_types = [f.dataType for f in types][: len(self._groups)]
         fields = [StructField(n, t) for n, t in zip(group_columns(len(self._groups)), group_types, strict=True)]
-        merged = self._session.createDataFrame([], StructType([*fields, *[p.field() for p in self.found.partials]]))
+        merged = empty_frame(self._session, StructType([*fields, *[p.field() for p in self.found.partials]]))
         calls = merged.select(
             *[col(f.name) for f in fields], *[F.expr(text).alias(n) for n, text in self.found.calls.items()]
         )
@@ -209,22 +231,22 @@ class _Reader:
             if column.dataType != types[column.name].dataType:
                 raise _Whole
 
-    def _replaced(self, node: exp.Expression) -> exp.Expression:
+    def _replaced(self, node: exp.Expr) -> exp.Expr:
         if name := self._groups.get(node):
-            return exp.column(exp.to_identifier(name, quoted=True))
+            return in_place_of(node, exp.column(exp.to_identifier(name, quoted=True)))
         condition = None
         call = node
         if isinstance(node, exp.Filter):
-            call, condition = node.this, sql_of(node.expression.this)
+            call, condition = node.this, sql_of(node.expression)
         kind, arguments = _called(call)
         if kind is None:
-            if isinstance(call, exp.AggFunc) or condition is not None:
+            if is_aggregate(call) or condition is not None:
                 raise _Whole
             return node
         text = self._call(kind, arguments, condition)
         name = private(f"call{len(self.found.calls)}")
         self.found.calls[name] = text
-        return exp.column(exp.to_identifier(name, quoted=True))
+        return in_place_of(node, exp.column(exp.to_identifier(name, quoted=True)))
 
     def _call(self, kind: str, arguments: list[str], condition: str | None) -> str:
         """Adds the partial columns of a call; its value over them."""
@@ -290,14 +312,11 @@ def _sum_type(given: DataType) -> DataType:
     return DoubleType() if isinstance(given, (FloatType, DoubleType)) else LongType()
 
 
-def _called(node: exp.Expression) -> tuple[str | None, list[str]]:
+def _called(node: exp.Expr) -> tuple[str | None, list[str]]:
     """Which call it is, and its arguments; (None, []) for anything else."""
-    if isinstance(node, exp.Any):  # a word of SQL's own, which Spark also has as a function
-        kind, parts = "bool_or", [node.this.unnest()]
-    elif isinstance(node, exp.Anonymous) and node.name.lower() in _CALLS:
-        kind, parts = _CALLS[node.name.lower()], node.expressions
-    else:
+    if not isinstance(node, exp.Anonymous) or node.name.lower() not in _CALLS:
         return None, []
-    if any(isinstance(part, (exp.Distinct, exp.Order, exp.Limit)) for part in parts):
+    opening, *others = node.args["words"]
+    if not opening.endswith("(") or any(word not in (",", ")") for word in others):  # DISTINCT, FILTER and the like
         raise _Whole
-    return kind, [sql_of(part) for part in parts]
+    return _CALLS[node.name.lower()], [sql_of(part) for part in node.expressions]

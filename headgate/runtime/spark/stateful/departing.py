@@ -58,7 +58,12 @@ class DepartingAggregate(Stateful):
         fields += [p.field() for p in calls.partials]
         self._totals = [*[p.name for p in calls.partials], _COUNT]
         self.logs = {
-            "rows": LogSpec(log_schema(fields, (*STAMPS, UNTIL, _COUNT, _LAST)), expiry=_LAST, events=(TIME, UNTIL)),
+            "rows": LogSpec(
+                log_schema(fields, (*STAMPS, UNTIL, _COUNT, _LAST)),
+                expiry=_LAST,
+                events=(TIME, UNTIL),
+                shrinks=operator.steady,
+            ),
             "totals": LogSpec(log_schema(fields, (*STAMPS, _COUNT)), expiry=None, shrinks=True),
         }
 
@@ -76,7 +81,7 @@ class DepartingAggregate(Stateful):
 
     def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
         if name != "totals":
-            return log
+            return self._folded(log).select(*cols(log.columns)) if self.logs[name].shrinks else log
         kept = newest(log, self._keys).select(*cols(log.columns))
         return kept.where(col(_COUNT) > 0) if self._groups else kept
 
@@ -89,9 +94,15 @@ class DepartingAggregate(Stateful):
         kept = [*cols([*STAMPS, UNTIL]), col(CHANGE).alias(_COUNT), last.alias(_LAST)]
         taken = self._frames.expanded(rows.select(*groups, *partials, *kept), self._operator.group.values())
         if not self._flow.relation:
-            return taken
-        weighed = {p.name: (col(p.name) * col(_COUNT)).cast(p.type).alias(p.name) for p in self._calls.partials}
+            return self._folded(taken).select(*cols(taken.columns)) if self._operator.steady else taken
+        weighed = {p.name: p.weighed(col(_COUNT)).alias(p.name) for p in self._calls.partials}
         return taken.select(*[weighed.get(c, col(c)) for c in taken.columns])
+
+    def _folded(self, rows: DataFrame) -> DataFrame:
+        """Rows that come and go together as one."""
+        sums = [F.sum(name).cast(rows.schema[name].dataType).alias(name) for name in self._totals]
+        latest = [F.max(c).alias(c) for c in (ARRIVAL, SEQUENCE)]
+        return rows.groupBy(*cols([*self._groups, TIME, UNTIL, _LAST])).agg(*sums, *latest)
 
     def _changes(self, beside: DataFrame) -> DataFrame:
         """By how much the totals of a group change at each instant in range."""

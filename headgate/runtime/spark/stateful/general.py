@@ -1,6 +1,6 @@
 """aggregate, the general way: at each instant with a change, the group's rows of that instant, aggregated by Spark.
 
-Right for every aggregate that Spark has; it costs the rows of a group for each of its instants.
+Right for every aggregate that Spark has; it costs the rows that are in a group at each of its instants.
 """
 
 from __future__ import annotations
@@ -8,25 +8,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import LongType, StructField, StructType
 
 from headgate.plan.flows import Flow, windowed
 from headgate.plan.operators import Aggregate
-from headgate.plan.schema import ARRIVAL, CHANGE, FOREVER, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
+from headgate.plan.schema import CHANGE, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
-from headgate.runtime.spark.stateful.calls import group_columns
+from headgate.runtime.spark.stateful.calls import group_columns, order_matters
 from headgate.runtime.spark.stateful.rows import (
-    FROM,
-    NOW,
     TO,
     Frames,
     as_relation,
     beginning,
     col,
     cols,
-    in_range,
     log_schema,
     long,
     netted,
@@ -37,11 +34,18 @@ from headgate.runtime.spark.stateful.rows import (
     sortable,
     user_fields,
 )
+from headgate.runtime.spark.stateful.timeline import (
+    BEGAN,
+    FIRST,
+    LAST,
+    ONE,
+    Timeline,
+    moment,
+    result_stamps,
+)
 
-_ONE = private("one")
-_AT, _NEXT = private("at"), private("next")
-_CAUSE, _LATEST = private("cause"), private("latest")
-_EVENT = private("event")
+_NUMBER = private("number")  # of an instant
+_PLACE = (private("time"), private("sequence"))  # TIME and SEQUENCE of a row of a stream
 
 
 class GeneralAggregate(Stateful):
@@ -55,99 +59,60 @@ class GeneralAggregate(Stateful):
         self._sessions = sessions  # found by Spark among the rows of an instant, not a column of each row
         self._plain = {n: text for n, text in operator.group.items() if n not in sessions}
         self._groups = group_columns(len(self._plain))
-        self._keys = [*self._groups, _ONE]
         self._global = not operator.group
+        self._ordered = bool(sessions) or any(order_matters(text) for text in operator.values.values())
         fields = user_fields(schema)
         self._names = [f.name for f in fields]
         # A row of a relation that takes rows away is any of its equals: only values can say the order.
-        stamps = [] if self._retracts else [TIME, SEQUENCE]
-        self._order = [_AT, *stamps, *sortable(fields)]
+        places = () if self._retracts else _PLACE
+        self._order = [_NUMBER, *places, *sortable(fields)]
+        same_rows = [*fields, *[StructField(name, LongType(), False) for name in places]]
+        self._timeline = Timeline(self._frames, [*self._groups, ONE], same_rows)
         self.logs = {
             "rows": LogSpec(
                 log_schema(fields, RELATION_STAMPS), expiry=UNTIL, events=(TIME, UNTIL), shrinks=self._retracts
             )
         }
         if self._global:
-            self.logs["began"] = LogSpec(log_schema([], (SEQUENCE, TIME)), expiry=None, shrinks=True)
+            self.logs["began"] = BEGAN
 
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
         names = self.logs["rows"].schema.names
         new = as_relation(inputs[0], self._operator.window, self._flow).select(*cols(names))
-        rows = self._grouped(self._frames.bounded(self._frames.union(logs["rows"], new), bounds))
-        instants = self._instants(rows, logs, bounds)
+        grouped = self._grouped(self._frames.union(logs["rows"], new))
+        beside = self._frames.bounded(grouped, bounds)
+        rows = self._timeline.numbered(beside, logs.get("began"), bounds)
+        keys = self._timeline.keys
+        instants = rows.groupBy(*cols([*keys, FIRST])).agg(*moment()).withColumnRenamed(FIRST, _NUMBER)
+        given = self._timeline.followed(instants, _NUMBER)
         kept = self._frames.bounded(new, bounds).where(col(UNTIL) > col(TO))
         grown = {"rows": kept.select(*cols(names))}
+        valued, fresh = renamed(self._valued(rows), [*keys, _NUMBER], "mine")
+        match = same([*keys, _NUMBER], fresh)
         if not self._global:
-            return Step(self._results(self._valued(rows, instants)), grown)
+            return Step(self._results(self._frames.join(given, valued, match)), grown)
         grown["began"] = beginning(new)
-        return Step(self._results(self._with_empty(rows, instants)), grown)
+        return Step(self._results(self._with_empty(grouped, given, valued, match)), grown)
 
     def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
         if name == "began":
             return beginning(log)
         return netted(self._frames, log, bounds, self._names) if self.logs[name].shrinks else log
 
-    def _grouped(self, beside: DataFrame) -> DataFrame:
+    def _grouped(self, rows: DataFrame) -> DataFrame:
         groups = [F.expr(text).alias(n) for n, text in zip(self._groups, self._plain.values(), strict=True)]
-        alive = beside.where(col(UNTIL) > col(FROM))
-        grouped = alive.select("*", *groups, col(SEQUENCE).bitwiseAND(0).alias(_ONE))
+        places = [] if self._retracts else [col(c).alias(n) for c, n in zip((TIME, SEQUENCE), _PLACE, strict=True)]
+        grouped = rows.select("*", *groups, col(SEQUENCE).bitwiseAND(0).alias(ONE), *places)
         return self._frames.expanded(grouped, self._plain.values())
 
-    def _instants(self, rows: DataFrame, logs: Mapping[str, DataFrame], bounds: Limits) -> DataFrame:
-        """The instants in range at which a group changes, and FROM, each with the one that follows it."""
-        touched = rows.where(in_range(col(TIME)) | in_range(col(UNTIL)))
-        nothing = F.lit(None).cast("bigint")
-        came = F.struct(col(TIME).alias(_AT), col(ARRIVAL).alias(_CAUSE))
-        went = F.struct(col(UNTIL).alias(_AT), nothing.alias(_CAUSE))
-        found = [came, went]
-        if not self._global:
-            found.append(F.struct(col(FROM).alias(_AT), nothing.alias(_CAUSE)))
-        kept = [*self._keys, SEQUENCE, FROM, TO, NOW]
-        events = touched.select(*cols(kept), F.explode(F.array(*found)).alias(_EVENT))
-        events = events.select(*cols(kept), f"{_EVENT}.*").where((col(_AT) >= col(FROM)) & (col(_AT) <= col(TO)))
-        if self._global:
-            began = self._frames.bounded(logs["began"], bounds).where(col(TIME) <= col(FROM))
-            before = began.select(
-                col(SEQUENCE).bitwiseAND(0).alias(_ONE),
-                *cols([SEQUENCE, FROM, TO, NOW]),
-                col(FROM).alias(_AT),
-                nothing.alias(_CAUSE),
-            )
-            events = self._frames.union(events, before)
-        distinct = events.groupBy(*cols([*self._keys, _AT])).agg(
-            F.coalesce(F.max(_CAUSE), F.max(NOW)).alias(_CAUSE),
-            F.max(SEQUENCE).alias(_LATEST),
-            F.max(FROM).alias(FROM),
-        )
-        # What takes an old value away is the cause of the instant that follows.
-        order = Window.partitionBy(*cols(self._keys)).orderBy(col(_AT))
-        led = [F.lead(c).over(order).alias(private(f"next_{c}")) for c in (_AT, _CAUSE, _LATEST)]
-        following = distinct.select("*", *led)
-        old = col(_AT) == col(FROM)
-        cause, latest = [F.when(old, col(private(f"next_{c}"))).otherwise(col(c)).alias(c) for c in (_CAUSE, _LATEST)]
-        chosen = following.where(~old | col(private(f"next_{_AT}")).isNotNull())
-        return chosen.select(
-            *cols(self._keys),
-            col(_AT),
-            col(private(f"next_{_AT}")).alias(_NEXT),
-            cause,
-            F.when(old, long(1)).otherwise(long(0)).alias(_EVENT),
-            latest,
-        )
-
-    def _valued(self, rows: DataFrame, instants: DataFrame) -> DataFrame:
+    def _valued(self, rows: DataFrame) -> DataFrame:
         """The values of each group at each of its instants with rows."""
-        other, fresh = renamed(instants, self._keys, "key")
-        there = same(self._keys, fresh) & (col(TIME) <= col(_AT)) & (col(_AT) < col(UNTIL))
-        pairs = self._frames.join(rows.drop(FROM, TO, NOW), other, there)
-        moment = [_AT, _NEXT, _CAUSE, _EVENT, _LATEST]
-        if self._retracts:
-            each = pairs.groupBy(*cols([*self._names, *self._keys, *moment])).agg(F.sum(CHANGE).alias(CHANGE))
-            pairs = each.where(col(CHANGE) > 0)
-        if self._flow.relation:
-            pairs = repeated(pairs, col(CHANGE))
-        lined = self._frames.ordered(pairs, [*self._keys, _AT], self._order)
-        by = [*cols([*self._keys, *moment]), *[F.expr(text).alias(n) for n, text in self._sessions.items()]]
+        there = rows.where(col(CHANGE) > 0)
+        numbers = F.sequence(col(FIRST), col(LAST) - 1)
+        pairs = repeated(there.withColumn(_NUMBER, F.explode(numbers)), col(CHANGE))
+        keys = [*self._timeline.keys, _NUMBER]
+        lined = self._frames.ordered(pairs, keys, self._order) if self._ordered else pairs
+        by = [*cols(keys), *[F.expr(text).alias(n) for n, text in self._sessions.items()]]
         values = [F.expr(text).alias(name) for name, text in self._operator.values.items()]
         try:
             return lined.groupBy(*by).agg(*values, F.count(F.lit(1)).alias(private("rows")))
@@ -156,38 +121,28 @@ class GeneralAggregate(Stateful):
             spoken = [F.expr(text).alias(private(f"spoken{i}")) for i, text in enumerate(self._plain.values())]
             return lined.groupBy(*by, *spoken).agg(*values, F.count(F.lit(1)).alias(private("rows")))
 
-    def _with_empty(self, rows: DataFrame, instants: DataFrame) -> DataFrame:
+    def _with_empty(self, rows: DataFrame, instants: DataFrame, valued: DataFrame, match: Column) -> DataFrame:
         """Without groups: instants without rows have the values of an empty relation."""
-        valued = self._valued(rows, instants)
         names = list(self._operator.values)
         # Sequence numbers are never negative: no row, but the optimiser cannot know.
         none = rows.where(col(SEQUENCE) < -1)
         values = [F.expr(text).alias(private(f"empty{i}")) for i, text in enumerate(self._operator.values.values())]
-        empty = none.groupBy().agg(*values, F.coalesce(F.max(_ONE), long(0)).alias(private("zero")))
-        found, fresh = renamed(valued.select(*cols([_AT, *names])), [_AT, *names], "found")
-        # A flag of its own: a value that is null is no missing value.
-        found = found.withColumn(private("there"), long(1))
-        every = self._frames.join(instants, empty, col(_ONE) == col(private("zero")))
-        joined = self._frames.join(every, found, col(_AT) == col(fresh[0]), "left")
+        empty = none.groupBy().agg(*values, F.coalesce(F.max(ONE), long(0)).alias(private("zero")))
+        every = self._frames.join(instants, empty, col(ONE) == col(private("zero")))
+        # Its count of rows says whether there is a value: one that is null is not missing.
+        joined = self._frames.join(every, valued, match, "left")
         filled = [
-            F.when(col(private("there")).isNotNull(), col(mine)).otherwise(col(private(f"empty{i}"))).alias(name)
-            for i, (mine, name) in enumerate(zip(fresh[1:], names, strict=True))
+            F.when(col(private("rows")).isNotNull(), col(name)).otherwise(col(private(f"empty{i}"))).alias(name)
+            for i, name in enumerate(names)
         ]
-        return joined.select(*cols([_AT, _NEXT, _CAUSE, _EVENT, _LATEST]), *filled)
+        return joined.select(*cols(instants.columns), *filled)
 
     def _results(self, valued: DataFrame) -> DataFrame:
-        old = col(_EVENT) == 1
         mine = dict(zip(self._plain, self._groups, strict=True))
         users: list[Column] = []
         for name in self._operator.group:
             users.append(col(mine.get(name, name)).cast(self._types[name].dataType).alias(name))
         for name in self._operator.values:
             users.append(col(name).cast(self._types[name].dataType).alias(name))
-        return valued.select(
-            *users,
-            col(_CAUSE).alias(ARRIVAL),
-            col(_LATEST).alias(SEQUENCE),
-            F.when(old, col(_NEXT)).otherwise(col(_AT)).alias(TIME),
-            F.when(old, long(FOREVER)).otherwise(F.coalesce(col(_NEXT), long(FOREVER))).alias(UNTIL),
-            F.when(old, long(-1)).otherwise(long(1)).alias(CHANGE),
-        )
+        stamps = zip(result_stamps(), RELATION_STAMPS, strict=True)
+        return valued.select(*users, *[stamp.alias(name) for stamp, name in stamps])

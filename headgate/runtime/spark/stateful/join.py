@@ -12,7 +12,17 @@ from headgate.plan.flows import Flow, windowed
 from headgate.plan.operators import StreamJoin
 from headgate.plan.schema import ARRIVAL, CHANGE, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
-from headgate.runtime.spark.stateful.rows import Frames, as_relation, col, cols, expires, netted, private, renamed
+from headgate.runtime.spark.stateful.rows import (
+    Frames,
+    as_relation,
+    col,
+    cols,
+    expires,
+    netted,
+    private,
+    renamed,
+)
+from headgate.runtime.spark.stateful.timeline import ended
 
 _SIDES = ("left", "right")
 
@@ -39,14 +49,14 @@ class JoinStep(Stateful):
         flow, window = self._flows[index], self._operator.windows[index]
         expiry, hold = expires(flow, window)
         retracts = windowed(flow, window, self._operator.id).retracts
-        return LogSpec(self.reads[index], expiry, hold, shrinks=retracts, copies=index)
+        return LogSpec(self.reads[index], expiry, hold, shrinks=retracts, copies=None if retracts else index)
 
     def _columns(self, side: str) -> dict[str, str]:
         """What is needed of a side: its output columns, and those it is joined on under names of their own."""
         return {**self._names[side], **{private(f"{side}{i}"): name for i, name in enumerate(self._keys[side])}}
 
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
-        came = [frame.select(*cols(self.logs[side].schema.names)) for side, frame in zip(_SIDES, inputs, strict=True)]
+        came = [self._came(side, frame) for side, frame in zip(_SIDES, inputs, strict=True)]
         left, right = (self._taken(index, frame) for index, frame in enumerate(came))
         # The new rows are the few: they become the hash table, and what is remembered streams past it.
         output = self._frames.union(
@@ -54,6 +64,12 @@ class JoinStep(Stateful):
             self._joined(self._taken(0, logs["left"]), self._frames.hashed(right)),
         )
         return Step(output, dict(zip(_SIDES, came, strict=True)))
+
+    def _came(self, side: str, frame: DataFrame) -> DataFrame:
+        """The new rows of a side. Those that a row of the same call takes away end there: joined one by one, each
+        would meet all that the other side ever was."""
+        rows = frame.select(*cols(self.logs[side].schema.names))
+        return ended(rows) if self.logs[side].shrinks else rows
 
     def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
         users = [c for c in log.columns if c not in RELATION_STAMPS]

@@ -31,6 +31,7 @@ from headgate.runtime.spark.stateful.rows import (
     repeated,
     user_fields,
 )
+from headgate.runtime.spark.stateful.timeline import ended
 
 _AT = private("at")
 _CAUSE = private("cause")  # the latest arrival among the tuples that asked for the instant
@@ -58,6 +59,8 @@ class RStreamStep(Stateful):
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
         new = as_relation(inputs[0], self._operator.window, self._flow)
         rows = self._frames.union(logs["rows"], new)
+        if self._retracts:  # else each instant would look at all that ever was
+            rows = ended(rows)
         parts = []
         kept = self._frames.bounded(new, bounds).where(col(UNTIL) > col(TO))
         grown = {"rows": kept.select(*cols(self.logs["rows"].schema.names))}

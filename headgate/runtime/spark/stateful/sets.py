@@ -15,6 +15,7 @@ from pyspark.sql.types import StructField, StructType
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Changes, Distinct, Except, Intersect
 from headgate.plan.schema import ARRIVAL, CHANGE, FOREVER, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
+from headgate.runtime.spark.empty import empty_frame
 from headgate.runtime.spark.stateful.base import JOINT, Limits, LogSpec, Stateful, Step
 from headgate.runtime.spark.stateful.rows import (
     FROM,
@@ -213,5 +214,5 @@ def _merged_fields(schemas: Sequence[StructType]) -> list[StructField]:
     from pyspark.sql import SparkSession
 
     session = SparkSession.active()
-    frames = [session.createDataFrame([], StructType(user_fields(s))) for s in schemas]
+    frames = [empty_frame(session, StructType(user_fields(s))) for s in schemas]
     return user_fields(frames[0].union(frames[1]).schema)

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from headgate.runtime.spark.stateful.departing import DepartingAggregate
 from headgate.runtime.spark.stateful.general import GeneralAggregate
 from headgate.runtime.spark.stateful.panes import PaneAggregate
 from headgate.runtime.spark.stateful.running import RunningAggregate
+from headgate.runtime.spark.stateful.spans import SpanAggregate
 from tests.runtime.spark.stateful import reference as ref
 from tests.runtime.spark.stateful.harness import Runner, contents, cut, stream_content
 from tests.runtime.spark.stateful.test_sets import END, RELATION, STREAM, cuts, window
@@ -113,7 +115,8 @@ CASES: list[tuple[Any, Any, Any, bool]] = [
     ((None, None), VALUES, RunningAggregate, True),
     ((None, 4), VALUES, RunningAggregate, False),
     ("monotone", VALUES, RunningAggregate, True),
-    ((5, None), VALUES, GeneralAggregate, True),
+    ((5, None), VALUES, SpanAggregate, True),
+    ((5, None), VALUES, SpanAggregate, False),
     ((5, None), EXACT, DepartingAggregate, True),
     ((5, None), EXACT, DepartingAggregate, False),
     ("relation", EXACT, DepartingAggregate, True),
@@ -121,7 +124,8 @@ CASES: list[tuple[Any, Any, Any, bool]] = [
     ((5, None), WHOLE, GeneralAggregate, True),
     ((6, 4), WHOLE, GeneralAggregate, False),
     ((None, None), WHOLE, GeneralAggregate, False),
-    ("relation", VALUES, GeneralAggregate, True),
+    ("relation", VALUES, SpanAggregate, True),
+    ("relation", VALUES, SpanAggregate, False),
     ("relation", WHOLE, GeneralAggregate, False),
 ]
 
@@ -276,3 +280,14 @@ def test_values_may_speak_of_groups(session: Any) -> None:
         op = Aggregate(id="q/a", inputs=(Port("a"),), group={"g": "k"}, values={"x": texts}, window=win)
         found = Runner(session, op, [COLUMNS], [STREAM]).run(cut([[(1, 2, 0.5, 0, 0, 4)]], [END], [5], lambda n: 0))
         assert found.to_pylist()[0]["x"] == 2
+
+
+def test_decimals_keep_their_digits_when_rows_are_taken_away(session: Any) -> None:
+    first, second = Decimal("1.0000000001"), Decimal("2.0000000002")
+    given = [(first, 0, 0, 1, ref.FOREVER, 1), (second, 1, 1, 2, ref.FOREVER, 1), (first, 2, 2, 5, ref.FOREVER, -1)]
+    for more in ({}, {"m": "max(d)"}):
+        op = Aggregate(id="q/a", inputs=(Port("a"),), group={}, values={"s": "sum(d)"} | more)
+        runner = Runner(session, op, ["d DECIMAL(18,10)"], [RELATION])
+        found = contents(runner.run(cut([given], [3, END], [3], lambda n: 0)), [END])
+        assert "3.0000000003" not in str(found)
+        assert str(second) in str(found), found

@@ -1,0 +1,37 @@
+"""What an error of Spark says to a person: one sentence, without the words of the machinery that passed it on."""
+
+from __future__ import annotations
+
+import re
+
+from py4j.protocol import Py4JJavaError
+
+_RAISED = re.compile(r"[\w.]*(Error|Exception|Interrupt)\b.*: ")  # the last line of a Python traceback
+_CALLED = re.compile(r"^An error occurred while calling .*$")
+_CAUSE = re.compile(r"^Caused by:\s*")
+_JAVA_CLASS = re.compile(r"^:?\s*([a-z]\w*\.)+[A-Z]\w*(Exception|Error)\w*:\s*")
+
+
+def essence(error: BaseException) -> str:
+    """The line of an error that a person needs: what a Python worker raised, the cause that Java gives, or the first
+    line, with the rest of a sentence that ends in a colon."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    raised = [line for line in lines if _RAISED.match(line)]
+    if raised and any(line.startswith("Traceback") for line in lines):
+        return raised[-1]
+    lines = [line for line in lines if not _CALLED.match(line)]
+    if not lines:
+        return type(error).__name__
+    first = _start(lines, isinstance(error, Py4JJavaError))
+    said = _JAVA_CLASS.sub("", _CAUSE.sub("", lines[first]))
+    for line in lines[first + 1 :]:
+        if not said.endswith(":") or line.startswith("at "):
+            break
+        said = f"{said} {line}"
+    return said
+
+
+def _start(lines: list[str], is_java: bool) -> int:
+    """Where to begin: Java wraps errors in errors, and the last cause is the one that happened first."""
+    causes = [at for at, line in enumerate(lines) if _CAUSE.match(line)] if is_java else []
+    return causes[-1] if causes else 0

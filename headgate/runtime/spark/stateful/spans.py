@@ -1,0 +1,143 @@
+"""aggregate of values that can be merged but not taken back, min and max above all, over rows that leave.
+
+The instants of a call are the leaves of a binary tree. A row that is there from one instant to another is counted in
+the few nodes that make up this span, and each instant merges the nodes above it. So n rows and m instants cost
+(n + m) log m, not n times m, however long rows stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+from headgate.plan.flows import Flow
+from headgate.plan.operators import Aggregate
+from headgate.plan.schema import ARRIVAL, CHANGE, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
+from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.calls import Calls, group_columns
+from headgate.runtime.spark.stateful.rows import (
+    TO,
+    Frames,
+    as_relation,
+    beginning,
+    col,
+    cols,
+    log_schema,
+    long,
+    netted,
+    private,
+)
+from headgate.runtime.spark.stateful.timeline import (
+    BEGAN,
+    COUNT,
+    FIRST,
+    LAST,
+    MOMENT,
+    ONE,
+    Timeline,
+    moment,
+    result_stamps,
+)
+
+_LEVEL, _NODE = private("level"), private("node")
+_BEGIN, _END = private("begin"), private("stop")  # of the nodes of a level that are whole in a span
+_NUMBER = private("number")
+_ROWS = private("rows")  # rows in the group
+_INSTANT = -1  # the level of what is known of an instant
+
+
+class SpanAggregate(Stateful):
+    """Remembers rows by what they add to their group's values; compaction nets equal ones."""
+
+    def __init__(
+        self, operator: Aggregate, schema: StructType, flow: Flow, types: StructType, calls: Calls, single: bool
+    ) -> None:
+        self._operator = operator
+        self._flow = flow
+        self._calls = calls
+        self._frames = Frames(single)
+        self._groups = group_columns(len(operator.group))
+        kinds = [f.dataType for f in types][: len(self._groups)]
+        fields = [StructField(n, t, True) for n, t in zip(self._groups, kinds, strict=True)]
+        values = [p.field() for p in calls.partials]
+        self._names = [f.name for f in (*fields, *values)]
+        self._timeline = Timeline(self._frames, [*self._groups, ONE], values)
+        self.logs = {
+            "rows": LogSpec(
+                log_schema([*fields, *values], RELATION_STAMPS), expiry=UNTIL, events=(TIME, UNTIL), shrinks=True
+            )
+        }
+        if not operator.group:
+            self.logs["began"] = BEGAN
+
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
+        new = self._taken(inputs[0])
+        keyed = self._frames.union(logs["rows"], new).withColumn(ONE, col(SEQUENCE).bitwiseAND(0))
+        rows = self._timeline.numbered(self._frames.bounded(keyed, bounds), logs.get("began"), bounds)
+        kept = self._frames.bounded(new, bounds).where(col(UNTIL) > col(TO))
+        grown = {"rows": kept.select(*cols(new.columns))}
+        if "began" in logs:
+            grown["began"] = beginning(new)
+        return Step(self._results(self._instants(self._nodes(rows))), grown)
+
+    def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
+        if name == "began":
+            return beginning(log)
+        return self._folded(log) if self._operator.steady else netted(self._frames, log, bounds, self._names)
+
+    def _taken(self, frame: DataFrame) -> DataFrame:
+        """Each row as what it adds to its group's values."""
+        rows = as_relation(frame, self._operator.window, self._flow)
+        groups = [F.expr(text).alias(n) for n, text in zip(self._groups, self._operator.group.values(), strict=True)]
+        taken = rows.select(*groups, *[p.row() for p in self._calls.partials], *cols(RELATION_STAMPS))
+        expanded = self._frames.expanded(taken, self._operator.group.values())
+        return self._folded(expanded) if self._operator.steady else expanded
+
+    def _folded(self, rows: DataFrame) -> DataFrame:
+        """Rows of a sliding window that come and go together as one."""
+        merged = [p.merged() for p in self._calls.partials]
+        latest = [F.max(c).alias(c) for c in (ARRIVAL, SEQUENCE)]
+        folded = rows.groupBy(*cols([*self._groups, TIME, UNTIL])).agg(*merged, *latest)
+        return folded.withColumn(CHANGE, long(1)).select(*cols(rows.columns))
+
+    def _nodes(self, rows: DataFrame) -> DataFrame:
+        """Merged values by node of the tree; and, one level below its leaves, what is known of each instant."""
+        span = col(LAST) - col(FIRST)
+        levels = F.sequence(F.lit(0), F.length(F.bin(span)) - 1)
+        wanted = F.when(col(CHANGE) > 0, F.concat(F.array(F.lit(_INSTANT)), levels)).otherwise(F.array(F.lit(_INSTANT)))
+        lifted = rows.withColumn(_LEVEL, F.explode(wanted))
+        size = F.expr(f"shiftleft(1, greatest(`{_LEVEL}`, 0))")
+        begin = F.ceil(col(FIRST) / size).cast("int")
+        end = F.floor(col(LAST) / size).cast("int")
+        spanned = lifted.withColumn(_BEGIN, begin).withColumn(_END, end)
+        # At each level at most two nodes are not part of a larger one within the span.
+        odd = [
+            F.when((col(_BEGIN) % 2 == 1) & (col(_BEGIN) < col(_END)), col(_BEGIN)),
+            F.when((col(_END) % 2 == 1) & (col(_BEGIN) < col(_END)), col(_END) - 1),
+        ]
+        info = col(_LEVEL) == _INSTANT
+        nodes = F.when(info, F.array(col(FIRST))).otherwise(F.array(*odd))
+        counted = spanned.withColumn(_NODE, F.explode(nodes)).where(col(_NODE).isNotNull())
+        values = [F.when(~info, p.weighed(col(CHANGE))).alias(p.name) for p in self._calls.partials]
+        keys = [*self._timeline.keys, _LEVEL, _NODE]
+        moments = [F.when(info, col(c)).alias(c) for c in MOMENT]
+        flat = counted.select(*cols([*keys, COUNT]), *values, *moments, F.when(~info, col(CHANGE)).alias(_ROWS))
+        return flat.groupBy(*cols([*keys, COUNT])).agg(*self._merged(), *moment())
+
+    def _merged(self) -> list[Column]:
+        return [*[p.merged() for p in self._calls.partials], F.sum(_ROWS).alias(_ROWS)]
+
+    def _instants(self, nodes: DataFrame) -> DataFrame:
+        """Merged values by instant: of all nodes that it is in."""
+        size = F.expr(f"shiftleft(1, greatest(`{_LEVEL}`, 0))")
+        covered = F.sequence(col(_NODE) * size, F.least((col(_NODE) + 1) * size, col(COUNT)) - 1)
+        spread = nodes.withColumn(_NUMBER, F.explode(covered))
+        merged = spread.groupBy(*cols([*self._timeline.keys, _NUMBER])).agg(*self._merged(), *moment())
+        return self._timeline.followed(merged, _NUMBER)
+
+    def _results(self, instants: DataFrame) -> DataFrame:
+        shown = instants.where(col(_ROWS) > 0) if self._groups else instants
+        return self._calls.results(shown, list(self._operator.group), result_stamps())

@@ -1,0 +1,182 @@
+"""A relation within a call: where each of its rows is there, by numbered instants.
+
+Rows that come are matched with those that take them away, so that a row costs only where it is there, however many
+changes went through before. The instants at which a group changes are numbered, so that rows and instants meet by
+equal numbers and not by comparing every row with every instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+
+from headgate.plan.schema import ARRIVAL, CHANGE, FOREVER, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
+from headgate.runtime.spark.stateful.base import Limits, LogSpec
+from headgate.runtime.spark.stateful.rows import (
+    FROM,
+    NOW,
+    TO,
+    Frames,
+    col,
+    cols,
+    in_range,
+    log_schema,
+    long,
+    on_time,
+    private,
+    renamed,
+    same,
+)
+
+ONE = private("one")  # a key that all rows share: without GROUP BY there is one group
+AT = private("at")  # an instant
+FIRST, LAST = private("first"), private("end")  # numbers of a row's first instant, and of the one where it is gone
+COUNT = private("count")  # instants of the group in this call
+_BEGAN = private("began")  # 1: not a row, but that the only group was there before the call
+_EVENT, _CAUSE = private("event"), private("cause")
+_NEXT, _NEXT_CAUSE, _NEXT_LATEST = private("next"), private("next_cause"), private("next_latest")
+_FOLLOWING = ((AT, _NEXT), (ARRIVAL, _NEXT_CAUSE), (SEQUENCE, _NEXT_LATEST))
+MOMENT = (AT, ARRIVAL, SEQUENCE, FROM)  # what is known of an instant
+
+BEGAN = LogSpec(log_schema([], (SEQUENCE, TIME)), expiry=None, shrinks=True)  # when a group without keys began
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """`keys` say to which group a row belongs (ONE is among them), `values` which rows are the same."""
+
+    frames: Frames
+    keys: Sequence[str]
+    values: Sequence[StructField]
+
+    def numbered(self, beside: DataFrame, began: DataFrame | None, bounds: Limits) -> DataFrame:
+        """Rows with their bounds as rows that are there CHANGE times at the instants FIRST to LAST - 1 of their group.
+
+        Only groups that change. Some rows have a CHANGE of 0: they say when something ended. AT is the time of the
+        first instant; with the arrival and sequence number of what caused it. `began` is the log of that name, for the
+        only group: once begun it is there without rows, too.
+        """
+        events = self._events(self._touched(beside))
+        if began is not None:
+            events = self.frames.union(events, self._before(began, bounds, events))
+        names = [f.name for f in self.values]
+        flags = [] if began is None else [_BEGAN]
+        summed = events.groupBy(*cols([*self.keys, *names, *flags, AT])).agg(
+            F.sum(CHANGE).alias(CHANGE), *[F.max(c).alias(c) for c in (_CAUSE, SEQUENCE, FROM, NOW)]
+        )
+        row = Window.partitionBy(*cols(self.keys), *self._comparable(), *cols(flags)).orderBy(col(AT))
+        group = Window.partitionBy(*cols(self.keys)).orderBy(col(AT))
+        there = F.sum(CHANGE).over(row.rowsBetween(Window.unboundedPreceding, 0)).alias(CHANGE)
+        kept = [*self.keys, *names, *flags, AT, _CAUSE, SEQUENCE, FROM, NOW]
+        counted = summed.select(*cols(kept), there)
+        placed = counted.select("*", (F.dense_rank().over(group) - 1).alias(FIRST))
+        whole = Window.partitionBy(*cols(self.keys))
+        all_of = placed.select("*", (F.max(FIRST).over(whole) + 1).alias(COUNT))
+        last = F.coalesce(F.lead(FIRST).over(row), col(COUNT)).alias(LAST)
+        arrival = F.coalesce(col(_CAUSE), col(NOW)).alias(ARRIVAL)
+        return all_of.select(*cols([*self.keys, *names, AT, SEQUENCE, FROM, CHANGE, FIRST, COUNT]), last, arrival)
+
+    def followed(self, instants: DataFrame, number: str) -> DataFrame:
+        """Instants, one row each, with the one of their group that follows beside them; those that give results."""
+        order = Window.partitionBy(*cols(self.keys)).orderBy(col(number))
+        led = instants.select("*", *[F.lead(c).over(order).alias(n) for c, n in _FOLLOWING])
+        return led.where((col(AT) > col(FROM)) | col(_NEXT).isNotNull())
+
+    def _touched(self, beside: DataFrame) -> DataFrame:
+        """The rows of groups in which something happens."""
+        alive = beside.where((col(UNTIL) > col(FROM)) & (col(TIME) <= col(TO)))
+        if len(self.keys) == 1:
+            return alive
+        happens = alive.where(in_range(col(TIME)) | in_range(col(UNTIL)))
+        groups, fresh = renamed(happens.select(*cols(self.keys)).distinct(), self.keys, "touched")
+        return self.frames.only(alive, groups, same(self.keys, fresh))
+
+    def _events(self, alive: DataFrame) -> DataFrame:
+        """A row comes, or was there before, and goes."""
+        names = [f.name for f in self.values]
+        kept = [*self.keys, *names, SEQUENCE, FROM, TO, NOW]
+        cause = F.when(col(TIME) > col(FROM), col(ARRIVAL))
+        came = F.struct(F.greatest(col(TIME), col(FROM)).alias(AT), col(CHANGE).alias(CHANGE), cause.alias(_CAUSE))
+        nothing = F.lit(None).cast("bigint")
+        went = F.struct(col(UNTIL).alias(AT), (-col(CHANGE)).alias(CHANGE), nothing.alias(_CAUSE))
+        exploded = alive.select(*cols(kept), F.explode(F.array(came, went)).alias(_EVENT))
+        flat = exploded.select(*cols(kept), f"{_EVENT}.*", F.lit(0).alias(_BEGAN))
+        return flat.where(col(AT) <= col(TO))
+
+    def _before(self, began: DataFrame, bounds: Limits, events: DataFrame) -> DataFrame:
+        known = self.frames.bounded(began, bounds).where(col(TIME) <= col(FROM))
+        given = {
+            ONE: col(SEQUENCE).bitwiseAND(0),
+            AT: col(FROM),
+            CHANGE: long(0),
+            _BEGAN: F.lit(1),
+            **{c: col(c) for c in (SEQUENCE, FROM, TO, NOW)},
+        }
+        return known.select(*[given.get(f.name, F.lit(None).cast(f.dataType)).alias(f.name) for f in events.schema])
+
+    def _comparable(self) -> list[Column]:
+        return [_comparable(col(f.name), f.dataType) for f in self.values]
+
+
+def moment() -> list[Column]:
+    """Aggregates: what is known of an instant, from the rows that begin or end there."""
+    return [F.max(c).alias(c) for c in MOMENT]
+
+
+def result_stamps() -> list[Column]:
+    """Stamps of the value that a group has from an instant on (see `followed`). What it had before the call, at FROM,
+    is taken back at the first instant of the call, by its cause."""
+    old = col(AT) <= col(FROM)
+    return [
+        F.when(old, col(_NEXT_CAUSE)).otherwise(col(ARRIVAL)),
+        F.when(old, col(_NEXT_LATEST)).otherwise(col(SEQUENCE)),
+        F.when(old, col(_NEXT)).otherwise(col(AT)),
+        F.when(old, long(FOREVER)).otherwise(F.coalesce(col(_NEXT), long(FOREVER))),
+        F.when(old, long(-1)).otherwise(long(1)),
+    ]
+
+
+def ended(rows: DataFrame) -> DataFrame:
+    """Rows of a relation with the same meaning, in which rows that others take away have an end instead."""
+    fields = [f for f in rows.schema if f.name not in RELATION_STAMPS]
+    names = [f.name for f in fields]
+    placed = rows.where(on_time())
+    came = F.struct(col(TIME).alias(AT), col(CHANGE).alias(CHANGE))
+    went = F.struct(col(UNTIL).alias(AT), (-col(CHANGE)).alias(CHANGE))
+    exploded = placed.select(*cols([*names, ARRIVAL, SEQUENCE]), F.explode(F.array(came, went)).alias(_EVENT))
+    events = exploded.select(*cols([*names, ARRIVAL, SEQUENCE]), f"{_EVENT}.*").where(col(AT) < FOREVER)
+    summed = events.groupBy(*cols([*names, AT])).agg(
+        *[F.max(c).alias(c) for c in (ARRIVAL, SEQUENCE)], F.sum(CHANGE).alias(CHANGE)
+    )
+    # Without columns all rows are the same.
+    whose = [_comparable(col(f.name), f.dataType) for f in fields] or [col(SEQUENCE).bitwiseAND(0)]
+    row = Window.partitionBy(*whose).orderBy(col(AT))
+    there = F.sum(CHANGE).over(row.rowsBetween(Window.unboundedPreceding, 0))
+    until = F.coalesce(F.lead(AT).over(row), long(FOREVER))
+    spans = summed.select(
+        *cols([*names, ARRIVAL, SEQUENCE]), col(AT).alias(TIME), until.alias(UNTIL), there.alias(CHANGE)
+    )
+    return spans.where(col(CHANGE) != 0).select(*cols(rows.columns))
+
+
+def _comparable(value: Column, kind: DataType) -> Column:
+    """The value as one that a window can be partitioned by: maps as sorted entries."""
+    if "map<" not in kind.simpleString():
+        return value
+    match kind:
+        case MapType():
+            entries = F.transform(
+                F.map_entries(value),
+                lambda e: F.struct(_comparable(e["key"], kind.keyType), _comparable(e["value"], kind.valueType)),
+            )
+            return F.array_sort(entries)
+        case ArrayType():
+            return F.transform(value, lambda e: _comparable(e, kind.elementType))
+        case StructType():
+            parts = [_comparable(value.getField(f.name), f.dataType).alias(f.name) for f in kind]
+            return F.when(value.isNotNull(), F.struct(*parts))
+    raise TypeError(f"no map can be in a {kind.simpleString()}")

@@ -1,0 +1,147 @@
+"""on_error: rows that make an operator fail. Skipped, the answer is that of the other rows, whatever the schedule."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headgate.connect.sinks.memory import MemorySink
+from headgate.plan.application import Application
+from headgate.plan.load import load_application
+from headgate.runtime.spark.engine import SparkRuntime
+from headgate.runtime.spark.feed import open_sources
+
+pytestmark = pytest.mark.spark
+
+RANDOM = random.Random(3)
+S = [(n, RANDOM.randrange(3), RANDOM.randrange(1, 9)) for n in range(24)]
+BAD = {5, 17}
+GOOD = [row for row in S if row[0] not in BAD]
+T = [(n, RANDOM.randrange(3), RANDOM.randrange(1, 99)) for n in range(0, 24, 4)]
+QUERIES = {
+    "plain": "SELECT n, 100 / v AS q FROM s WHERE k <> 7",
+    "sums": "RSTREAM(SELECT k, sum(100 / v) AS q FROM s [RANGE 16 SLIDE 8] GROUP BY k)",
+    "pairs": "ISTREAM(SELECT s.n, t.w FROM s [RANGE 8] AS s, t [RANGE 8] AS t WHERE s.k = t.k AND 100 / s.v < t.w)",
+    "counts": "RSTREAM(SELECT k, 100 / (count(*) - 4) AS q FROM s [RANGE 16 SLIDE 8] GROUP BY k)",
+}
+
+
+def expected() -> dict[str, Counter[str]]:
+    """By the meaning of the queries, over the good rows; the group with four rows is left out of the counts."""
+    windows = {
+        (at, k): [row for row in S if row[1] == k and at - 16 < row[0] <= at] for at in (0, 8, 16) for k in range(3)
+    }
+    good = {key: [row for row in rows if row in GOOD] for key, rows in windows.items()}
+    counts = {key: len(rows) for key, rows in windows.items() if rows}
+    return {
+        "plain": Counter(str({"n": n, "q": 100 / v}) for n, _, v in GOOD),
+        "sums": Counter(
+            str({"k": key[1], "q": sum(100 / v for _, _, v in rows)}) for key, rows in good.items() if rows
+        ),
+        "pairs": Counter(
+            str({"n": n, "w": w}) for n, k, v in GOOD for m, j, w in T if k == j and abs(n - m) < 8 and 100 / v < w
+        ),
+        "counts": Counter(str({"k": k, "q": 100 / (n - 4)}) for (_, k), n in counts.items() if n != 4),
+    }
+
+
+def application(folder: Path, queries: dict[str, str], policy: str, on_error: str = "skip") -> Application:
+    """A row of s is bad when v is 0."""
+    rows = [(n, k, 0 if n in BAD else v) for n, k, v in S]
+    (folder / "s.csv").write_text("n,k,v\n" + "".join(f"{n},{k},{v}\n" for n, k, v in rows))
+    (folder / "t.csv").write_text("n,k,w\n" + "".join(f"{n},{k},{w}\n" for n, k, w in T))
+    listed = "".join(f'  {name}: {{cql: "{cql}", on_error: {on_error}}}\n' for name, cql in queries.items())
+    (folder / "app.yaml").write_text(
+        'streams:\n  s: {schema: "n BIGINT, k INT, v INT", time: n, source: {kind: csv, path: s.csv}}\n'
+        '  t: {schema: "n BIGINT, k INT, w INT", time: n, source: {kind: csv, path: t.csv}}\n'
+        f"queries:\n{listed}policy: {policy}\nslots: 1\n"
+    )
+    return load_application(folder / "app.yaml")
+
+
+def run(
+    spark: Any, app: Application, piece: int
+) -> tuple[dict[str, Counter[str]], dict[str, Any], list[dict[str, Any]]]:
+    """Answers, report and dead letters when `piece` rows come at a time."""
+    runtime = SparkRuntime(app, spark)
+    runtime.open()
+    sources = open_sources(app, letters=runtime.dead_letters)
+    while sources:
+        for name in list(sources):
+            table = sources[name].poll(0.0, piece)
+            if table is None:
+                sources.pop(name)
+                runtime.ended(name)
+            else:
+                runtime.deliver({name: table})
+        while runtime.step(0):
+            pass
+    report = runtime.stop()
+    answers = {
+        name: Counter(repr(row) for table in sink.tables() for row in table.to_pylist())
+        for name, sink in runtime.sinks.items()
+        if isinstance(sink, MemorySink)
+    }
+    path = app.dead_letters
+    assert path is not None
+    letters = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    assert report["dead_letters"]["rows"] == len(letters)
+    return answers, report, letters
+
+
+@pytest.mark.parametrize(("policy", "piece"), [("{name: rr, unit: query}", 24), ("{name: fifo, unit: operator}", 7)])
+def test_the_answer_is_that_of_the_other_rows_whatever_the_schedule(
+    spark: Any, tmp_path: Path, policy: str, piece: int
+) -> None:
+    answers, report, letters = run(spark, application(tmp_path, QUERIES, policy), piece)
+    assert not report["errors"]
+    assert answers == expected()
+    assert {letter["kind"] for letter in letters} == {"failed"}
+    assert all("Division by zero" in letter["reason"] for letter in letters)
+    for query in ("plain", "sums"):
+        assert sorted(letter["position"] for letter in letters if letter["query"] == query) == sorted(BAD)
+        assert report["dead_letters"]["queries"][query] == len(BAD)
+    groups = [letter["row"]["k"] for letter in letters if letter["query"] == "counts"]
+    assert len(groups) == sum(
+        len([n for n, j, _ in S if j == k and at - 16 < n <= at]) == 4 for at in (0, 8, 16) for k in range(3)
+    )
+
+
+def test_a_query_that_stops_has_given_all_before(spark: Any, tmp_path: Path) -> None:
+    queries = {"plain": "SELECT n, 100 / v AS q FROM s", "good": "SELECT n FROM s WHERE v >= 0"}
+    answers, report, letters = run(spark, application(tmp_path, queries, "{name: rr, unit: query}", "stop"), 24)
+    assert answers["plain"].total() == min(BAD)
+    assert answers["good"].total() == len(S)
+    assert "Division by zero" in report["errors"]["plain"]
+    assert "(operator select, stream s, position 5, row {'n': 5, " in report["errors"]["plain"]
+    assert report["unprocessed"] == {"plain": len(S) - min(BAD)}
+    assert not letters
+
+
+def test_functions(spark: Any, tmp_path: Path) -> None:
+    """One that raises, exits, dies, hangs, or gives another type than it promised costs the rows at which it does."""
+    (tmp_path / "s.csv").write_text("v\n" + "".join(f"{v}\n" for v in (10, 1, 11, 2, 3, 12, 4, 5, 13)))
+    function = '{id: f, kind: function, input: s, function: "tests.runtime.spark.bad_functions:bad", schema: "w BIGINT"'
+    (tmp_path / "app.yaml").write_text(
+        'streams: {s: {schema: "v BIGINT", source: {kind: csv, path: s.csv}}}\nqueries:\n'
+        f"  q: {{operators: [{function}, time_limit: 3 s}}], on_error: skip}}\n"
+        "policy: {name: rr, unit: query}\nslots: 1\n"
+    )
+    answers, report, letters = run(spark, load_application(tmp_path / "app.yaml"), 9)
+    assert not report["errors"]
+    assert answers["q"] == Counter(f"{{'w': {w}}}" for w in (20, 22, 24, 26))
+    assert [(letter["row"]["v"], letter["reason"]) for letter in letters] == [
+        (v, f"function tests.runtime.spark.bad_functions:bad {what}")
+        for v, what in (
+            (1, "failed: ValueError: unlucky"),
+            (2, "failed: SystemExit: 3"),
+            (3, "failed: it ended its Python process"),
+            (4, "failed: TimeoutError: it took longer than 3 s (time_limit)"),
+            (5, "gave column w as string, its schema promises int64"),
+        )
+    ]
