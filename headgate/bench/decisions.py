@@ -14,12 +14,15 @@ from __future__ import annotations
 import random
 import statistics
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from headgate.bench.batches import key_batch
+from headgate.bench.parts import part
 from headgate.control.stats import DeclaredStats
 from headgate.flow.board import Board, Claim
 from headgate.flow.patience import Patience
@@ -47,30 +50,52 @@ ROWS = 100  # of a call on Spark
 WARM = 50  # calls before any counts
 
 
-def run(quick: bool = False) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Sizes:
+    """How much is measured."""
+
+    decisions: int
+    calls: int  # on Spark
+    queries: Sequence[int] = QUERIES
+    warm: int = WARM
+
+
+FULL = Sizes(decisions=20_000, calls=400)
+QUICK = Sizes(decisions=2_000, calls=50)
+SMALLEST = Sizes(decisions=50, calls=2, queries=(10, 20), warm=2)
+
+
+def run(quick: bool = False, sizes: Sizes | None = None) -> dict[str, Any]:
     """Measure; microseconds of a decision by the number of queries at the top level, other policies below."""
-    decisions = 2_000 if quick else 20_000
-    found = {
-        name: {
-            load: {str(n): microseconds(name, n, share, decisions) for n in QUERIES} for load, share in LOADS.items()
-        }
-        for name in POLICIES
-    }
+    chosen = sizes or (QUICK if quick else FULL)
+    decisions, queries = chosen.decisions, chosen.queries
+    found = {name: part(name, partial(_by_load, name, chosen)) for name in POLICIES}
     for case, most in WINDOWS.items():
-        found[HEADLINE][case] = {str(n): windows_microseconds(n, most, decisions) for n in QUERIES}
-    call = unit_call_us(50 if quick else 400)
-    cases, largest = found[HEADLINE], str(QUERIES[-1])
-    headline = {str(n): max(cases[case][str(n)] for case in (*LOADS, "windows")) for n in QUERIES}
+        found[HEADLINE][case] = part(case, partial(_by_queries, windows_microseconds, chosen, most, decisions))
+    call = part("unit_call_microseconds", lambda: unit_call_us(chosen.calls, chosen.warm))
+    cases, largest = found[HEADLINE], str(queries[-1])
+    headline = {str(n): max(cases[case][str(n)] for case in (*LOADS, "windows")) for n in queries}
     return {
         "bench": "decisions",
         "policy": HEADLINE,
         "microseconds": headline,
-        "growth": headline[largest] / headline[str(QUERIES[0])],
+        "growth": headline[largest] / headline[str(queries[0])],
         "share_of_unit_call": max(case[largest] for case in cases.values()) / call,
         "unit_call_microseconds": call,
         "policies": found,
         "decisions": decisions,
     }
+
+
+def _by_load(policy: str, sizes: Sizes) -> dict[str, dict[str, float]]:
+    return {
+        load: {str(n): microseconds(policy, n, share, sizes.decisions) for n in sizes.queries}
+        for load, share in LOADS.items()
+    }
+
+
+def _by_queries(measure: Callable[..., float], sizes: Sizes, *rest: int) -> dict[str, float]:
+    return {str(n): measure(n, *rest) for n in sizes.queries}
 
 
 class Waiting:
@@ -230,20 +255,20 @@ def _stream(name: str) -> Stream:
     return Stream(name, SCHEMA, {"kind": "feeder", "rate": 1.0, "rows": 1})
 
 
-def unit_call_us(calls: int) -> float:
+def unit_call_us(calls: int, warm: int = WARM) -> float:
     """A call of one select on a small batch on Spark, the median."""
     runtime = SparkRuntime(Application(many_queries(1), PolicySettings(HEADLINE), slots=1), _spark())
     runtime.open()
     seconds = []
     try:
-        for number in range(calls + WARM):
+        for number in range(calls + warm):
             runtime.deliver({"s": key_batch(SCHEMA, 100, ROWS, number)})
             start = time.perf_counter()
             runtime.step(0)
             seconds.append(time.perf_counter() - start)
     finally:
         runtime.stop()
-    return statistics.median(seconds[WARM:]) * 1e6
+    return statistics.median(seconds[warm:]) * 1e6
 
 
 def _spark() -> SparkSession:

@@ -11,6 +11,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ import pyspark
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
+from headgate.bench.parts import part
 from headgate.flow.types import arrow_schema
 from headgate.plan.application import Application, PolicySettings
 from headgate.plan.graph import build_plan
@@ -28,9 +30,6 @@ from headgate.plan.schema import parse_schema
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.session import own_session, start_spark
 
-ROWS = 3_000
-LARGE_ROWS = 300_000
-SIZES = (1_000, 10_000, 100_000, 300_000, 1_000_000)
 WHERE = "v > 0.3"
 COLUMNS = {"k": "k", "w": "v * 2"}
 SQL = "SELECT k, v * 2 AS w, _arrival, _sequence FROM {view} WHERE v > 0.3"
@@ -38,29 +37,55 @@ STREAM = parse_schema("k INT, v DOUBLE", "bench")
 QUERIES = 8  # for the slots comparison
 
 
-def run(quick: bool = False) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Sizes:
+    """How much is measured."""
+
+    rounds: int  # and as many to warm up
+    large_rounds: int
+    large_warm: int
+    slots_s: float
+    sizes_rounds: int
+    rows: int = 3_000
+    large_rows: int = 300_000
+    sizes: Sequence[int] = (1_000, 10_000, 100_000, 300_000, 1_000_000)
+
+
+FULL = Sizes(rounds=200, large_rounds=15, large_warm=10, slots_s=8.0, sizes_rounds=8)
+QUICK = Sizes(rounds=30, large_rounds=3, large_warm=2, slots_s=2.0, sizes_rounds=2)
+SMALLEST = Sizes(
+    rounds=3, large_rounds=1, large_warm=1, slots_s=0.3, sizes_rounds=1, rows=50, large_rows=100, sizes=(10, 20)
+)
+
+
+def run(quick: bool = False, sizes: Sizes | None = None) -> dict[str, Any]:
     """Measure; headline ratios at the top level, medians in milliseconds below."""
     spark = start_spark({"master": "local[2]"})
-    rounds = 30 if quick else 200
-    small = _compare_small(spark, warm=rounds, rounds=rounds)
-    large = _compare_large(spark, warm=2 if quick else 10, rounds=3 if quick else 15)
-    slots = _compare_slots(spark, seconds=2.0 if quick else 8.0)
-    sizes = _compare_sizes(spark, rounds=2 if quick else 8)
+    chosen = sizes or (QUICK if quick else FULL)
+    small = part("small_batches", lambda: _compare_small(spark, chosen))
+    large = part("large_batches", lambda: _compare_large(spark, chosen))
+    slots = part("calls_per_second_by_slots", lambda: _compare_slots(spark, chosen))
+    by_rows = part("milliseconds_by_rows", lambda: _compare_sizes(spark, chosen))
     return {
         "unit_over_handwritten": small["unit"] / small["handwritten"],
         "unit_over_floor": small["unit"] / small["floor"],
         "partitioned_over_handwritten": large["partitioned"] / large["handwritten"],
         "two_slots_over_one": slots["2"] / slots["1"],
-        "crossover_rows": _crossover(sizes),
-        "milliseconds": {f"{ROWS} rows": small, f"{LARGE_ROWS} rows": large, "by rows": sizes},
+        "crossover_rows": _crossover(by_rows),
+        "milliseconds": {f"{chosen.rows} rows": small, f"{chosen.large_rows} rows": large, "by rows": by_rows},
         "calls_per_second_by_slots": slots,
-        "settings": {"rounds": rounds, "query": SQL, "spark": pyspark.__version__, "master": spark.sparkContext.master},
+        "settings": {
+            "rounds": chosen.rounds,
+            "query": SQL,
+            "spark": pyspark.__version__,
+            "master": spark.sparkContext.master,
+        },
     }
 
 
-def _compare_small(spark: SparkSession, warm: int, rounds: int) -> dict[str, float]:
+def _compare_small(spark: SparkSession, sizes: Sizes) -> dict[str, float]:
     runtime = _runtime(spark, queries=1)
-    batches = [_batch(ROWS, seed) for seed in range(20)]
+    batches = [_batch(sizes.rows, seed) for seed in range(20)]
     by_hand = _handwritten(spark, partitions=1)
     floor = _floor(spark, batches[0])
     ways: dict[str, Callable[[pa.Table], object]] = {
@@ -69,36 +94,37 @@ def _compare_small(spark: SparkSession, warm: int, rounds: int) -> dict[str, flo
         "unit": lambda batch: _unit_call(runtime, batch),
     }
     try:
-        found = _alternate(ways, batches, warm, rounds)
-        assert runtime.report()["calls"]["prepared"] >= rounds, "the unit was not run the prepared way"
+        found = _alternate(ways, batches, sizes.rounds, sizes.rounds)
+        assert runtime.report()["calls"]["prepared"] >= sizes.rounds, "the unit was not run the prepared way"
         return found
     finally:
         runtime.stop()
 
 
-def _compare_large(spark: SparkSession, warm: int, rounds: int) -> dict[str, float]:
+def _compare_large(spark: SparkSession, sizes: Sizes) -> dict[str, float]:
     runtime = _runtime(spark, queries=1, partitioned_rows=0)
     ways: dict[str, Callable[[pa.Table], object]] = {
         "handwritten": _handwritten(spark, partitions=None),
         "partitioned": lambda batch: _unit_call(runtime, batch),
     }
     try:
-        return _alternate(ways, [_batch(LARGE_ROWS, seed) for seed in range(3)], warm, rounds)
+        batches = [_batch(sizes.large_rows, seed) for seed in range(3)]
+        return _alternate(ways, batches, sizes.large_warm, sizes.large_rounds)
     finally:
         runtime.stop()
 
 
-def _compare_sizes(spark: SparkSession, rounds: int) -> dict[str, dict[str, float]]:
+def _compare_sizes(spark: SparkSession, sizes: Sizes) -> dict[str, dict[str, float]]:
     """Prepared against partitioned over batch sizes, for the crossover."""
     prepared, partitioned = _runtime(spark, 1, partitioned_rows=2**40), _runtime(spark, 1, partitioned_rows=0)
     found = {}
     try:
-        for rows in SIZES:
+        for rows in sizes.sizes:
             ways: dict[str, Callable[[pa.Table], object]] = {
                 "prepared": lambda batch: _unit_call(prepared, batch),
                 "partitioned": lambda batch: _unit_call(partitioned, batch),
             }
-            found[str(rows)] = _alternate(ways, [_batch(rows, seed) for seed in range(3)], 3, rounds)
+            found[str(rows)] = _alternate(ways, [_batch(rows, seed) for seed in range(3)], 3, sizes.sizes_rounds)
     finally:
         prepared.stop()
         partitioned.stop()
@@ -112,10 +138,10 @@ def _crossover(sizes: dict[str, dict[str, float]]) -> int | None:
     return min(quicker, default=None)
 
 
-def _compare_slots(spark: SparkSession, seconds: float) -> dict[str, float]:
+def _compare_slots(spark: SparkSession, sizes: Sizes) -> dict[str, float]:
     """Calls a second with one and with two slots, eight queries always waiting; the better half of alternations."""
-    runtime = _runtime(spark, QUERIES, slots=2)
-    batches = [_batch(ROWS, seed) for seed in range(20)]
+    runtime, seconds = _runtime(spark, QUERIES, slots=2), sizes.slots_s
+    batches = [_batch(sizes.rows, seed) for seed in range(20)]
     found: dict[str, list[float]] = {"1": [], "2": []}
     try:
         _calls_per_second(runtime, batches, 2, seconds)

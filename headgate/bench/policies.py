@@ -17,21 +17,21 @@ that cost less, down to nothing as in the papers: `fixed_cost` shows how much of
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyspark
 from pyspark.sql import SparkSession
 
+from headgate.bench.parts import part
 from headgate.bench.policies_workload import Costs, Sources, application, draw_paths, feeder, full_rates, measure
 from headgate.plan.application import Application, PolicySettings, RunLimits
 from headgate.policies.registry import POLICIES
 from headgate.runtime.simulated import simulate
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.session import start_spark
-
-log = logging.getLogger("headgate.bench")
 
 LOAD = 0.7
 ARRIVALS = {"kind": "self-similar", "flows": 4, "on_scale": 1.0, "off_scale": 1.0}
@@ -41,7 +41,7 @@ RUNTIMES = ("spark", "simulated")
 SAVING = ("chain", "segment", "simplified-segment")
 OF_THE_PAPER = ("fifo", "pcs", *SAVING)
 BY_CLASS = {"wehr", "cqc", "abd", "mbd", "ambd", "mrr", "morr", "ml", "mol", "mprr", "pct", "pct-s"}
-COMPARED = [name for name in POLICIES if name not in BY_CLASS]
+COMPARED = tuple(name for name in POLICIES if name not in BY_CLASS)
 CLAIMS = (  # figure, policy, and which it is said to stay below (Jiang and Chakravarthy, section 5)
     *(("mean_latency", "pcs", other) for other in ("chain", "segment")),
     *(("mean_memory", policy, other) for policy in SAVING for other in ("pcs", "fifo")),
@@ -51,16 +51,31 @@ Figures = dict[str, float]
 Found = Mapping[str, Mapping[str, Figures]]  # policy -> runtime -> figures
 
 
-def run(quick: bool = False) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Sizes:
+    """How much is measured."""
+
+    seconds: float  # of input in bursts
+    rounds: int  # of calls that measure costs
+    burst_s: float = BURST_S
+    compared: Sequence[str] = COMPARED
+
+
+FULL = Sizes(seconds=60.0, rounds=40)
+QUICK = Sizes(seconds=10.0, rounds=8)
+SMALLEST = Sizes(seconds=0.5, rounds=1, burst_s=0.2, compared=OF_THE_PAPER)
+
+
+def run(quick: bool = False, sizes: Sizes | None = None) -> dict[str, Any]:
     """Measure; what was claimed and what the simulator foretold at the top level, figures of each policy below."""
     spark = start_spark({"master": "local[2]", "spark.driver.memory": "4g"})
-    seconds = 10.0 if quick else 60.0
-    log.warning("measuring costs")
-    costs = measure(spark, 8 if quick else 40)
-    inputs = {"bursts": bursts(costs, seconds), "one_burst": one_burst(costs)}
+    chosen = sizes or (QUICK if quick else FULL)
+    seconds = chosen.seconds
+    costs = part("costs", lambda: measure(spark, chosen.rounds))
+    inputs = {"bursts": bursts(costs, seconds), "one_burst": one_burst(costs, chosen.burst_s)}
     _on_spark(spark, application(PolicySettings("fifo"), inputs["one_burst"], costs))  # or the first would pay for all
-    found = _both(spark, COMPARED, inputs["bursts"], costs)
-    burst = _both(spark, OF_THE_PAPER, inputs["one_burst"], costs)
+    found = _both(spark, "bursts", chosen.compared, inputs["bursts"], costs)
+    burst = _both(spark, "one_burst", OF_THE_PAPER, inputs["one_burst"], costs)
     again = measure(spark, 4)
     return {
         "claims": {"bursts": claims(found), "one_burst": claims(burst)},
@@ -94,10 +109,10 @@ def bursts(costs: Costs, seconds: float) -> Sources:
     return {name: feeder(rate * LOAD, seconds, ARRIVALS, costs.tuple_bytes) for name, rate in rates.items()}
 
 
-def one_burst(costs: Costs) -> Sources:
+def one_burst(costs: Costs, seconds: float = BURST_S) -> Sources:
     """So many seconds of work, within one."""
     rates = full_rates(costs)
-    return {name: feeder(rate * BURST_S, 1.0, "poisson", costs.tuple_bytes) for name, rate in rates.items()}
+    return {name: feeder(rate * seconds, 1.0, "poisson", costs.tuple_bytes) for name, rate in rates.items()}
 
 
 def claims(found: Found, runtime: str = "spark") -> dict[str, dict[str, Any]]:
@@ -131,13 +146,15 @@ def agreement(found: Found, key: str) -> dict[str, Any]:
     }
 
 
-def _both(spark: SparkSession, names: Iterable[str], sources: Sources, costs: Costs) -> dict[str, dict[str, Figures]]:
-    found = {}
-    for name in names:
-        log.warning("policy %s", name)
-        app = application(PolicySettings(name), sources, costs)
-        found[name] = {"spark": _on_spark(spark, app), "simulated": _simulated(app)}
-    return found
+def _both(
+    spark: SparkSession, kind: str, names: Iterable[str], sources: Sources, costs: Costs
+) -> dict[str, dict[str, Figures]]:
+    return {name: part(f"{kind}, {name}", partial(_of_policy, spark, name, sources, costs)) for name in names}
+
+
+def _of_policy(spark: SparkSession, name: str, sources: Sources, costs: Costs) -> dict[str, Figures]:
+    app = application(PolicySettings(name), sources, costs)
+    return {"spark": _on_spark(spark, app), "simulated": _simulated(app)}
 
 
 def _on_spark(spark: SparkSession, app: Application) -> Figures:

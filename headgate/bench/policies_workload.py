@@ -133,7 +133,7 @@ def _application(
 ) -> Application:
     streams = {name: Stream(name, SCHEMA, source, time=None) for name, source in sources.items()}
     plan = build_plan(streams, {}, {"only": QueryClass("only", 1)}, operators, queries)
-    return Application(plan, policy, slots=1, seed=SEED, simulator=settings)
+    return Application(plan, policy, slots=1, seed=SEED, simulator=settings, rehearse=True)
 
 
 def _select(step: Step, source: Port, costs: Costs | None) -> Operator:

@@ -6,10 +6,13 @@ import platform
 import random
 import statistics
 import time
+from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from types import ModuleType
 from typing import Any
 
+from headgate.bench.parts import part
 from headgate.plan.application import Application, PolicySettings, RunLimits
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Query, QueryClass, Stream
@@ -23,7 +26,20 @@ POLICIES: dict[str, dict[str, Any]] = {"rr": {"quantum": 1.0}, "rb": {}, "prb": 
 ANALYTIC_RESPONSE = 354.0  # M/G/1, first come first served: E[S] + lambda E[S^2] / (2 (1 - rho))
 
 
-def run(quick: bool = False) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Sizes:
+    """How much is measured."""
+
+    tuples: int  # a stream
+    rounds: int
+
+
+FULL = Sizes(tuples=4000, rounds=5)
+QUICK = Sizes(tuples=400, rounds=2)
+SMALLEST = Sizes(tuples=10, rounds=1)
+
+
+def run(quick: bool = False, sizes: Sizes | None = None) -> dict[str, Any]:
     """Tuples a second of Headgate's simulator and of SimPy on one model, alternating in one process; medians.
 
     The model: 50 Poisson streams, costs 2, 4, ..., 100, one server, first in first out, load 0.9. SimPy's version
@@ -34,20 +50,22 @@ def run(quick: bool = False) -> dict[str, Any]:
     the event loop, all but `rr`: that would take minutes. Needs `headgate[bench]`.
     """
     simpy = _simpy()
-    tuples, rounds = (400, 2) if quick else (4000, 5)
+    chosen = sizes or (QUICK if quick else FULL)
+    tuples, rounds = chosen.tuples, chosen.rounds
     ours: list[tuple[float, float]] = []
     loop: list[tuple[float, float]] = []
     theirs: list[tuple[float, float]] = []
     others: dict[str, list[tuple[float, float]]] = {name: [] for name in POLICIES}
     loops: dict[str, list[tuple[float, float]]] = {name: [] for name in POLICIES if name != "rr"}
     for seed in range(rounds):
-        ours.append(run_headgate(tuples, seed))
-        loop.append(run_headgate(tuples, seed, short_cuts=False))
-        theirs.append(run_simpy(simpy, tuples, seed))
+        told = f"{{}}, round {seed + 1} of {rounds}".format
+        ours.append(part(told("headgate"), partial(run_headgate, tuples, seed)))
+        loop.append(part(told("headgate_event_loop"), partial(run_headgate, tuples, seed, short_cuts=False)))
+        theirs.append(part(told("simpy"), partial(run_simpy, simpy, tuples, seed)))
         for name, runs in others.items():
-            runs.append(run_headgate(tuples, seed, name))
+            runs.append(part(told(name), partial(run_headgate, tuples, seed, name)))
         for name, runs in loops.items():
-            runs.append(run_headgate(tuples, seed, name, short_cuts=False))
+            runs.append(part(told(f"{name}_event_loop"), partial(run_headgate, tuples, seed, name, short_cuts=False)))
     fast, stepwise, slow = _median(ours), _median(loop), _median(theirs)
     return {
         "bench": "simulator",

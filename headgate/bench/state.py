@@ -1,8 +1,9 @@
-"""headgate bench state: what a call of an operator with windows costs beside one without, and how fast a large file is
-replayed beside Spark Structured Streaming.
+"""headgate bench state: what windows cost beside a query without state, how time grows with the updates of a relation,
+and how fast a large file is replayed beside Spark Structured Streaming.
 
-Steps alternate in one process on batches of the same size; replays alternate too, on the same file. A step is all that
-goes with a call: queues, policy, job, logs, sink, monitor.
+Ways alternate in one process on the same batches or the same file. Times are those of all that goes with a call:
+queues, policy, job, logs, sink, monitor. A window takes its input at its boundaries, so ways are compared over
+whole windows, by what a batch costs on average.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,8 @@ import pyspark
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from headgate.bench import updates
+from headgate.bench.parts import part
 from headgate.flow.types import arrow_schema
 from headgate.plan.application import Application, PolicySettings, RunLimits
 from headgate.plan.graph import build_plan
@@ -42,7 +46,8 @@ VALUES = {"n": "count(*)", "mean": "avg(t)"}  # the averages of the demonstratio
 DOUBLES = {"n": "count(*)", "mean": "avg(v)"}  # dearer: sums of DOUBLE are folded in the order of time
 KEYS = 30_000  # of the join: about one match a tuple among the 30,000 of the other window
 SCHEMA = parse_schema("ts TIMESTAMP, k INT, v DOUBLE, t INT", "bench")
-REPLAY_ROWS = 5_000_000
+WINDOW_S = 20
+SPAN = 10  # batches between two boundaries of the tumbling window
 _REPLAY = """
 policy: {{name: rr, unit: query, quantum: null}}
 streams:
@@ -58,23 +63,52 @@ queries:
 REPLAY_RATE = 1_000  # tuples a second of event time in the replayed file
 
 
-def run(quick: bool = False) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Sizes:
+    """How much is measured."""
+
+    warm: int  # windows of SPAN batches before the clock runs
+    spans: int  # and while it runs
+    updates: tuple[int, int]  # of a relation: few, many
+    growth_rounds: int
+    kinds: tuple[str, ...]  # of the queries over that relation
+    replay_rows: int
+    replays: int
+
+
+FULL = Sizes(20, 30, (3_000, 12_000), 3, tuple(updates.QUERIES), 5_000_000, 3)
+QUICK = Sizes(3, 5, (3_000, 12_000), 1, ("max", "max by group"), 200_000, 1)
+SMALLEST = Sizes(2, 1, (60, 240), 1, ("max",), 40_000, 1)
+
+
+def run(quick: bool = False, sizes: Sizes | None = None) -> dict[str, Any]:
     """Measure; headline ratios at the top level, medians below."""
     spark = start_spark({"master": "local[2]", "spark.driver.memory": "4g"})
-    rounds = 15 if quick else 100
-    steps = _compare_steps(spark, rounds)
-    replay = _compare_replays(spark, REPLAY_ROWS // 25 if quick else REPLAY_ROWS, 1 if quick else 3)
+    return measure(spark, sizes or (QUICK if quick else FULL))
+
+
+def measure(spark: SparkSession, sizes: Sizes) -> dict[str, Any]:
+    steps = part("milliseconds", lambda: _compare_steps(spark, sizes.warm, sizes.spans))
+    counts, rounds = sizes.updates, sizes.growth_rounds
+    grown = part("seconds_by_updates", lambda: updates.compare(spark, sizes.kinds, counts, rounds))
+    replay = part("replayed_tuples_a_second", lambda: _compare_replays(spark, sizes.replay_rows, sizes.replays))
+    few, many = (str(count) for count in sizes.updates)
+    growth = {kind: seconds[many] / seconds[few] for kind, seconds in grown.items()}
     return {
         "aggregate_over_stateless": steps["aggregate"] / steps["stateless"],
         "join_over_stateless": steps["join"] / steps["stateless"],
+        "updates_growth": max(growth.values()),
         "replay_over_structured_streaming": replay["headgate"] / replay["structured streaming"],
         "milliseconds": steps,
+        "updates_growth_by_query": growth,
+        "seconds_by_updates": grown,
         "replayed_tuples_a_second": replay,
         "settings": {
             "rows": ROWS,
-            "rounds": rounds,
+            "batches": sizes.spans * SPAN,
             "windows": {"aggregate": TUMBLING, "sliding aggregate": SLIDING, "join": WINDOW, "replay": TUMBLING},
             "values": {"aggregate": VALUES, "aggregate of doubles": DOUBLES},
+            "updates": {kind: updates.QUERIES[kind] for kind in sizes.kinds},
             "spark": pyspark.__version__,
             "master": spark.sparkContext.master,
         },
@@ -84,7 +118,7 @@ def run(quick: bool = False) -> dict[str, Any]:
 # Steps ------------------------------------------------------------------------------------------------------------
 
 
-def _compare_steps(spark: SparkSession, rounds: int) -> dict[str, float]:
+def _compare_steps(spark: SparkSession, warm: int, spans: int) -> dict[str, float]:
     window = _range(WINDOW)
     kept = Select(id="q/select", inputs=(Port("s"),), where="v > 0.3")
     stateless = [kept, Project(id="q/project", inputs=(Port("q/select"),), columns={"k": "k", "w": "v * 2"})]
@@ -112,42 +146,55 @@ def _compare_steps(spark: SparkSession, rounds: int) -> dict[str, float]:
     }
     keys = dict.fromkeys(ways, GROUPS) | {"join": KEYS}
     try:
-        found = _alternate(ways, keys, warm=max(20, rounds * 2), rounds=rounds)
+        found = _alternate(ways, keys, warm, spans)
         for name, runtime in ways.items():
-            assert runtime.report()["calls"]["prepared"] >= rounds, f"{name} was not run the prepared way"
+            assert runtime.report()["calls"]["prepared"] >= spans, f"{name} was not run the prepared way"
         return found
     finally:
         for runtime in ways.values():
             runtime.stop()
 
 
-def _alternate(ways: Mapping[str, SparkRuntime], keys: Mapping[str, int], warm: int, rounds: int) -> dict[str, float]:
-    """Median milliseconds of a step of each way, taken in turns; each step takes ROWS tuples in all."""
+def _alternate(ways: Mapping[str, SparkRuntime], keys: Mapping[str, int], warm: int, spans: int) -> dict[str, float]:
+    """Median milliseconds of a batch of ROWS tuples in all, by windows of SPAN batches, taken in turns."""
     taken: dict[str, list[float]] = {name: [] for name in ways}
-    for number in range(warm + rounds):
+    for span in range(warm + spans):
         for name, runtime in ways.items():
             streams = ("s", "t") if name == "join" else ("s",)
-            tables = {s: _batch(number, keys[name], ROWS // len(streams), seed) for seed, s in enumerate(streams)}
+            rows, now = ROWS // len(streams), round(runtime.now() * 1e6)
+            batches = [
+                {s: _batch(number, keys[name], rows, seed, now) for seed, s in enumerate(streams)}
+                for number in range(span * SPAN, (span + 1) * SPAN)
+            ]
             started = time.perf_counter()
-            for stream, table in tables.items():
-                runtime.deliver({stream: table})
-            if not runtime.step(0):
-                raise RuntimeError("the policy ran nothing")
-            if number >= warm:
-                taken[name].append((time.perf_counter() - started) * 1e3)
+            steps = sum(_stepped(runtime, tables) for tables in batches)
+            if span >= warm:
+                taken[name].append((time.perf_counter() - started) * 1e3 / SPAN)
+            if not steps and span:  # the first window ends when the second begins
+                raise RuntimeError(f"{name}: nothing ran in {SPAN} batches")
     return {name: statistics.median(values) for name, values in taken.items()}
 
 
-def _batch(number: int, keys: int, rows: int, seed: int) -> pa.Table:
-    """The tuples of one span of event time."""
+def _stepped(runtime: SparkRuntime, tables: Mapping[str, pa.Table]) -> int:
+    """Deliver a batch and make the calls that are due; how many they were."""
+    for stream, table in tables.items():
+        runtime.deliver({stream: table})
+    steps = 0
+    while runtime.step(0):
+        steps += 1
+    return steps
+
+
+def _batch(number: int, keys: int, rows: int, seed: int, now_us: int) -> pa.Table:
+    """The tuples of one stretch of event time, which arrive now."""
     rng = np.random.default_rng((number, seed))
     first = number * rows
     times = number * BATCH_US + np.arange(rows, dtype=np.int64) * (BATCH_US // rows)
-    stamps = np.arange(first, first + rows, dtype=np.int64)
+    arrival, sequence = np.full(rows, now_us), np.arange(first, first + rows, dtype=np.int64)
     numbers = rng.integers(0, keys, rows, dtype=np.int32), rng.random(rows), rng.integers(0, 40, rows, dtype=np.int32)
     columns = [times.astype("datetime64[us]"), *numbers]
     schema = arrow_schema(SCHEMA)
-    arrays = [pa.array(c).cast(f.type) for c, f in zip([*columns, stamps, stamps], schema, strict=True)]
+    arrays = [pa.array(c).cast(f.type) for c, f in zip([*columns, arrival, sequence], schema, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
@@ -202,7 +249,7 @@ def _compare_replays(spark: SparkSession, rows: int, rounds: int) -> dict[str, f
                 started = time.perf_counter()
                 counted = replay(f"bench_{number}_{place}")
                 seconds = time.perf_counter() - started
-                if counted > rows or counted < rows * 0.9:
+                if not rows - WINDOW_S * REPLAY_RATE <= counted <= rows:  # the last window is not complete
                     raise RuntimeError(f"{way} counted {counted} of {rows} tuples in complete windows")
                 if number:  # the first round warms all up
                     taken[way].append(rows / seconds)

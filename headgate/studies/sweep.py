@@ -23,7 +23,11 @@ _Arrivals = dict[int, _Outcome]  # by the number of the point
 
 
 class SweepError(RuntimeError):
-    """A run failed; names its point."""
+    """A run failed; names its point. `rows` are those of the runs that went well."""
+
+    def __init__(self, message: str, rows: list[dict[str, Any]]) -> None:
+        super().__init__(message)
+        self.rows = rows
 
 
 def sweep(
@@ -45,7 +49,12 @@ def sweep(
         outcomes = _in_turn(run, points, longest_first, tell)
     else:
         outcomes = _on_spark(run, points, longest_first, spark, tell)
-    return [_row(point, outcomes[at]) for at, point in enumerate(points)]
+    failed = {at: outcome for at, outcome in outcomes.items() if isinstance(outcome, str)}
+    rows = [{**point, **outcome} for at, point in enumerate(points) if isinstance(outcome := outcomes.get(at), dict)]
+    if failed:
+        at = min(failed)
+        raise SweepError(f"the run of {dict(points[at])} failed:\n{failed[at]}", rows)
+    return rows
 
 
 def _in_turn(run: Run, points: Sequence[Point], order: list[int], tell: Tell) -> _Arrivals:
@@ -98,9 +107,3 @@ def _outcome(run: Run, point: Point) -> _Outcome:
         return dict(run(point))
     except Exception:
         return traceback.format_exc()
-
-
-def _row(point: Point, outcome: _Outcome) -> dict[str, Any]:
-    if isinstance(outcome, str):
-        raise SweepError(f"the run of {dict(point)} failed:\n{outcome}")
-    return {**point, **outcome}

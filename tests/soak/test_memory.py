@@ -26,13 +26,16 @@ pytestmark = [pytest.mark.soak, pytest.mark.spark]
 
 SECONDS = float(os.environ.get("HEADGATE_SOAK_SECONDS", "600"))
 RATE = os.environ.get("HEADGATE_SOAK_RATE", "1000")
-EVERY_S = 10.0
+CHANGES_RATE = float(os.environ.get("HEADGATE_SOAK_CHANGES_RATE", "3000"))  # of both streams of state.yaml
+EVERY_S = min(10.0, SECONDS / 12)
 HEAP_MB = 15.0  # what the retained lists of Spark's status store may still add
 PYTHON_MB = 15.0
 WAITING_S = 1.0  # tuples in the queues never exceed this many seconds of input at the end
 
 
 JOIN = Path(__file__).with_name("join.yaml")
+STATE = Path(__file__).with_name("state.yaml")
+SLOWER = 1.5  # how many times as long results may take in the last third as in the second
 
 
 def test_memory_is_flat(spark: Any, tmp_path: Path) -> None:
@@ -46,6 +49,30 @@ def test_memory_of_a_window_join_is_flat(spark: Any, tmp_path: Path) -> None:
     samples = _stays_flat(spark, app, tmp_path, 2 * WAITING_S * rates)
     assert samples[-1]["state_rows"] > 20 * rates, "the windows were not full"
     assert _rise(samples, "state_rows") < 0.1 * samples[-1]["state_rows"]
+
+
+def test_changing_state_is_flat(spark: Any, tmp_path: Path) -> None:
+    """DISTINCT, max by group, a join of relations that change with every tuple, and sessions, at 3,000 tuples/s."""
+    shares = {"clicks": 1 / 3, "visits": 2 / 3}  # three queries read clicks, one visits
+    rates = [f"streams.{name}.source.rate={CHANGES_RATE * share}" for name, share in shares.items()]
+    app = load_application(STATE, rates)
+    read = sum(app.plan.streams[s].source["rate"] for q in app.plan.queries for s in _streams(app, q))
+    samples = _stays_flat(spark, app, tmp_path, 2 * WAITING_S * read)
+    assert _rise(samples, "state_rows") < 0.1 * samples[-1]["state_rows"]
+    middle, end = (_latency(samples, *part) for part in ((1 / 3, 2 / 3), (2 / 3, 1)))
+    print(json.dumps({"latency": {"second third": middle, "last third": end}}))
+    assert end < SLOWER * middle
+
+
+def _streams(app: Application, query: str) -> set[str]:
+    ports = {port.node for name in app.plan.queries[query].operators for port in app.plan.operators[name].inputs}
+    return ports & set(app.plan.streams)
+
+
+def _latency(samples: list[dict[str, float]], start: float, end: float) -> float:
+    """Mean latency of the results of a part of the run."""
+    first, last = samples[int(start * (len(samples) - 1))], samples[int(end * (len(samples) - 1))]
+    return (last["latency_sum"] - first["latency_sum"]) / (last["outputs"] - first["outputs"])
 
 
 def _stays_flat(spark: Any, app: Application, tmp_path: Path, most_waiting: float) -> list[dict[str, float]]:
@@ -79,12 +106,16 @@ def _sample(spark: Any, runtime: SparkRuntime) -> dict[str, float]:
     jvm = spark._jvm.java.lang
     jvm.System.gc()
     java = jvm.Runtime.getRuntime()
+    report = runtime.report()
+    told = report["queries"].values()
     return {
         "at": round(runtime.now(), 1),
         "heap_mb": (java.totalMemory() - java.freeMemory()) / 2**20,
         "python_mb": psutil.Process().memory_info().rss / 2**20,
         "waiting": sum(runtime.unfinished().values()),
-        "state_rows": sum(size["rows"] for size in runtime.report()["state"].values()),
+        "state_rows": sum(size["rows"] for size in report["state"].values()),
+        "outputs": sum(query["outputs"] for query in told),
+        "latency_sum": sum(query["outputs"] * (query["latency"].get("mean") or 0.0) for query in told),
     }
 
 

@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -34,6 +35,7 @@ from headgate.bench.classes.sides import Side
 from headgate.bench.classes.stock import VARIANTS
 from headgate.bench.classes.stolen import stolen_time
 from headgate.bench.classes.workload import MASTER, PRIORITIES, Workload
+from headgate.bench.parts import part
 
 log = logging.getLogger("headgate.bench")
 
@@ -73,6 +75,7 @@ class Effort:
 
 FULL = Effort(seconds=40.0, heavy_s=60.0, rounds=2, hold_s=20.0, scales=SCALES)
 QUICK = Effort(seconds=20.0, heavy_s=20.0, rounds=1, hold_s=10.0, scales=SCALES[:2])
+SMALLEST = Effort(seconds=6.0, heavy_s=6.0, rounds=1, hold_s=2.0, scales=SCALES[:1])
 
 
 class Sides:
@@ -94,25 +97,33 @@ class Sides:
         return min(tried, key=itemgetter(0))[1]
 
 
-def run(quick: bool = False) -> dict[str, Any]:
+def run(quick: bool = False, sizes: Effort | None = None) -> dict[str, Any]:
     """Measure; headline figures at the top level, all sides of each workload below."""
-    effort = QUICK if quick else FULL
+    effort = sizes or (QUICK if quick else FULL)
     with ExitStack() as stack:
         sides = Sides(stack.enter_context(Side("stock")), stack.enter_context(Side("headgate")))
-        highest = highest_rate(sides.ours, HEAVY_QUERIES, effort.hold_s, MBD)
+        highest = part("highest_rate", lambda: highest_rate(sides.ours, HEAVY_QUERIES, effort.hold_s, MBD))
         heavy = Workload("heavy", HEAVY_QUERIES, LOAD * highest, effort.heavy_s)
         warm_up(sides, replace(heavy, seconds=effort.seconds))
         with _named("source of stock"):
-            source = sides.stock.source(replace(MEDIUM, seconds=10.0))
+            source = part("source_of_stock", lambda: sides.stock.source(replace(MEDIUM, seconds=10.0)))
         found = {
-            workload.name: compare(sides, workload, effort.rounds)
+            workload.name: part(workload.name, partial(compare, sides, workload, effort.rounds))
             for workload in (*(replace(one, seconds=effort.seconds) for one in (MEDIUM, EASY)), heavy)
         }
         with _named("changed priorities"):
-            followed = sides.ours.follow(replace(MEDIUM, name="priorities", seconds=effort.seconds), MBD)
-        shared = {name: summary(sides.run(heavy, name, policy)) for name, policy in OTHER_WAYS.items()}
-        scaling = {str(n): _scaled(sides, n, effort.seconds / 2, found) for n in effort.scales}
-        carried = {"mbd": highest, **capacities(sides.ours, effort.hold_s, highest)}
+            changed = replace(MEDIUM, name="priorities", seconds=effort.seconds)
+            followed = part("changed_priorities", lambda: sides.ours.follow(changed, MBD))
+        shared = {
+            name: part(f"heavy, {name}", partial(_summed_up, sides, heavy, name, policy))
+            for name, policy in OTHER_WAYS.items()
+        }
+        scaling = {
+            str(n): part(f"scaling, {n}", partial(_scaled, sides, n, effort.seconds / 2, found)) for n in effort.scales
+        }
+        carried = part(
+            "highest_rate_by_way", lambda: {"mbd": highest, **capacities(sides.ours, effort.hold_s, highest)}
+        )
     return {
         **headline(found),
         "highest_rate": highest,
@@ -137,6 +148,10 @@ def run(quick: bool = False) -> dict[str, Any]:
             "rounds": effort.rounds,
         },
     }
+
+
+def _summed_up(sides: Sides, workload: Workload, name: str, policy: Any) -> dict[str, Any]:
+    return summary(sides.run(workload, name, policy))
 
 
 def headline(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, float | None]:

@@ -121,6 +121,7 @@ def application(workload: Workload, policy: dict[str, Any], slots: int = 2) -> A
         "policy": policy,
         "slots": slots,
         "seed": SEED,
+        "rehearse": True,
     }
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"{workload.name}.yaml"

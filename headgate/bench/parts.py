@@ -1,0 +1,44 @@
+"""The parts of a bench: told one by one while it goes on, and kept when a later one fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+Tell = Callable[[str], None]
+
+
+class Parts:
+    """What a bench has measured so far, by part."""
+
+    def __init__(self, tell: Tell) -> None:
+        self.tell = tell
+        self.measured: dict[str, Any] = {}
+
+
+_current: ContextVar[Parts | None] = ContextVar("parts", default=None)
+
+
+@contextmanager
+def collecting(tell: Tell) -> Iterator[Parts]:
+    """Collect the parts of the bench that runs inside; `tell` is called with the name of each as it begins."""
+    parts = Parts(tell)
+    token = _current.set(parts)
+    try:
+        yield parts
+    finally:
+        _current.reset(token)
+
+
+def part(name: str, measure: Callable[[], T]) -> T:
+    """Measure a part: what it gives is kept, whatever becomes of the parts after it."""
+    parts = _current.get()
+    if parts is None:  # nobody collects
+        return measure()
+    parts.tell(name)
+    found = measure()
+    parts.measured[name] = found
+    return found
