@@ -40,10 +40,19 @@ def _label(axes: Axes, report: Mapping[str, Any], names: list[str]) -> None:
     axes.set_title(title_of(report), fontsize=10, loc="left", parse_math=False)
     axes.set_xlabel("box p25 to p75, line p50, whiskers p10 and p90, dot mean", fontsize=8, color=GREY)
     axes.set_xlim(-0.6, len(names) - 0.4)
-    labels = [f"{name}\npriority {report['classes'][name]['priority']}" for name in names]
+    labels = [f"{name}\npriority {one['priority']}\n{results(one['outputs'])}" for name, one in _named(report, names)]
     axes.set_xticks(range(len(names)), labels, fontsize=9, parse_math=False)
     if any(len(name) > _LONG for name in names):
         axes.tick_params(axis="x", labelrotation=30)
+
+
+def _named(report: Mapping[str, Any], names: list[str]) -> list[tuple[str, Mapping[str, Any]]]:
+    return [(name, report["classes"][name]) for name in names]
+
+
+def results(count: float) -> str:
+    """How many results a box stands for: one of three says less than one of thousands."""
+    return f"{count:,.0f} result{'' if count == 1 else 's'}"
 
 
 def _box(latency: Mapping[str, float | None]) -> Box | None:

@@ -49,11 +49,14 @@ def _scaled(line: Line, factor: float) -> list[float]:
 
 
 def _add_line(axes: Axes, times: Sequence[float], values: Sequence[float], colour: str) -> None:
-    """A bucket without results leaves a gap; one that stands alone between two is a dot."""
+    """A bucket without results leaves a gap. Buckets that stand alone are dots, joined by a thin line."""
     axes.plot(times, values, color=colour, linewidth=1.4)
     around = [math.nan, *values, math.nan]
-    alone = [at for at in range(len(values)) if math.isnan(around[at]) and math.isnan(around[at + 2])]
-    axes.plot([times[at] for at in alone], [values[at] for at in alone], "o", color=colour, markersize=2.5)
+    known = [at for at in range(len(values)) if not math.isnan(values[at])]
+    alone = [at for at in known if math.isnan(around[at]) and math.isnan(around[at + 2])]
+    axes.plot([times[at] for at in alone], [values[at] for at in alone], "o", color=colour, markersize=4.5)
+    if alone and len(known) < len(values):
+        axes.plot([times[at] for at in known], [values[at] for at in known], color=colour, linewidth=0.8, alpha=0.5)
 
 
 def _add_inversion(axes: Axes, times: Sequence[float], values: Sequence[float]) -> None:
@@ -117,6 +120,7 @@ def _name_lines(axes: Axes, ends: Mapping[str, tuple[float, float]], colours: Ma
             color=colours[name],
             parse_math=False,
             annotation_clip=False,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.0},  # other lines may pass there
             arrowprops={"arrowstyle": "-", "color": colours[name], "alpha": 0.4, "linewidth": 0.8},
         )
 

@@ -62,9 +62,9 @@ def set_scale(axes: Axes, what: str, seconds: Iterable[float]) -> float:
 
 
 def begin_at_zero(axes: Axes) -> None:
-    """Once all is drawn: a linear axis begins at 0."""
+    """Once all is drawn: a linear axis begins at 0, and what is highest does not lie on its upper edge."""
     if axes.get_yscale() == "linear":
-        axes.set_ylim(bottom=0.0)
+        axes.set_ylim(0.0, 1.08 * axes.get_ylim()[1])
 
 
 def make_calm(axes: Axes) -> None:

@@ -1,14 +1,18 @@
-"""`headgate demo`: embedded Spark, two feeders and nine queries in three classes."""
+"""`headgate demo`: embedded Spark, two feeders and twelve queries in three classes, and what a policy does to them."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headgate.cli.ending import reader_left
 from headgate.cli.options import (
     JsonOption,
+    PlotsOption,
     PolicyOption,
+    RehearseOption,
     SecondsOption,
     SetOption,
     SlotsOption,
@@ -17,18 +21,27 @@ from headgate.cli.options import (
     overrides,
 )
 from headgate.cli.output import console, print_json, speaks_plainly
+from headgate.cli.plots import check_plots, plot
 from headgate.cli.run import exit_with, run_on_spark
+from headgate.cli.tables import number
+
+if TYPE_CHECKING:
+    from headgate.plan.model import Plan
+    from headgate.runtime.spark.engine import SparkRuntime
 
 EXAMPLES = """
 [bold]Examples[/bold]
 
 headgate demo
 
+headgate demo --compare --seconds 45
+
 headgate demo --seconds 30 --policy fifo
 
 headgate demo --seconds 30 --set streams.sensors.source.rate=5000
 """
 APP = Path(__file__).parent.parent / "demo" / "app.yaml"
+TURNS = 3  # of a comparison with an end: the policy, the other one, and back
 
 
 @speaks_plainly
@@ -37,31 +50,63 @@ def demo(
     policy: PolicyOption = None,
     slots: SlotsOption = None,
     changes: SetOption = None,
+    compare: Annotated[
+        bool,
+        typer.Option("--compare", help="Switch to round robin and back, and end with what that did to each class."),
+    ] = False,
+    rehearse: RehearseOption = None,
+    plots: PlotsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Watch nine continuous queries over two streams, in three classes, run on Spark until Ctrl-C or --seconds.
+    """Watch twelve continuous queries over two streams, in three classes, run on Spark until Ctrl-C or --seconds.
 
-    Exit code 1 when a query stopped with an error.
+    In a terminal the key p switches the policy, from mbd to rr and back. The last lines say what the policies did to
+    each class. Exit code 1 when a query stopped with an error.
     """
-    app = load(APP, changes, policy, slots)
+    app = load(APP, changes, policy, slots, rehearse=rehearse)
     when = limits(seconds, until_idle=False)
+    if plots is not None:
+        check_plots(plots)
 
+    from headgate.cli.comparison import TURN_S, Comparison, told
+    from headgate.cli.keys import pressed_keys
     from headgate.cli.live import table
     from headgate.cli.reporting import print_report
 
     out = console()
     if not as_json:
-        plan = app.plan
-        counts = f"{len(plan.queries)} queries in {len(plan.classes)} classes over {len(plan.streams)} streams"
-        out.print(f"{counts}; the application file is {APP}")
+        out.print(load_in_words(app.plan), highlight=False, markup=False)
+        out.print(f"The application file is {APP}", highlight=False, markup=False, soft_wrap=True)
         out.print("Ctrl-C ends it with a report." if seconds is None else f"It ends after {seconds:g} s with a report.")
-    with table(not as_json, out) as show:
-        report = run_on_spark(app, when, show, APP, overrides(changes, policy, slots))
+    turn_s = None if not compare else TURN_S if seconds is None else seconds / TURNS
+    with pressed_keys(wanted=out.is_terminal and not as_json) as keys:
+        comparison = Comparison(app, keys, turn_s)
+        with table(not as_json, out, lambda: comparison.hint) as show:
+
+            def watch(runtime: SparkRuntime) -> None:
+                if reader_left():  # of a demonstration that nobody watches, there is no end to wait for
+                    raise BrokenPipeError
+                comparison.watch(runtime)
+
+            report = run_on_spark(app, when, show, APP, overrides(changes, policy, slots, rehearse=rehearse), watch)
     if as_json:
         print_json(report)
     else:
         print_report(report, out)
+        for line in ["", *told(report)]:
+            out.print(line, highlight=False, markup=False)
+    plot(report, plots, quiet=as_json)
     exit_with(report)
+
+
+def load_in_words(plan: Plan) -> str:
+    """What runs, and how much of it."""
+    streams = [
+        f"{name} {number(stream.source.get('rate'))} tuples/s for {len(plan.readers(name))} queries"
+        for name, stream in plan.streams.items()
+    ]
+    counts = f"{len(plan.queries)} queries in {len(plan.classes)} classes over {len(plan.streams)} streams"
+    return f"{counts}: {', '.join(streams)}"
 
 
 def register(app: typer.Typer) -> None:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headgate.cli.background import in_background
 from headgate.cli.explain_policy import print_policy
-from headgate.cli.options import App, JsonOption, PolicyOption, SeedOption, SetOption, SlotsOption, load
+from headgate.cli.options import App, JsonOption, PolicyOption, SeedOption, SetOption, SlotsOption, load, overrides
 from headgate.cli.output import console, print_json, speaks_plainly
-from headgate.cli.progress_plot import check_plot, draw_charts
-from headgate.cli.tables import add_row, number, short, time
+from headgate.cli.plots import check_plots, write_plots
+from headgate.cli.tables import Column, FittedTable, number, short, time
+from headgate.plan.errors import ApplicationError
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.tree import Tree
+
+    from headgate.plan.application import Application
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -25,7 +29,7 @@ headgate explain examples/sensors.yaml
 
 headgate explain examples/sensors.yaml --json
 
-headgate explain examples/sensors.yaml --policy chain --plot charts.svg
+headgate explain examples/sensors.yaml --policy chain --plot out/charts
 
 headgate explain examples/sensors.yaml --policy threshold:memory=1000000
 """
@@ -34,9 +38,18 @@ PlotOption = Annotated[
     Path | None,
     typer.Option(
         "--plot",
-        metavar="FILE",
-        help="Draw the progress chart of every path, with its lower envelope, into a .png or .svg file.",
+        metavar="FOLDER",
+        help="Draw the progress chart of every path, with its lower envelope, into this folder (PNG and SVG).",
         show_default=False,
+    ),
+]
+
+
+CheckOption = Annotated[
+    bool,
+    typer.Option(
+        "--check/--no-check",
+        help="Let Spark's analyser check every query. Starting Spark takes a while; --no-check leaves it out.",
     ),
 ]
 
@@ -48,31 +61,71 @@ def explain(
     slots: SlotsOption = None,
     seed: SeedOption = None,
     changes: SetOption = None,
-    plot: PlotOption = None,
+    plots: PlotOption = None,
+    check: CheckOption = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Show an application's streams, queries, operators, paths, segments and classes.
+    """Check an application; show its streams, queries, operators, paths, segments and classes.
 
     With --policy also what that policy makes of it: units, priorities, progress charts, releases, thresholds.
     """
-    if plot is not None:
-        check_plot(plot)
+    if plots is not None:
+        check_plots(plots)
     app = load(path, changes, policy, slots, seed)
 
     from headgate.plan.explain import explain as tell
-    from headgate.plan.explain_policy import charts, explain_policy
+    from headgate.plan.explain_policy import explain_policy
 
     told = tell(app)
+    told["checked"] = check and _check(app, path, overrides(changes, policy, slots, seed))
     if policy is not None:
         told["schedule"] = explain_policy(app)
-    left_out = [] if plot is None else draw_charts(charts(app.plan), plot)
     if as_json:
         print_json(told)
-        return
-    _print(told, console())
-    if "schedule" in told:
-        print_policy(told["schedule"], console())
-    if left_out:
+    else:
+        _print(told, console())
+        if "schedule" in told:
+            print_policy(told["schedule"], console())
+    if plots is not None:
+        _plot(app, plots, quiet=as_json)
+
+
+def _check(app: Application, path: Path, changed: Sequence[Any]) -> bool:
+    """Have Spark's analyser check the queries. False when there is no Java to run it, which is said on stderr."""
+    from headgate.cli.live import progress
+    from headgate.plan.load import located
+    from headgate.runtime.spark.settings import find_java
+
+    try:
+        find_java()
+    except ApplicationError as error:
+        typer.echo(f"Spark has not checked the queries: {error.problem}; {error.remedy}", err=True)
+        return False
+    with located(path, changed), progress() as show:
+        show("checking the queries with Spark")
+        in_background(lambda: _check_on_spark(app))
+    return True
+
+
+def _check_on_spark(app: Application) -> None:
+    from headgate.runtime.spark.check import check
+
+    check(app)
+
+
+def _plot(app: Application, folder: Path, quiet: bool) -> None:
+    """Draw the paths whose costs are known, and name the others."""
+    from headgate.charts.progress_charts import draw_charts
+    from headgate.plan.explain_policy import charts
+
+    found = charts(app.plan)
+    known = [chart for chart in found if chart["points"]]
+    if not known:
+        remedy = "declare the cost of every operator of a path"
+        raise ApplicationError(f"--plot {folder}", "no path has a progress chart", remedy)
+    write_plots({"progress": draw_charts(known)}, folder, quiet)
+    left_out = [chart["path"] for chart in found if chart["points"] is None]
+    if left_out and not quiet:
         typer.echo(f"not drawn, because a cost is not declared: {', '.join(left_out)}", err=True)
 
 
@@ -97,24 +150,19 @@ def _print(told: Mapping[str, Any], out: Console) -> None:
 
 
 def _print_inputs(told: Mapping[str, Any], out: Console) -> None:
-    from rich.table import Table
-
-    table = Table("stream or table", "columns", "from")
+    rows = []
     for name, stream in told["streams"].items():
         when = f"\nevent time {stream['time']}, slack {time(stream['slack'])}" if stream["time"] else ""
-        add_row(table, name, _columns(stream["schema"]) + when, _settings(stream["source"]))
+        rows.append((name, _columns(stream["schema"]) + when, _settings(stream["source"])))
     for name, one in told["tables"].items():
-        add_row(table, f"{name} (table)", _columns(one["schema"]), _settings(one["source"]))
-    out.print(table)
+        rows.append((f"{name} (table)", _columns(one["schema"]), _settings(one["source"])))
+    out.print(FittedTable((Column("stream or table"), Column("columns"), Column("from")), rows), "")
 
 
 def _print_classes(told: Mapping[str, Any], out: Console) -> None:
-    from rich.table import Table
-
-    table = Table("class", "priority", "queries")
-    for name, one in sorted(told["classes"].items(), key=lambda item: -item[1]["priority"]):
-        add_row(table, name, str(one["priority"]), ", ".join(one["queries"]))
-    out.print(table)
+    by_priority = sorted(told["classes"].items(), key=lambda item: -item[1]["priority"])
+    rows = [(name, str(one["priority"]), ", ".join(one["queries"])) for name, one in by_priority]
+    out.print(FittedTable((Column("class"), Column("priority", number=True), Column("queries")), rows), "")
 
 
 def query_tree(name: str, query: Mapping[str, Any]) -> Tree:
@@ -123,7 +171,7 @@ def query_tree(name: str, query: Mapping[str, Any]) -> Tree:
     from rich.tree import Tree
 
     head = f"[bold]{escape(name)}[/bold] class {escape(query['class'])}, to {escape(_settings(query['sink']))}"
-    tree = Tree(head)
+    tree = Tree("\n".join([head, *(f"[yellow]grows:[/yellow] {escape(what)}" for what in query["grows"])]))
     operators = {operator["id"]: operator for operator in query["operators"]}
 
     def grow(parent: Tree, port: str) -> None:
@@ -151,13 +199,17 @@ def _operator_text(operator: Mapping[str, Any], branch: str, query: str) -> str:
         lines[0] += f": {escape(operator['parameters'])}"
     share = operator["branches"].get(branch, operator["selectivity"])
     assumed = " (assumed)" if operator["assumed"] and share is not None else ""
-    numbers = [f"cost {time(operator['cost'])} a tuple", f"selectivity {number(share)}{assumed}"]
+    numbers = [_cost(operator["cost"]), f"selectivity {number(share)}{assumed}"]
     if operator["fixed_cost"] is not None:
         numbers.insert(1, f"{time(operator['fixed_cost'])} a call")
     lines.append(f"[dim]{', '.join(numbers)}, {operator['bytes']:.4g} bytes[/dim]")
-    lines += [f"[dim]{escape(line)}[/dim]" for line in _side_lines(operator)]
+    lines += [f"[dim]{escape(line)}[/dim]" for line in (*operator["bounds"], *_side_lines(operator))]
     lines.append(f"[dim]-> {escape(_columns(operator['schema']))}[/dim]")
     return "\n".join(lines)
+
+
+def _cost(seconds: float | None) -> str:
+    return "cost not declared" if seconds is None else f"cost {time(seconds)} a tuple"
 
 
 def _side_lines(operator: Mapping[str, Any]) -> list[str]:
@@ -166,19 +218,23 @@ def _side_lines(operator: Mapping[str, Any]) -> list[str]:
     if len({(side["cost"], side["selectivity"]) for side in sides}) < 2:
         return []
     return [
-        f"from {side['input']}: cost {time(side['cost'])} a tuple, selectivity {number(side['selectivity'])}"
+        f"from {side['input']}: {_cost(side['cost'])}, selectivity {number(side['selectivity'])}"
         + (" (assumed)" if side["assumed"] and side["selectivity"] is not None else "")
         for side in sides
     ]
 
 
 def _print_paths(told: Mapping[str, Any], out: Console) -> None:
-    from rich.table import Table
-
-    table = Table("path", "from", "operators", "cost a tuple", "selectivity", "capacity, tuples/s")
-    for path in told["paths"]:
-        add_row(
-            table,
+    columns = (
+        Column("path"),
+        Column("from", spare=1),
+        Column("operators"),
+        Column("cost a tuple", number=True),
+        Column("selectivity", number=True),
+        Column("capacity, tuples/s", number=True),
+    )
+    rows = [
+        (
             path["id"],
             path["stream"],
             " > ".join(short(path["operators"], path["query"])),
@@ -186,17 +242,30 @@ def _print_paths(told: Mapping[str, Any], out: Console) -> None:
             number(path["selectivity"]),
             number(path["capacity"]),
         )
-    out.print(table)
+        for path in told["paths"]
+    ]
+    out.print(FittedTable(columns, rows), "")
 
 
 def _print_segments(told: Mapping[str, Any], out: Console) -> None:
-    from rich.table import Table
-
-    table = Table("segment", "operators", "cost a tuple", "capacity, tuples/s", "releases, bytes/s")
-    for one in told["segments"]:
-        operators = " > ".join(one["operators"])
-        add_row(table, one["id"], operators, time(one["cost"]), number(one["capacity"]), number(one["release"]))
-    out.print(table)
+    columns = (
+        Column("segment"),
+        Column("operators"),
+        Column("cost a tuple", number=True),
+        Column("capacity, tuples/s", number=True),
+        Column("releases, bytes/s", number=True),
+    )
+    rows = [
+        (
+            one["id"],
+            " > ".join(one["operators"]),
+            time(one["cost"]),
+            number(one["capacity"]),
+            number(one["release"]),
+        )
+        for one in told["segments"]
+    ]
+    out.print(FittedTable(columns, rows), "")
 
 
 def _safe(title: str, text: str) -> str:

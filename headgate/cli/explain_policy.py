@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from headgate.cli.tables import add_row, number, short, time
+from headgate.cli.tables import Column, FittedTable, number, short, time
+from headgate.plan.errors import some_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,6 +28,10 @@ NOTES = {
     "mtiq": "no priorities: the unit with the most waiting tuples goes first",
     "cqc": "classes take turns, for times by their priorities; the units of a class go in this order",
 }
+UNKNOWN = (
+    "A cost is not declared, so there is no priority yet: {units}. On Spark these units go first until their costs are "
+    "measured; `headgate simulate` assumes a default and names it."
+)
 
 
 def print_policy(told: Mapping[str, Any], out: Console) -> None:
@@ -41,26 +46,25 @@ def print_policy(told: Mapping[str, Any], out: Console) -> None:
 
 
 def _print_units(told: Mapping[str, Any], out: Console) -> None:
-    from rich.table import Table
-
-    columns = [f"unit ({told['unit']})", "operators"]
+    columns = [Column(f"unit ({told['unit']})"), Column("operators")]
     units = told["units"]
     fixed = any(unit.get("fixed_cost") for unit in units)
     if "thresholds" in told:
-        columns[0] = "unit"
-        columns.append("mode")
+        columns[0] = Column("unit")
+        columns.append(Column("mode"))
     if told["ranked"]:
         cost = "cost of its piece" if "charts" in told else COSTS[told["unit"]]
-        columns += [cost, PRIORITIES.get(told["policy"], "results/s")]
-        columns += ["the same, one tuple waiting"] if fixed else []
+        columns += [Column(cost, number=True), Column(PRIORITIES.get(told["policy"], "results/s"), number=True)]
+        columns += [Column("the same, one tuple waiting", number=True)] if fixed else []
     if any("turn" in unit for unit in units):
-        columns.append("turn")
+        columns.append(Column("turn"))
     if any("portion" in unit for unit in units):
-        columns.append("part of what waits")
-    table = Table(*columns, title=f"policy {told['policy']}", title_justify="left")
-    for unit in sorted(units, key=_rank) if told["ranked"] else units:
-        add_row(table, *_cells(unit, fixed))
-    out.print(table)
+        columns.append(Column("part of what waits", number=True))
+    shown = sorted(units, key=_rank) if told["ranked"] else units
+    out.print(FittedTable(columns, [_cells(unit, fixed) for unit in shown], f"policy {told['policy']}"), "")
+    unknown = [unit["id"] for unit in units if unit.get("known") is False]
+    if unknown:
+        out.print(UNKNOWN.format(units=some_of(unknown)), soft_wrap=True, highlight=False, markup=False)
 
 
 def _rank(unit: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -96,12 +100,18 @@ def _capacity(value: float | None, known: bool = True) -> str:
 
 
 def _print_charts(charts: list[dict[str, Any]], out: Console) -> None:
-    from rich.table import Table
-
-    table = Table("path", "after", "time spent", "tuples left", "bytes left", "piece of the lower envelope, bytes/s")
+    columns = (
+        Column("path"),
+        Column("after"),
+        Column("time spent", number=True),
+        Column("tuples left", number=True),
+        Column("bytes left", number=True),
+        Column("piece of the lower envelope, bytes/s", number=True),
+    )
+    rows: list[list[str]] = []
     for chart in charts:
         if chart["points"] is None:
-            add_row(table, chart["path"], "", "not known", "", "", "")
+            rows.append([chart["path"], "", "not known", "", "", ""])
             continue
         slopes = {piece["points"][1]: piece["slope"] for piece in chart["pieces"]}
         for at, point in enumerate(chart["points"]):
@@ -109,24 +119,22 @@ def _print_charts(charts: list[dict[str, Any]], out: Console) -> None:
             slope = _capacity(slopes[at]) if at in slopes else ""
             name = chart["path"] if at == 0 else ""
             left = number(point["tuples"]), number(point["bytes"])
-            add_row(table, name, after, time(point["seconds"]), *left, slope)
-        table.add_section()
-    table.title, table.title_justify = "progress charts: what is left of a tuple against the time spent on it", "left"
-    out.print(table)
+            rows.append([name, after, time(point["seconds"]), *left, slope])
+    title = "progress charts: what is left of a tuple against the time spent on it"
+    out.print(FittedTable(columns, rows, title), "")
 
 
 def _print_cuts(cuts: list[dict[str, Any]], out: Console) -> None:
-    from rich.table import Table
-
-    table = Table("path", "operators and what they release, bytes/s; a path is cut where that falls")
+    rows = []
     for cut in cuts:
         names = short(cut["operators"], cut["query"])
         parts = [
             f"{name} {_capacity(release, known)}"
             for name, release, known in zip(names, cut["releases"], cut["known"], strict=True)
         ]
-        add_row(table, cut["path"], " > ".join(parts))
-    out.print(table)
+        rows.append((cut["path"], " > ".join(parts)))
+    title = "operators and what they release, bytes/s; a path is cut where that falls"
+    out.print(FittedTable((Column("path"), Column(title)), rows), "")
 
 
 def _print_thresholds(limits: Mapping[str, float], out: Console) -> None:

@@ -2,84 +2,127 @@
 
 from __future__ import annotations
 
-import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from types import FrameType
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.live import Live
 from rich.text import Text
 
-from headgate.cli.reporting import report_tables
+from headgate.cli.reporting import class_table, head, policy_table, query_table, totals
+from headgate.plan.durations import format_duration
+from headgate.plan.errors import some_of
 
-Show = Callable[[Mapping[str, Any]], None]
+Report = Mapping[str, Any]
+Show = Callable[[Report | str], None]  # a run so far; before it begins, what is being done
+_SOON_S, _LATER_S = 10.0, 60.0
 
 
 def progress_line(report: Mapping[str, Any]) -> str:
-    """A run so far in one line."""
+    """A run so far in one line, short enough for any terminal: one that wraps could not be taken back."""
     rate = report["throughput"]
     latency = report["weighted_mean_latency"]
     parts = [
         f"{report['seconds']:.0f} s",
         f"{rate['inputs']:,.0f} in/s",
         f"{rate['outputs']:,.0f} out/s",
-        "no results yet" if latency is None else f"weighted latency {latency * 1e3:,.0f} ms",
+        "no results yet" if latency is None else f"latency {format_duration(float(f'{latency:.3g}'))}",
     ]
     if report.get("errors"):
-        parts.append(f"stopped: {', '.join(report['errors'])}")
+        parts.append(f"stopped: {some_of(list(report['errors']), 3)}")
     return "  ".join(parts)
 
 
 @contextmanager
-def progress(wanted: bool) -> Iterator[Show | None]:
-    """A line on stderr that follows a run; nothing when stderr is not a terminal, or it is not wanted."""
-    if not wanted or not sys.stderr.isatty():
-        yield None
+def progress() -> Iterator[Show]:
+    """A line on stderr that follows a run; a new one now and then when stderr is not a terminal."""
+    err = Console(stderr=True)
+    if not _can_redraw(err):
+        yield _now_and_then(lambda line: print(line, file=sys.stderr, flush=True))
         return
-    with Live(Text("starting Spark ..."), console=Console(stderr=True), transient=True) as live:
-        yield lambda report: live.update(Text(progress_line(report)))
+    with Live(_line(_doing("starting")), console=err, transient=True) as live:
+        yield lambda seen: live.update(_line(_doing(seen) if isinstance(seen, str) else progress_line(seen)))
+
+
+def _can_redraw(console: Console) -> bool:
+    return console.is_terminal and not console.is_dumb_terminal
+
+
+def _line(text: str) -> Text:
+    return Text(text, no_wrap=True, overflow="ellipsis")
+
+
+def _doing(what: str) -> str:
+    return f"{what} ..."
 
 
 @contextmanager
-def table(wanted: bool, out: Console) -> Iterator[Show | None]:
-    """The report as a table that follows a run; lines now and then when stdout is not a terminal."""
-    if not wanted:
-        yield None
-    elif out.is_terminal:
-        with Live(Text("starting Spark ..."), console=out, transient=True) as live:
-            yield lambda report: live.update(report_tables(report))
-    else:
-        yield _every(10, lambda report: out.print(progress_line(report)))
+def table(wanted: bool, out: Console, hint: Callable[[], str]) -> Iterator[Show]:
+    """The report as a table that follows a run; lines on stderr when stdout is not a terminal, or it is not wanted.
+
+    In a terminal it has a screen of its own, so that nothing stays behind when it ends or the window changes its size.
+    """
+    if not wanted or not _can_redraw(out):
+        with progress() as show:
+            yield show
+        return
+    with Live(_line(_doing("starting")), console=out, screen=True, vertical_overflow="crop") as live:
+
+        def show(seen: Report | str) -> None:
+            live.update(_line(_doing(seen)) if isinstance(seen, str) else LiveReport(seen, hint()), refresh=True)
+
+        yield show
 
 
-def _every(turns: int, show: Show) -> Show:
-    count = 0
+class LiveReport:
+    """A report for one screen: laid out when it is drawn, for the width and height that there are then."""
 
-    def sometimes(report: Mapping[str, Any]) -> None:
-        nonlocal count
-        count += 1
-        if count % turns == 0:
-            show(report)
+    def __init__(self, report: Mapping[str, Any], hint: str) -> None:
+        self._report = report
+        self._hint = hint
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        def lines(what: RenderableType) -> int:
+            return len(console.render_lines(what, options.update(height=None), pad=False))
+
+        report, queries = self._report, self._report["queries"]
+        switched = len(report["policies"]) > 1
+        classes = policy_table(report) if switched else class_table(report["classes"])
+        title = "queries, the whole run" if switched else ""
+        empty = (options.height or console.height) - lines(classes) - lines(query_table(queries, title)) - 4
+        yield head(report)
+        yield ""
+        yield classes
+        yield ""
+        if empty < 0:  # one line says that there are more
+            shown = max(1, len(queries) + empty - 1)
+            yield query_table(dict(list(queries.items())[:shown]), title)
+            yield Text(f"and {len(queries) - shown} more queries; the report has them all", style="dim")
+        else:
+            yield query_table(queries, title)
+        if empty > 1:
+            yield ""
+            yield totals(report, empty - 1)
+        yield Text(self._hint, style="dim")
+
+
+def _now_and_then(say: Callable[[str], None]) -> Show:
+    """Every ten seconds in the first minute, then every minute, by the clock of the run; what is being done before it
+    begins every ten seconds, by the clock on the wall."""
+    due, said = _SOON_S, time.monotonic()
+
+    def sometimes(seen: Report | str) -> None:
+        nonlocal due, said
+        if isinstance(seen, str):
+            if time.monotonic() - said >= _SOON_S:
+                said = time.monotonic()
+                say(_doing(seen))
+        elif (seconds := seen["seconds"]) >= due:
+            say(progress_line(seen))
+            step = _SOON_S if seconds < _LATER_S else _LATER_S
+            due = (seconds // step + 1) * step
 
     return sometimes
-
-
-@contextmanager
-def stops_on_signals() -> Iterator[None]:
-    """Ctrl-C and SIGTERM both end a run cleanly: they raise KeyboardInterrupt here.
-
-    Entered after Spark has started, since Spark installs a handler of its own that would cancel the calls in flight.
-    """
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from headgate.cli import bench, demo, explain, policies, reproduce, run, simulate
+from headgate.cli.ending import run_command
 
 app = typer.Typer(
     name="headgate",
@@ -41,4 +42,4 @@ for _command in (demo, run, simulate, explain, policies, reproduce, bench):
     _command.register(app)
 
 if __name__ == "__main__":
-    app()
+    run_command(app)

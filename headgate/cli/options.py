@@ -43,6 +43,14 @@ PlotsOption = Annotated[
         show_default=False,
     ),
 ]
+RehearseOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--rehearse/--no-rehearse",
+        help="Plan and try everything before the clock starts, or nothing, instead of what the first seconds need.",
+        show_default=False,
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value on stdout and nothing else.")]
 
 
@@ -52,6 +60,7 @@ def load(
     policy: str | None = None,
     slots: int | None = None,
     seed: int | None = None,
+    rehearse: bool | None = None,
 ) -> Application:
     """The application with the command line's changes: `--policy`, `--slots` and `--seed` first, then each `--set`.
 
@@ -59,7 +68,7 @@ def load(
     """
     from headgate.plan.load import load_application
 
-    return load_application(path, overrides(changes, policy, slots, seed))
+    return load_application(path, overrides(changes, policy, slots, seed, rehearse))
 
 
 def overrides(
@@ -67,6 +76,7 @@ def overrides(
     policy: str | None = None,
     slots: int | None = None,
     seed: int | None = None,
+    rehearse: bool | None = None,
 ) -> list[str | Override]:
     """The options as changes of the file, in the order in which they apply."""
     from headgate.plan.overrides import Override
@@ -78,6 +88,8 @@ def overrides(
         options.append(Override(f"--slots {slots}", "slots", slots))
     if seed is not None:
         options.append(Override(f"--seed {seed}", "seed", seed))
+    if rehearse is not None:
+        options.append(Override("--rehearse" if rehearse else "--no-rehearse", "rehearse", rehearse))
     return [*options, *(changes or ())]
 
 

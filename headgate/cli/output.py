@@ -7,12 +7,15 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext, redirect_stdout
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TextIO, TypeVar
 
 import typer
 
+from headgate.cli.ending import LOST
 from headgate.plan.errors import ApplicationError
+from headgate.runtime.spark.jvm import SparkDied, check_jvm
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,6 +24,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 WRONG = 2  # exit code for anything that the user can put right
 INTERRUPTED = 130  # as shells have it for Ctrl-C
+_json_out: TextIO | None = None  # stdout as the caller knows it, while a command with `--json` runs
 
 
 def speaks_plainly(command: Callable[P, R]) -> Callable[P, R]:
@@ -29,7 +33,8 @@ def speaks_plainly(command: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return command(*args, **kwargs)
+            with _only_json() if kwargs.get("as_json") else nullcontext():
+                return command(*args, **kwargs)
         except (ApplicationError, ValueError) as error:
             if not _is_the_users(error):
                 raise
@@ -40,8 +45,24 @@ def speaks_plainly(command: Callable[P, R]) -> Callable[P, R]:
         except BrokenPipeError:  # the reader, `head` say, has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
+        except Exception as error:
+            if (gone := _lost(error)) is None:
+                raise
+            typer.echo(f"error: {gone}", err=True)
+            raise typer.Exit(LOST) from None
 
     return wrapped
+
+
+def _lost(error: Exception) -> SparkDied | None:
+    """Has the command failed because Spark's JVM has died? It may take a moment until it is gone."""
+    if isinstance(error, SparkDied):
+        return error
+    try:
+        check_jvm(patience_s=1.0)
+    except SparkDied as gone:
+        return gone
+    return None
 
 
 def _is_the_users(error: Exception) -> bool:
@@ -52,22 +73,59 @@ def _is_the_users(error: Exception) -> bool:
     return isinstance(error, PolicyError)
 
 
-def fail(message: str) -> NoReturn:
-    """One line on stderr, exit code 2. Never returns."""
+def fail(message: str, code: int = WRONG) -> NoReturn:
+    """One line on stderr and an exit code. Never returns."""
     typer.echo(f"error: {' '.join(message.split())}", err=True)
-    raise typer.Exit(WRONG)
+    raise typer.Exit(code)
 
 
 def console() -> Console:
     """Where tables are printed: as wide as the terminal; wide enough for tables when stdout is a file or pipe."""
     from rich.console import Console
 
-    return Console() if sys.stdout.isatty() else Console(width=140)
+    class Printer(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # ends the command quietly; Rich would end it with exit code 1
+
+    return Printer() if sys.stdout.isatty() else Printer(width=140)
+
+
+@contextmanager
+def _only_json() -> Iterator[None]:
+    """With `--json`, stdout has that value alone: what libraries, user code or child processes print goes to stderr.
+
+    Also at the level of file descriptors, since a JVM inherits these and knows nothing of `sys.stdout`.
+    """
+    global _json_out
+    before = sys.stdout
+    with ExitStack() as put_back:
+        _json_out = before
+        if _is_descriptor_1(before):
+            before.flush()
+            kept = os.dup(1)
+            os.dup2(2, 1)
+            _json_out = os.fdopen(os.dup(kept), "w", encoding="utf-8")
+            put_back.callback(os.close, kept)
+            put_back.callback(os.dup2, kept, 1)
+            put_back.callback(_json_out.close)
+        with redirect_stdout(sys.stderr):
+            try:
+                yield
+            finally:
+                _json_out = None
+
+
+def _is_descriptor_1(stream: TextIO) -> bool:
+    try:
+        return stream.fileno() == 1
+    except (OSError, ValueError):  # a test, or a notebook
+        return False
 
 
 def print_json(value: Any) -> None:
     """One JSON value and a line end on stdout; what is not a finite number becomes null."""
-    typer.echo(json.dumps(plain(value), indent=2, allow_nan=False, ensure_ascii=False))
+    text = json.dumps(plain(value), indent=2, allow_nan=False, ensure_ascii=False)
+    typer.echo(text, file=_json_out)
 
 
 def plain(value: Any) -> Any:

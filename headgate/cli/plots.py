@@ -1,4 +1,4 @@
-"""`--plot` of `run`, `simulate` and `bench`: pictures, made from what was measured."""
+"""`--plot FOLDER`, the same for every command that draws: pictures go into a folder, each as PNG and SVG."""
 
 from __future__ import annotations
 
@@ -14,12 +14,17 @@ from headgate.plan.errors import ApplicationError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg")
+
 
 def check_plots(folder: Path) -> None:
     """Can pictures be drawn into this folder, which is made if need be? Raises ApplicationError before the run."""
     from headgate.charts.files import need_matplotlib
 
     need_matplotlib(_label(folder))
+    if folder.suffix.lower() in _PICTURES and not folder.is_dir():
+        what = f"'{folder.name}' is the name of a picture, and --plot names a folder"
+        raise ApplicationError(_label(folder), what, f"write --plot {folder.with_suffix('')}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

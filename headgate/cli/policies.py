@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -20,6 +21,23 @@ headgate policies
 
 headgate policies --json
 """
+
+# Which to choose when; docs/policies.md begins with the same words.
+ADVICE = (
+    "Queries of unequal importance: declare classes, leave `policy` out: `mbd` runs.",
+    "All queries matter the same: declare no classes: `rr` runs.",
+    "Anything else: choose below; try it with `headgate simulate APP --policy NAME`.",
+)
+CHOICES = (
+    ("important queries answer first, and no class starves", "mbd", "slots in a round, by the priority of each class"),
+    ("the same, but classes share time rather than calls", "abd", "slices of time, by the priority of each class"),
+    ("every query gets its turn", "rr", "round robin; `unit: query` takes the fewest jobs on Spark"),
+    ("the order of arrival is what is fair", "fifo", "the oldest tuple first"),
+    ("the smallest mean latency, costs known or learned", "hr", "the most results a second first"),
+    ("quick queries answer quickly, slow ones may be slow", "hnr", "as hr, over the time that a tuple needs alone"),
+    ("memory is short in bursts", "segment", "what releases the most memory a second first"),
+    ("low latency while there is memory, else little memory", "threshold", "paths first, segments when queues fill up"),
+)
 
 
 @speaks_plainly
@@ -54,22 +72,28 @@ def describe(kind: type[Policy]) -> dict[str, Any]:
 
 
 def _print(told: list[dict[str, Any]]) -> None:
-    from rich.markup import escape
-    from rich.table import Table
+    from headgate.cli.tables import Column, FittedTable
 
-    table = Table("policy", "unit", "preemption", "needs", "parameters", "what it does", show_lines=True)
-    for one in told:
-        parameters = "\n".join(f"{name}: {_shown(default)}" for name, default in one["parameters"].items())
-        cells = (
-            one["name"],
-            one["unit"],
-            one["preemption"],
-            "\n".join(one["needs"]) or "nothing",
-            parameters,
-            f"{one['summary']}\n{one['paper']}".strip(),
-        )
-        table.add_row(*(escape(cell) for cell in cells))
-    console().print(table)
+    out = console()
+    for line in ADVICE:
+        out.print(line, markup=False, highlight=False)
+    choice = (Column("what you want"), Column("policy"), Column("how it does that", spare=1))
+    columns = (Column("policy"), Column("schedules"), Column("what it does"))
+    rows = [(one["name"], one["unit"], _details(one)) for one in told]
+    out.print("", FittedTable(choice, CHOICES), "", FittedTable(columns, rows, spaced=True), sep="\n")
+
+
+def _details(one: Mapping[str, Any]) -> str:
+    """What a policy does, its parameters with their defaults, what it must know, and where it comes from."""
+    lines = [one["summary"]]
+    if one["parameters"]:
+        defaults = (f"{name}: {_shown(default)}" for name, default in one["parameters"].items())
+        lines.append(f"parameters {', '.join(defaults)}")
+    if one["preemption"] != "none":
+        lines.append(f"a call may be stopped by: {one['preemption']}")
+    if one["needs"]:
+        lines.append(f"needs {', '.join(one['needs'])}")
+    return "\n".join([*lines, *([one["paper"]] if one["paper"] else [])])
 
 
 def _shown(value: Any) -> str:

@@ -8,10 +8,21 @@ from typing import Any
 from rich.console import Console, Group
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
+from headgate.cli.tables import Column, FittedTable
 from headgate.plan.durations import format_duration
+from headgate.plan.errors import some_of
 
-_LATENCIES = ("mean", "p50", "p95", "p99", "max")
+# What people miss least when a terminal is narrow goes first.
+_COUNTS = (Column("inputs", number=True, spare=3), Column("outputs", number=True))
+_LATENCIES = {
+    "mean": Column("mean latency", number=True),
+    "p50": Column("p50", number=True, spare=5),
+    "p95": Column("p95", number=True),
+    "p99": Column("p99", number=True, spare=4),
+    "max": Column("max", number=True, spare=1),
+}
 
 
 def print_report(report: Mapping[str, Any], out: Console) -> None:
@@ -21,49 +32,92 @@ def print_report(report: Mapping[str, Any], out: Console) -> None:
 
 
 def report_tables(report: Mapping[str, Any]) -> Group:
-    """The tables of a report; `demo` shows them while it runs."""
+    """The tables of a report."""
     classes, queries = report.get("classes", {}), report.get("queries", {})
-    return Group(_head(report), _classes(classes), _queries(queries), _totals(report))
+    tables = (class_table(classes), "", query_table(queries), "", totals(report))
+    return Group(head(report), *_assumed(report), "", *tables)
 
 
-def _head(report: Mapping[str, Any]) -> str:
+def head(report: Mapping[str, Any]) -> Text:
+    """What was run, how and for how long."""
     slots = report.get("slots")
-    return (
-        f"[bold]{escape(str(report.get('policy')))}[/bold] on {slots} slot{'' if slots == 1 else 's'}, "
-        f"{report.get('runtime')} runtime, {_seconds(report.get('seconds'))}"
-    )
+    where = f"on {slots} slot{'' if slots == 1 else 's'}, {report.get('runtime')} runtime"
+    return Text.assemble((str(report.get("policy")), "bold"), f" {where}, {_seconds(report.get('seconds'))}")
 
 
-def _classes(classes: Mapping[str, Any]) -> Table:
-    table = _table("class", "priority", "inputs", "outputs", "shed", *_LATENCIES)
+def _assumed(report: Mapping[str, Any]) -> list[Text]:
+    """The defaults that a simulation rests on: numbers that nobody declared must not look as if somebody had."""
+    assumed = report.get("assumed") or {}
+    found = []
+    for what, names, unit in (("cost", "costs", " a tuple"), ("selectivity", "selectivities", "")):
+        if assumed.get(names):
+            value = format_duration(assumed[what]) if what == "cost" else _number(assumed[what])
+            found.append(Text(f"assumed: {what} {value}{unit} for {some_of(assumed[names])}, not declared in the file"))
+    return found
+
+
+def class_table(classes: Mapping[str, Any]) -> FittedTable:
+    """Classes by falling priority."""
     by_priority = sorted(classes.items(), key=lambda item: -(item[1].get("priority") or 0))
-    for name, one in by_priority:
-        table.add_row(escape(name), _count(one.get("priority")), *_counts(one), *_latencies(one))
-    return table
+    first = (Column("class"), Column("priority", number=True, spare=2))
+    return _table(first, [(name, _count(one.get("priority")), one) for name, one in by_priority])
 
 
-def _queries(queries: Mapping[str, Any]) -> Table:
-    table = _table("query", "class", "inputs", "outputs", "shed", *_LATENCIES)
-    for name, one in queries.items():
-        table.add_row(escape(name), escape(str(one.get("class"))), *_counts(one), *_latencies(one))
-    return table
+def policy_table(report: Mapping[str, Any]) -> FittedTable:
+    """The latencies of each class under each policy that was in charge of the run."""
+    policies = report["policies"]
+    columns = [Column("class"), Column("priority", number=True, spare=2)]
+    columns += [
+        Column(title, number=True, spare=spare)
+        for name in policies
+        for title, spare in ((f"mean under {name}", 0), (f"p95 under {name}", 1))
+    ]
+    rows = []
+    for name, one in sorted(report["classes"].items(), key=lambda item: -item[1]["priority"]):
+        latencies = [policies[policy]["classes"][name]["latency"] for policy in policies]
+        cells = [_seconds(latency[key]) for latency in latencies for key in ("mean", "p95")]
+        rows.append([name, _count(one["priority"]), *cells])
+    return FittedTable(columns, rows)
 
 
-def _totals(report: Mapping[str, Any]) -> Table:
+def query_table(queries: Mapping[str, Any], title: str = "") -> FittedTable:
+    """Queries as the file has them."""
+    first = (Column("query"), Column("class", spare=2))
+    return _table(first, [(name, str(one.get("class")), one) for name, one in queries.items()], title)
+
+
+def _table(
+    first: Sequence[Column], found: Sequence[tuple[str, str, Mapping[str, Any]]], title: str = ""
+) -> FittedTable:
+    """Names, counts and latencies; tuples that were shed only where there were any."""
+    shed = any(one.get("shed") for _, _, one in found)
+    columns = [*first, *_COUNTS, *([Column("shed", number=True)] if shed else []), *_LATENCIES.values()]
+    rows = []
+    for name, second, one in found:
+        latency = one.get("latency") or {}
+        counts = [_count(one.get(key)) for key in ("inputs", "outputs", *(["shed"] if shed else []))]
+        rows.append([name, second, *counts, *(_seconds(latency.get(key)) for key in _LATENCIES)])
+    return FittedTable(columns, rows, title)
+
+
+def totals(report: Mapping[str, Any], most: int | None = None) -> Table:
+    """Measures of the whole run, at most so many of them."""
     memory, throughput = report.get("memory") or {}, report.get("throughput") or {}
     weighted, inversion = report.get("weighted_latency") or {}, report.get("inversion") or {}
     schedule = report.get("schedule") or {}
-    table = Table(show_header=False, box=None, pad_edge=False)
-    for words, value in (
+    measures = [
         ("weighted mean latency", f"{_seconds(report.get('weighted_mean_latency'))}{_at(weighted, 'p95', _seconds)}"),
         ("priority inversion", f"{_number(report.get('priority_inversion'))}{_at(inversion, 'p75', _number)}"),
         ("starvation ratio", _number(report.get("starvation_ratio"))),
         ("queued, mean / max", f"{_bytes(memory.get('mean'))} / {_bytes(memory.get('max'))}"),
         ("inputs / outputs a second", f"{_number(throughput.get('inputs'))} / {_number(throughput.get('outputs'))}"),
-    ):
-        table.add_row(words, value)
+    ]
     if schedule.get("updates"):
-        table.add_row("schedule made, last at", f"{_count(schedule['updates'])}, {_seconds(schedule['updated_at'])}")
+        made = f"{_count(schedule['updates'])}, {_seconds(schedule['updated_at'])}"
+        measures.append(("schedule made, last at", made))
+    table = Table(show_header=False, box=None, pad_edge=False)
+    for words, value in measures[:most]:
+        table.add_row(words, value)
     return table
 
 
@@ -72,9 +126,23 @@ def _at(levels: Mapping[str, float | None], level: str, words: Callable[[float |
     return "" if levels.get(level) is None else f" (at {level}: {words(levels[level])})"
 
 
+_CHANGED = ("switches", "changes", "shedding", "fallbacks")
+_PUT_ASIDE = ("rejected", "late", "dead_letters")
+
+
 def _print_events(report: Mapping[str, Any], out: Console) -> None:
     """Policy switches, changed classes, shedding and errors, where there were any."""
-    for key in ("switches", "changes", "shedding", "fallbacks", "rejected", "late", "errors"):
+    for key in (
+        "switches",
+        "changes",
+        "shedding",
+        "fallbacks",
+        "rejected",
+        "late",
+        "dead_letters",
+        "errors",
+        "unprocessed",
+    ):
         entries = report.get(key)
         if not entries or (isinstance(entries, Mapping) and not any(entries.values())):
             continue
@@ -95,23 +163,6 @@ def _entry(entry: Any) -> str:
     if isinstance(entry, Mapping):
         return ", ".join(f"{key} {_number(v) if isinstance(v, float) else v}" for key, v in entry.items())
     return str(entry)
-
-
-def _table(*columns: str) -> Table:
-    table = Table()
-    for index, column in enumerate(columns):
-        text = index == 0 or column == "class"
-        table.add_column(column, justify="left" if text else "right", no_wrap=True)
-    return table
-
-
-def _counts(one: Mapping[str, Any]) -> list[str]:
-    return [_count(one.get(key)) for key in ("inputs", "outputs", "shed")]
-
-
-def _latencies(one: Mapping[str, Any]) -> list[str]:
-    latency = one.get("latency") or {}
-    return [_seconds(latency.get(key)) for key in _LATENCIES]
 
 
 def _seconds(value: float | None) -> str:

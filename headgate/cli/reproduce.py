@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -34,6 +34,8 @@ headgate reproduce prb --seeds 10 --out reports/prb
 
 headgate reproduce prb --quick --json
 """
+INCOMPLETE = "incomplete.parquet"
+FAILED = 1  # exit code of a study that failed after it had run something
 _COLOURS = {"reproduced": "green", "refuted": "red", "inconclusive": "yellow"}
 Tell = Callable[[int, int], None]
 
@@ -67,15 +69,34 @@ def reproduce(
     profile = _profile(study, quick, seeds, tuples)
     folder = out or Path("out") / name
     _make(folder)
-    with _progress(name) as tell:
-        outcome = _run(study, profile, master, tell)
-    from headgate.studies.report import write
+    from headgate.studies.report import write, write_rows
+    from headgate.studies.sweep import SweepError
 
-    files = write(outcome, folder)
+    try:
+        with _progress(name) as tell:
+            outcome = _run(study, profile, master, tell)
+    except SweepError as error:
+        write_rows(error.rows, folder / INCOMPLETE)
+        kept = f"the {len(error.rows)} runs that went well are in {folder / INCOMPLETE}"
+        _say_incomplete(name, error, kept, as_json)
+    try:
+        files = write(outcome, folder)
+    except Exception as error:
+        write_rows(outcome.results.rows, folder / INCOMPLETE)
+        _say_incomplete(name, error, f"all runs are in {folder / INCOMPLETE}", as_json)
     if as_json:
         print_json({**outcome.summary(), "files": files})
     else:
         _print(outcome, folder)
+
+
+def _say_incomplete(name: str, error: Exception, kept: str, as_json: bool) -> NoReturn:
+    """A study that fails late keeps its runs, says where, and ends with exit code 1."""
+    lines = str(error).strip().splitlines()
+    reason = f"{lines[0]} {lines[-1]}" if len(lines) > 1 else (lines or [type(error).__name__])[0]
+    if as_json:
+        print_json({"study": name, "incomplete": True, "error": reason})
+    fail(f"study '{name}' failed: {reason}; {kept}", FAILED)
 
 
 def _study(name: str) -> Study:
@@ -138,29 +159,27 @@ def _progress(name: str) -> Iterator[Tell]:
 
 
 def _print(outcome: Outcome, folder: Path) -> None:
-    from rich.table import Table
+    from headgate.cli.tables import Column, FittedTable
 
     profile = outcome.profile
     title = f"study {outcome.study.name}: {profile.tuples:,} tuples a stream, {profile.seeds} seeds"
-    table = Table("claim", "the paper says", "measured", "interval", "verdict", title=title, show_lines=True)
-    for claim in outcome.claims:
-        table.add_row(*_cells(claim))
+    names = ("claim", "the paper says", "measured", "interval", "verdict")
     out = console()
-    out.print(table)
+    out.print(FittedTable([Column(name) for name in names], [_cells(claim) for claim in outcome.claims], title, True))
     out.print(f"report: {folder / 'report.html'}", highlight=False, soft_wrap=True)
 
 
-def _cells(claim: Mapping[str, Any]) -> tuple[str, ...]:
-    from rich.markup import escape
+def _cells(claim: Mapping[str, Any]) -> tuple[Any, ...]:
+    from rich.text import Text
 
     low, high = claim["interval"]
     verdict = claim["verdict"]
     return (
         f"{claim['id']}\n{claim['figure']}",
-        escape(claim["claim"]),
-        escape(claim["measured"]),
+        claim["claim"],
+        claim["measured"],
         f"{low:.3g} to {high:.3g}",
-        f"[{_COLOURS[verdict]}]{verdict}[/]" + ("\n(fitted)" if claim["fitted"] else ""),
+        Text(verdict, style=_COLOURS[verdict]).append("\n(fitted)" if claim["fitted"] else "", style="default"),
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from headgate.cli.background import in_background
 from headgate.cli.options import (
     App,
     IdleOption,
@@ -15,6 +16,7 @@ from headgate.cli.options import (
     MasterOption,
     PlotsOption,
     PolicyOption,
+    RehearseOption,
     SecondsOption,
     SeedOption,
     SetOption,
@@ -29,6 +31,9 @@ from headgate.cli.plots import check_plots, plot
 if TYPE_CHECKING:
     from headgate.cli.live import Show
     from headgate.plan.application import Application, RunLimits
+    from headgate.runtime.spark.engine import SparkRuntime
+
+    Watch = Callable[[SparkRuntime], None]
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -54,6 +59,7 @@ def run(
     seed: SeedOption = None,
     changes: SetOption = None,
     master: MasterOption = None,
+    rehearse: RehearseOption = None,
     plots: PlotsOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -63,15 +69,15 @@ def run(
     """
     if master is not None:
         changes = [*(changes or []), f"spark.master={master}"]
-    app = load(path, changes, policy, slots, seed)
+    app = load(path, changes, policy, slots, seed, rehearse)
     when = limits(seconds, until_idle)
     if plots is not None:
         check_plots(plots)
 
     from headgate.cli.live import progress
 
-    with progress(wanted=not as_json) as show:
-        report = run_on_spark(app, when, show, path, overrides(changes, policy, slots, seed))
+    with progress() as show:
+        report = run_on_spark(app, when, show, path, overrides(changes, policy, slots, seed, rehearse))
     if as_json:
         print_json(report)
     else:
@@ -89,25 +95,43 @@ def exit_with(report: Mapping[str, Any]) -> None:
 
 
 def run_on_spark(
-    app: Application, when: RunLimits, show: Show | None, path: Path, changed: Sequence[Any] = ()
+    app: Application, when: RunLimits, show: Show, path: Path, changed: Sequence[Any] = (), watch: Watch | None = None
 ) -> dict[str, Any]:
-    """Run and report; shared with `demo`. Errors that only Spark can find name the file and line too."""
-    from headgate.cli.live import stops_on_signals
+    """Run and report; shared with `demo`. Errors that only Spark can find name the file and line too.
+
+    `show` gets what the start is at, then the report now and then; before it, `watch` may do something to the run.
+    SparkDied: the JVM is gone; what was written until then is kept.
+    """
+    from headgate.cli.ending import SIGNALLED, Interrupted
     from headgate.plan.load import located
-    from headgate.runtime.spark.engine import SparkRuntime
+    from headgate.runtime.spark.jvm import begin_jvm
 
     with located(path, changed):
-        runtime = SparkRuntime(app)
-        with stops_on_signals():
-            runtime.start()
+        begin_jvm(app.spark)  # while Python imports the rest
+        from headgate.runtime.spark.engine import SparkRuntime
+
+        runtime = in_background(lambda: _started(SparkRuntime(app, tell=show)))
+        with SIGNALLED.noting() as check:
+
+            def tick() -> None:
+                check()
+                if watch is not None:
+                    watch(runtime)
+                show(runtime.report())
+
             try:
-                runtime.wait(when, None if show is None else lambda: show(runtime.report()))
-            except KeyboardInterrupt:
+                runtime.wait(when, tick)
+            except (KeyboardInterrupt, Interrupted):
                 pass  # asked to end: below
             except BaseException:
                 runtime.stop()
                 raise
-        return runtime.stop()
+            return runtime.stop()
+
+
+def _started(runtime: SparkRuntime) -> SparkRuntime:
+    runtime.start()
+    return runtime
 
 
 def register(app: typer.Typer) -> None:

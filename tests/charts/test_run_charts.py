@@ -25,7 +25,10 @@ def report(low: dict[str, Any] = LATENCY, course: list[float | None] | None = No
         "policy": "mbd",
         "slots": 2,
         "seconds": 0.1 * len(line),
-        "classes": {"low$a$": {"priority": 1, "latency": low}, "high": {"priority": 6, "latency": LATENCY}},
+        "classes": {
+            "low$a$": {"priority": 1, "outputs": 1, "latency": low},
+            "high": {"priority": 6, "outputs": 2000, "latency": LATENCY},
+        },
         "course": {
             "bucket": 0.1,
             "times": [at / 10 for at in range(len(line))],
@@ -46,7 +49,10 @@ def texts(figure: Any) -> list[str]:
 def test_the_most_important_class_is_first_and_has_the_first_colour() -> None:
     assert list(classes_of(report())) == ["high", "low$a$"]
     (axes,) = draw_boxes(report()).axes
-    assert [one.get_text() for one in axes.get_xticklabels()] == ["high\npriority 6", "low$a$\npriority 1"]
+    assert [one.get_text() for one in axes.get_xticklabels()] == [
+        "high\npriority 6\n2,000 results",
+        "low$a$\npriority 1\n1 result",
+    ]
 
 
 def test_boxes_have_the_percentiles_and_the_mean() -> None:
@@ -79,6 +85,23 @@ def test_lines_are_named_and_switches_marked() -> None:
     assert {"high", "low$a$", "rr to mbd"} <= set(texts(figure))
     for axes in figure.axes:
         assert any(line.get_xdata()[0] == line.get_xdata()[-1] == 0.15 for line in axes.lines if len(line.get_xdata()))
+
+
+def test_results_that_stand_alone_are_dots_on_a_thin_line() -> None:
+    """They were dots of 2.5 points, without a line between them."""
+    sparse = [0.1, None, None, 0.3, None, 0.2, None, None, None, 0.1]
+    above = draw_course(report(course=sparse)).axes[0]
+    dots = [line for line in above.lines if line.get_marker() == "o" and len(line.get_xdata())]
+    assert [len(line.get_xdata()) for line in dots] == [4]
+    assert dots[0].get_markersize() >= 4
+    thin = [line for line in above.lines if line.get_linewidth() < 1 and len(line.get_xdata()) == 4]
+    assert [line.get_color() for line in thin] == [dots[0].get_color()]
+
+
+def test_nothing_lies_on_the_upper_edge() -> None:
+    for figure in (draw_boxes(report()), draw_course(report(course=[0.1, 0.1, 0.1]))):
+        axes = figure.axes[0]
+        assert axes.get_ylim()[1] > 1.05 * max(float(y) for line in axes.lines for y in line.get_ydata())
 
 
 def test_what_was_changed_is_marked_once_a_bucket() -> None:

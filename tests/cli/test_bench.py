@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from headgate.bench.parts import part
 from headgate.charts.files import new_figure
 from headgate.cli.main import app
+from headgate.plan.errors import ApplicationError
 
 runner = CliRunner()
 
@@ -59,3 +61,35 @@ def test_a_picture(fake: list[bool], tmp_path: Path) -> None:
     shown = runner.invoke(app, ["bench", "simulator", "--plot", str(tmp_path / "new")]).stdout
     assert sorted(file.name for file in (tmp_path / "new").iterdir()) == ["simulator.png", "simulator.svg"]
     assert "simulator.svg" in shown.replace("\n", "")
+
+
+def test_a_bench_that_fails_late_keeps_what_it_has_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(quick: bool) -> dict[str, Any]:
+        part("steps", lambda: {"ms": 8.5})
+        part("replay", lambda: 1 // 0)
+        return {}
+
+    module = ModuleType("headgate.bench.simulator")
+    module.run = run  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "headgate.bench.simulator", module)
+    result = runner.invoke(app, ["bench", "simulator", "--json"])
+    assert result.exit_code == 1
+    kept = json.loads(result.stdout)
+    assert kept == {"incomplete": True, "error": "integer division or modulo by zero", "steps": {"ms": 8.5}}
+    assert result.stderr.splitlines() == [
+        "bench simulator: steps",
+        "bench simulator: replay",
+        "error: bench 'simulator' failed: integer division or modulo by zero",
+    ]
+    shown = runner.invoke(app, ["bench", "simulator"]).stdout
+    assert all(fragment in shown for fragment in ("incomplete", "8.5"))
+
+
+def test_a_bench_that_fails_before_it_has_measured_anything(fake: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(quick: bool) -> dict[str, Any]:
+        raise ApplicationError("bench", "there is no such file", "make it")
+
+    monkeypatch.setattr(sys.modules["headgate.bench.simulator"], "run", run)
+    result = runner.invoke(app, ["bench", "simulator", "--json"])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "there is no such file" in result.stderr

@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from headgate.charts.progress_charts import draw_charts
 from headgate.cli.main import app
+from headgate.plan.errors import ApplicationError
+from headgate.plan.explain_policy import charts
+from headgate.plan.load import load_application
 from tests.plan.apps import write_app
 
 runner = CliRunner()
@@ -16,7 +20,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "sensors.yaml"
 
 
 def test_text(tmp_path: Path) -> None:
-    shown = runner.invoke(app, ["explain", str(write_app(tmp_path))]).stdout
+    shown = runner.invoke(app, ["explain", "--no-check", str(write_app(tmp_path))]).stdout
     for fragment in (
         "sensors",
         "places (table)",
@@ -39,13 +43,13 @@ def test_text(tmp_path: Path) -> None:
 
 def test_options_apply(tmp_path: Path) -> None:
     options = ["--policy", "fifo:unit=query", "--slots", "7", "--set", "seed=9", "--json"]
-    told = json.loads(runner.invoke(app, ["explain", str(write_app(tmp_path)), *options]).stdout)
+    told = json.loads(runner.invoke(app, ["explain", "--no-check", str(write_app(tmp_path)), *options]).stdout)
     assert told["policy"] == {"name": "fifo", "parameters": {"unit": "query"}}
     assert (told["slots"], told["seed"]) == (7, 9)
 
 
 def test_json_is_one_value() -> None:
-    result = runner.invoke(app, ["explain", str(EXAMPLE), "--json"])
+    result = runner.invoke(app, ["explain", "--no-check", str(EXAMPLE), "--json"])
     assert result.exit_code == 0
     assert result.stderr == ""
     told = json.loads(result.stdout)
@@ -54,13 +58,13 @@ def test_json_is_one_value() -> None:
 
 def test_markup_in_a_file_is_only_text(tmp_path: Path) -> None:
     changes = ["--set", "queries.more.operators.few.where=k = 3 AND '[/bold]' <> '[red]'"]
-    result = runner.invoke(app, ["explain", str(write_app(tmp_path)), *changes])
+    result = runner.invoke(app, ["explain", "--no-check", str(write_app(tmp_path)), *changes])
     assert result.exit_code == 0
     assert "'[/bold]' <> '[red]'" in result.stdout
 
 
 def explained(*options: str) -> dict[str, Any]:
-    return json.loads(runner.invoke(app, ["explain", str(EXAMPLE), "--json", *options]).stdout)
+    return json.loads(runner.invoke(app, ["explain", "--no-check", str(EXAMPLE), "--json", *options]).stdout)
 
 
 def test_a_policy_is_told_only_when_asked_for() -> None:
@@ -71,7 +75,7 @@ def test_a_policy_is_told_only_when_asked_for() -> None:
 
 
 def test_text_of_a_policy() -> None:
-    shown = runner.invoke(app, ["explain", str(EXAMPLE), "--policy", "threshold:memory=1000000"]).stdout
+    shown = runner.invoke(app, ["explain", "--no-check", str(EXAMPLE), "--policy", "threshold:memory=1000000"]).stdout
     for fragment in (
         "saving begins at 625,000 bytes in queues and ends at 250,000",
         "normal",
@@ -79,54 +83,62 @@ def test_text_of_a_policy() -> None:
         "2,292,000",
     ):
         assert fragment in shown, fragment
-    shown = runner.invoke(app, ["explain", str(EXAMPLE), "--policy", "chain"]).stdout
+    shown = runner.invoke(app, ["explain", "--no-check", str(EXAMPLE), "--policy", "chain"]).stdout
     assert "lower envelope" in shown
-    assert "part of what waits" in runner.invoke(app, ["explain", str(EXAMPLE), "--policy", "mprr"]).stdout
-    assert "classes take turns" in runner.invoke(app, ["explain", str(EXAMPLE), "--policy", "cqc"]).stdout
+    assert (
+        "part of what waits" in runner.invoke(app, ["explain", "--no-check", str(EXAMPLE), "--policy", "mprr"]).stdout
+    )
+    assert "classes take turns" in runner.invoke(app, ["explain", "--no-check", str(EXAMPLE), "--policy", "cqc"]).stdout
 
 
-@pytest.mark.parametrize("suffix", ["png", "svg", "SVG"])
-def test_plot(tmp_path: Path, suffix: str) -> None:
-    picture = tmp_path / f"charts.{suffix}"
-    result = runner.invoke(app, ["explain", str(EXAMPLE), "--plot", str(picture), "--json"])
+def drawn(folder: Path, *options: str) -> Any:
+    return runner.invoke(app, ["explain", "--no-check", str(EXAMPLE), "--plot", str(folder), *options])
+
+
+def test_plot_names_a_folder_as_everywhere(tmp_path: Path) -> None:
+    result = drawn(tmp_path / "charts", "--json")
     assert result.exit_code == 0
     assert "used#1" not in result.stderr  # with --json nothing but JSON
-    assert picture.stat().st_size > 1000
-
-
-def test_the_same_application_gives_the_same_picture(tmp_path: Path) -> None:
-    first, second = tmp_path / "a.svg", tmp_path / "b.svg"
-    for picture in (first, second):
-        runner.invoke(app, ["explain", str(EXAMPLE), "--policy", "chain", "--plot", str(picture)])
-    assert first.read_bytes() == second.read_bytes()
-
-
-def test_paths_that_cannot_be_drawn_are_named(tmp_path: Path) -> None:
-    result = runner.invoke(app, ["explain", str(EXAMPLE), "--plot", str(tmp_path / "a.svg")])
-    assert "not drawn, because a cost is not declared: used#1" in result.stderr
+    assert json.loads(result.stdout)
+    assert sorted(path.name for path in (tmp_path / "charts").iterdir()) == ["progress.png", "progress.svg"]
+    again = drawn(tmp_path / "again")
+    assert (tmp_path / "charts/progress.svg").read_bytes() == (tmp_path / "again/progress.svg").read_bytes()
+    assert "not drawn, because a cost is not declared: used#1" in again.stderr
+    assert str(tmp_path / "again/progress.png") in again.stdout
 
 
 @pytest.mark.parametrize(
-    ("file", "words"),
-    [("a.pdf", "end the name in .png or .svg"), ("charts", ".png or .svg"), ("none/a.svg", "there is no folder")],
+    ("name", "words"), [("a.svg", "--plot names a folder; write --plot "), ("file/a", "the folder cannot be made")]
 )
-def test_what_cannot_be_drawn(tmp_path: Path, file: str, words: str) -> None:
-    result = runner.invoke(app, ["explain", str(EXAMPLE), "--plot", str(tmp_path / file)])
+def test_what_is_no_folder(tmp_path: Path, name: str, words: str) -> None:
+    (tmp_path / "file").touch()
+    result = drawn(tmp_path / name)
     assert result.exit_code == 2
     assert words in result.stderr
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 7])
+def test_there_are_no_empty_axes(count: int) -> None:
+    """Five charts had six axes, the last of them empty."""
+    chart = next(one for one in charts(load_application(EXAMPLE).plan) if one["points"])
+    figure = draw_charts([chart] * count)
+    assert len(figure.axes) == count
+    assert all(axes.lines for axes in figure.axes)
 
 
 def test_nothing_to_draw(tmp_path: Path) -> None:
     costs = ("queries.fire.operators.hot.cost=null", "queries.some.operators.parts.cost=null")
     changes = [part for cost in costs for part in ("--set", cost)]
-    result = runner.invoke(app, ["explain", str(write_app(tmp_path)), "--plot", str(tmp_path / "a.svg"), *changes])
+    result = runner.invoke(
+        app, ["explain", "--no-check", str(write_app(tmp_path)), "--plot", str(tmp_path / "a"), *changes]
+    )
     assert result.exit_code == 2
     assert "declare the cost of every operator" in result.stderr
 
 
 def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    result = runner.invoke(app, ["explain", str(EXAMPLE), "--plot", str(tmp_path / "a.svg")])
+    result = runner.invoke(app, ["explain", "--no-check", str(EXAMPLE), "--plot", str(tmp_path / "a")])
     assert result.exit_code == 2
     assert "matplotlib is not installed; pip install 'headgate[study]'" in result.stderr
 
@@ -134,4 +146,52 @@ def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_help_has_examples() -> None:
     shown = runner.invoke(app, ["explain", "--help"], env={"COLUMNS": "120"}).stdout
     assert "--plot" in shown
-    assert "--policy chain --plot charts.svg" in shown
+    assert "--policy chain --plot out/charts" in shown
+
+
+BAD = """
+streams:
+  s: {schema: "k INT, v DOUBLE", source: {kind: feeder, rate: 1, rows: 1}}
+queries:
+  good: {cql: "SELECT k FROM s"}
+  bad:
+    cql: |
+      SELECT k,
+             %s AS x
+      FROM s
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("no_such_function(v)", "no_such_function"),
+        ("map('a')", "WRONG_NUM_ARGS"),
+        ("unnest(array(1, 2, 3))", "unnest"),
+        ("make_ym_interval(k, 1)", "CAST(... AS STRING)"),
+    ],
+)
+def test_what_only_spark_can_find_is_at_its_place(spark: Any, tmp_path: Path, text: str, said: str) -> None:
+    path = write_app(tmp_path, BAD % text)
+    result = runner.invoke(app, ["explain", str(path), "--json"])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {path}:7: queries.bad.cql: line 2, character 8: "), result.stderr
+    assert said in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.spark
+def test_spark_checks_without_reading_anything(spark: Any, tmp_path: Path) -> None:
+    told = json.loads(runner.invoke(app, ["explain", str(write_app(tmp_path, BAD % "k + 1")), "--json"]).stdout)
+    assert told["checked"] is True
+
+
+def test_without_java_it_says_what_was_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_java() -> None:
+        raise ApplicationError("java", "there is no Java", "install one")
+
+    monkeypatch.setattr("headgate.runtime.spark.settings.find_java", no_java)
+    result = runner.invoke(app, ["explain", str(EXAMPLE), "--json"])
+    assert json.loads(result.stdout)["checked"] is False
+    assert result.stderr == "Spark has not checked the queries: there is no Java; install one\n"

@@ -59,6 +59,37 @@ def test_one_line_of_a_real_process(tmp_path: Path, old: str, new: str, fragment
 
 
 def test_a_reader_that_has_seen_enough() -> None:
-    command = f"{sys.executable} -m headgate.cli.main explain examples/sensors.yaml --json | head -1"
+    command = f"{sys.executable} -m headgate.cli.main explain examples/sensors.yaml --no-check --json | head -1"
     result = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=ROOT)
     assert (result.stdout, result.stderr) == ("{\n", "")
+
+
+NOISY = """
+import os
+from headgate.cli.output import print_json, speaks_plainly
+
+@speaks_plainly
+def command(as_json=False):
+    print("a library")
+    os.system("echo a child")
+    os.write(1, b"a JVM\\n")
+    print_json({"answer": 42})
+    os.system("echo a child that ends late")
+
+command(as_json=True)
+print("after it")
+"""
+
+
+def test_json_alone_is_on_stdout_whatever_others_print() -> None:
+    """Before, all of it was."""
+    result = subprocess.run([sys.executable, "-c", NOISY], capture_output=True, text=True, check=True)
+    assert result.stdout == '{\n  "answer": 42\n}\nafter it\n'
+    for noise in ("a library", "a child", "a JVM", "a child that ends late"):
+        assert f"{noise}\n" in result.stderr
+
+
+def test_a_reader_of_json_that_has_seen_enough() -> None:
+    command = f"{sys.executable} -m headgate.cli.main policies --json | head -c 1; echo ${{PIPESTATUS[0]}}"
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert (result.stdout, result.stderr) == ("[0\n", "")

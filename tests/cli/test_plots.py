@@ -21,7 +21,7 @@ class SimulatedSpark:
 
     ran = False
 
-    def __init__(self, application: Any) -> None:
+    def __init__(self, application: Any, tell: Any) -> None:
         self._app = application
 
     def start(self) -> None:

@@ -1,10 +1,12 @@
 """`headgate policies`."""
 
 import json
+from pathlib import Path
 
 from typer.testing import CliRunner
 
 from headgate.cli.main import app
+from headgate.cli.policies import ADVICE, CHOICES
 from headgate.policies.registry import POLICIES, make_policy
 
 runner = CliRunner()
@@ -30,6 +32,21 @@ def test_json() -> None:
     }
     assert told["chain"]["needs"] == ["fixed_s", "cost_s", "selectivity", "tuple_bytes"]
     assert told["pcs"]["parameters"] == {"starvation": None, "period": 20}
+
+
+def test_it_begins_with_which_to_choose() -> None:
+    lines = runner.invoke(app, ["policies"]).stdout.splitlines()
+    assert lines[:3] == list(ADVICE)
+    assert lines[4].split("  ")[0] == "what you want"
+    assert {policy for _, policy, _ in CHOICES} <= set(POLICIES)
+    assert all(len(line) < 80 for line in ADVICE), "one line each in a narrow terminal"
+
+
+def test_the_page_begins_with_the_same_advice() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "policies.md").read_text(encoding="utf-8")
+    begin = page[: page.index("## The protocol")]
+    assert all(f"* {line}\n" in begin for line in ADVICE)
+    assert all(f"| {want} | `{policy}` | {how} |\n" in begin for want, policy, how in CHOICES)
 
 
 def test_table() -> None:

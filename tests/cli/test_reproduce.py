@@ -2,10 +2,12 @@
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -13,6 +15,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from headgate.cli.main import app
+from headgate.studies.study import reproduce as made_again
 
 runner = CliRunner()
 KEYS = {"id", "source", "figure", "claim", "measured", "interval", "seeds", "verdict"}
@@ -119,3 +122,24 @@ def test_help_shows_examples() -> None:
     shown = runner.invoke(app, ["reproduce", "--help"]).stdout
     assert "headgate reproduce prb --quick" in shown
     assert "--out" in shown
+
+
+def test_a_study_that_fails_late_keeps_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from headgate.cli import reproduce
+    from headgate.studies.prb import STUDY
+
+    def fails(point: Any) -> dict[str, Any]:
+        return STUDY.run(point) if point["seed"] == 0 else {"value": 1 // 0}
+
+    study = replace(STUDY, run=fails)
+    monkeypatch.setattr(reproduce, "_study", lambda name: study)
+    monkeypatch.setattr(reproduce, "_run", lambda study, profile, _, tell: made_again(study, profile, None, tell))
+    result = runner.invoke(app, [*TINY, "--json", "--out", str(tmp_path)])
+    assert result.exit_code == 1
+    told = json.loads(result.stdout)
+    assert told["incomplete"]
+    assert "ZeroDivisionError" in told["error"]
+    kept = pq.read_table(tmp_path / "incomplete.parquet")
+    assert kept.num_rows == len(STUDY.points(replace(STUDY.quick, tuples=1, seeds=2))) // 2
+    assert set(kept.column("seed").to_pylist()) == {0}
+    assert str(tmp_path / "incomplete.parquet") in result.stderr.replace("\n", "")

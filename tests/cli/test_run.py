@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from headgate.cli import live
 from headgate.cli.main import app
-from headgate.runtime.spark import engine
+from headgate.runtime.spark import engine, jvm
 from tests.plan.apps import write_app
 
 runner = CliRunner()
@@ -21,8 +22,12 @@ class StandIn:
     raises: BaseException | None = None
     told: list[str] = []  # noqa: RUF012
 
-    def __init__(self, app: Any) -> None:
+    rehearse: bool | None = None
+
+    def __init__(self, app: Any, tell: Any) -> None:
         self.told.clear()
+        StandIn.rehearse = app.rehearse
+        tell("starting Spark")
 
     def start(self) -> None:
         self.told.append("start")
@@ -40,6 +45,7 @@ class StandIn:
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> type[StandIn]:
     monkeypatch.setattr(engine, "SparkRuntime", StandIn)
+    monkeypatch.setattr(jvm, "begin_jvm", lambda settings: None)
     return StandIn
 
 
@@ -77,3 +83,23 @@ def test_a_scheduler_that_fails_is_stopped_too(stand_in: Any, monkeypatch: pytes
     result = runner.invoke(app, ["run", str(write_app(tmp_path))])
     assert isinstance(result.exception, AssertionError)
     assert stand_in.told == ["start", "wait", "stop"]
+
+
+@pytest.mark.parametrize(("options", "wanted"), [([], None), (["--rehearse"], True), (["--no-rehearse"], False)])
+@pytest.mark.parametrize("command", ["run", "demo"])
+def test_the_rehearsal_can_be_chosen(
+    stand_in: Any, tmp_path: Path, command: str, options: list[str], wanted: bool | None
+) -> None:
+    words = [command, *([str(write_app(tmp_path))] if command == "run" else []), "--seconds", "1", *options]
+    assert runner.invoke(app, words).exit_code == 0
+    assert stand_in.rehearse is wanted
+
+
+def test_what_the_start_is_at_is_said_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    now = 0.0
+    monkeypatch.setattr(live.time, "monotonic", lambda: now)
+    with live.progress() as show:
+        for doing in ("starting Spark", "checking", "rehearsing: call 1 of 8", "rehearsing: call 2 of 8"):
+            show(doing)
+            now += 6.0
+    assert capsys.readouterr() == ("", "rehearsing: call 1 of 8 ...\n")

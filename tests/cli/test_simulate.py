@@ -46,3 +46,37 @@ def test_tables_for_people() -> None:
     assert result.exit_code == 0
     for fragment in ("rr on 2 slots", "critical", "hot_floors", "weighted mean latency", "queued"):
         assert fragment in result.stdout
+
+
+COSTLESS = """
+streams:
+  s: {schema: "k INT", source: {kind: feeder, rate: 1000, rows: 200, values: {k: "uniform 0 9"}}}
+queries:
+  few: {cql: "SELECT k + 1 AS k FROM s WHERE k > 7"}
+  half: {cql: "SELECT k + 1 AS k FROM s WHERE k > 4", stats: {where: {cost: 2us, selectivity: 0.5}, select: {cost: 0}}}
+slots: 1
+"""
+
+
+def test_costs_that_nobody_declared_are_assumed_and_named(tmp_path: Path) -> None:
+    file = tmp_path / "costless.yaml"
+    file.write_text(COSTLESS, encoding="utf-8")
+    told = json.loads(runner.invoke(app, ["simulate", str(file), "--json"]).stdout)
+    assert told["assumed"] == {
+        "cost": 1e-05,
+        "costs": ["few/where", "few/select"],
+        "selectivity": 1.0,
+        "selectivities": ["few/where"],
+    }
+    assert told["queries"]["few"]["latency"]["mean"] >= 2e-05, "two operators of 10 us"
+    shown = runner.invoke(app, ["simulate", str(file)]).stdout
+    assert "assumed: cost 10 us a tuple for few/where, few/select, not declared in the file" in shown
+    assert "assumed: selectivity 1 for few/where, not declared in the file" in shown
+    assert "half/" not in shown.split("class")[0], "what is declared is not assumed, 0 included"
+
+
+def test_nothing_is_assumed_where_all_is_declared() -> None:
+    first = EXAMPLE.parent / "first.yaml"
+    told = json.loads(runner.invoke(app, ["simulate", str(first), "--json"]).stdout)
+    assert (told["assumed"]["costs"], told["assumed"]["selectivities"]) == ([], [])
+    assert "assumed" not in runner.invoke(app, ["simulate", str(first)]).stdout

@@ -1,51 +1,30 @@
-"""`headgate explain --plot`: progress charts with their lower envelopes, as a picture."""
+"""Progress charts of paths with their lower envelopes: `progress` of `explain --plot`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headgate.charts.files import need_matplotlib, new_figure, save
-from headgate.plan.errors import ApplicationError
+from headgate.charts.files import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-SUFFIXES = (".png", ".svg")
 _SIDE_IN = 3.6  # inches a chart
 _MOST_COLUMNS = 4
 _CROWDED = 0.04  # of a chart's width: points so close share a place, and their numbers stand side by side
 
 
-def check_plot(path: Path) -> None:
-    """Can a picture be drawn into this file? Raises ApplicationError before any work is done."""
-    label = f"--plot {path}"
-    if path.suffix.lower() not in SUFFIXES:
-        raise ApplicationError(label, "this is no picture that can be drawn", "end the name in .png or .svg")
-    if not path.parent.is_dir():
-        raise ApplicationError(label, f"there is no folder '{path.parent}'", "make it first")
-    need_matplotlib(label)
-
-
-def draw_charts(charts: Sequence[Mapping[str, Any]], path: Path) -> list[str]:
-    """Draw the charts that are known, one a path; returns the paths left out. Raises ApplicationError when none is."""
-    known = [chart for chart in charts if chart["points"] is not None]
-    if not known:
-        raise ApplicationError(
-            f"--plot {path}", "no path has a progress chart", "declare the cost of every operator of a path"
-        )
-    columns = min(_MOST_COLUMNS, math.ceil(math.sqrt(len(known))))
-    rows = math.ceil(len(known) / columns)
+def draw_charts(charts: Sequence[Mapping[str, Any]]) -> Figure:
+    """Charts that are known, at least one, one for each path; there are no axes without a chart."""
+    columns = min(_MOST_COLUMNS, math.ceil(math.sqrt(len(charts))))
+    rows = math.ceil(len(charts) / columns)
     figure = new_figure(_SIDE_IN * columns, _SIDE_IN * rows * 0.85)
-    grid = figure.subplots(rows, columns, squeeze=False).flat
-    for axes, chart in zip(grid, known, strict=False):
-        _draw(axes, chart)
-    for axes in list(grid)[len(known) :]:
-        axes.set_axis_off()
-    save(figure, path)
-    return [chart["path"] for chart in charts if chart["points"] is None]
+    for number, chart in enumerate(charts, start=1):
+        _draw(figure.add_subplot(rows, columns, number), chart)
+    return figure
 
 
 def _draw(axes: Axes, chart: Mapping[str, Any]) -> None:

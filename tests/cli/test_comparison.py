@@ -1,0 +1,97 @@
+"""What the demonstration says of two policies, and how it goes from one to the other."""
+
+from typing import Any
+
+import pytest
+
+from headgate.cli.comparison import Comparison, told
+from headgate.cli.demo import APP
+from headgate.plan.application import PolicySettings
+from headgate.plan.load import load_application
+from headgate.policies.registry import make_policy
+
+
+class Runtime:
+    """Remembers which policies it was given, and when."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.used: list[tuple[float, str, str]] = []
+
+    def now(self) -> float:
+        return self.seconds
+
+    def use(self, policy: PolicySettings, reason: str) -> None:
+        make_policy(policy.name, policy.parameters)
+        self.used.append((self.seconds, policy.name, reason))
+
+
+def watched(keys: dict[float, str], turn_s: float | None, policy: str = "mbd") -> list[tuple[float, str, str]]:
+    runtime = Runtime()
+    app = load_application(APP, [f"policy={policy}"])
+    comparison = Comparison(app, lambda: keys.get(runtime.seconds, ""), turn_s)
+    for at in range(40):
+        runtime.seconds = float(at)
+        comparison.watch(runtime)  # type: ignore[arg-type]
+    return runtime.used
+
+
+def test_a_key_switches_and_switches_back() -> None:
+    reason = "the key p was pressed"
+    assert watched({3.0: "x", 5.0: "xP", 9.0: "p"}, None) == [(5.0, "rr", reason), (9.0, "mbd", reason)]
+
+
+def test_turns() -> None:
+    assert [(at, name) for at, name, _ in watched({}, 15.0)] == [(15.0, "rr"), (30.0, "mbd")]
+    assert [(at, name) for at, name, _ in watched({2.0: "p"}, 15.0)] == [(2.0, "rr"), (17.0, "mbd"), (32.0, "rr")]
+
+
+def test_round_robin_is_compared_with_mbd() -> None:
+    assert [name for _, name, _ in watched({}, 15.0, policy="rr")] == ["mbd", "rr"]
+
+
+def test_the_demonstration_runs_mbd() -> None:
+    app = load_application(APP)
+    assert app.policy.name == "mbd"
+    assert set(app.plan.classes) == {"critical", "normal", "archive"}
+
+
+def report(**means: tuple[float | None, ...]) -> dict[str, Any]:
+    policies = ("mbd", "rr")[: len(next(iter(means.values())))]
+    return {
+        "classes": {
+            name: {"priority": 9 - at, "latency": {"mean": one[0]}} for at, (name, one) in enumerate(means.items())
+        },
+        "policies": {
+            policy: {"classes": {name: {"latency": {"mean": one[at]}} for name, one in means.items()}}
+            for at, policy in enumerate(policies)
+        },
+    }
+
+
+def test_the_last_lines_say_what_happened_to_each_class() -> None:
+    assert told(report(critical=(0.02, 0.08), normal=(0.05, 0.052), archive=(0.3, 0.1))) == [
+        "What the policy did to each class, mean latencies under the same load:",
+        "  critical waits 20 ms under mbd and 80 ms under rr: 4.0 times longer",
+        "  normal waits 50 ms under mbd and 52 ms under rr: about the same",
+        "  archive waits 300 ms under mbd and 100 ms under rr: 3.0 times shorter",
+        "mbd answers critical sooner than rr does and lets archive wait longer.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("means", "last"),
+    [
+        ({"a": (1.0, 1.01)}, "For no class does it matter which of the two runs: there is little to decide"),
+        ({"a": (1.0, 2.0), "b": (1.0, 2.0), "c": (1.0, 2.0)}, "mbd answers a, b and c sooner than rr does."),
+        ({"a": (2.0, 1.0)}, "mbd lets a wait longer."),
+        ({"a": (None, 1.0)}, "For no class does it matter"),
+        ({"a": (0.5,), "b": (None,)}, "Mean latency under mbd: a 500 ms, b no results."),
+    ],
+)
+def test_what_was_measured_is_said_whatever_it_is(means: dict[str, tuple[float | None, ...]], last: str) -> None:
+    assert told(report(**means))[-1].startswith(last)
+
+
+def test_nothing_to_tell() -> None:
+    assert told({}) == []
