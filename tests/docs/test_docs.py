@@ -90,7 +90,8 @@ def test_the_matcher_can_fail() -> None:
     assert not matches(["a", "..."], "b\n")
 
 
-def test_commands_that_need_no_spark(copy: Path) -> None:
+@pytest.mark.spark
+def test_commands_that_run_nothing(spark: Any, copy: Path) -> None:
     done = [command.split()[:2] for page in PAGES for command, _ in commands(page)]
     assert ["headgate", "explain"] in done
     assert ["headgate", "simulate"] in done
@@ -110,8 +111,18 @@ def test_commands_that_need_no_spark(copy: Path) -> None:
 
 @pytest.mark.spark
 def test_the_readme_runs_on_spark(spark: Any, copy: Path) -> None:
+    assert runs_of(README) == 3
+
+
+@pytest.mark.spark
+def test_the_cql_page_runs_on_spark(spark: Any, copy: Path) -> None:
+    assert runs_of(ROOT / "docs" / "cql.md") == 2
+
+
+def runs_of(page: Path) -> int:
+    """Run what a page runs on Spark, and look at what it shows; how many commands that were."""
     ran = 0
-    for command, shown in commands(README):
+    for command, shown in commands(page):
         if command.startswith("headgate run"):
             output = run_headgate(command).stdout
         elif command.startswith("cat "):
@@ -120,7 +131,7 @@ def test_the_readme_runs_on_spark(spark: Any, copy: Path) -> None:
             continue
         ran += 1
         assert matches(shown, output), f"{command} gave\n{output}"
-    assert ran == 3
+    return ran
 
 
 @pytest.mark.spark
@@ -254,7 +265,9 @@ def test_every_page_is_linked_from_the_readme() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_options_and_commands_exist(page: Path) -> None:
     group: Any = typer.main.get_command(cli)
-    options = {name for part in (group, *group.commands.values()) for p in part.params for name in p.opts}
+    options = {
+        name for part in (group, *group.commands.values()) for p in part.params for name in (*p.opts, *p.secondary_opts)
+    }
     text = page.read_text(encoding="utf-8")
     for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", text):
         assert option in options, f"{page.name}: there is no option {option}"
