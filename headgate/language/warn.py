@@ -63,7 +63,7 @@ def _leaves(node: Node) -> bool:
         case WindowNode():
             return isinstance(node.window, RowsWindow) or not node.window.unbounded
         case Scan():
-            return node.source.flow.departs
+            return node.source.flow.departs or node.source.flow.retracts
         case AggregateNode():
             return not node.group or _leaves(node.input)  # a single row, or the groups that still have rows
         case ToStream():

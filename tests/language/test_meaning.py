@@ -7,6 +7,7 @@ from headgate.language.compile import compile_query
 from headgate.plan.model import Plan, Stream
 from headgate.plan.operators import Aggregate, Changes, Project, RowWindow, RStream, StreamJoin, TableJoin, Union
 from headgate.plan.operators.base import Operator, Port
+from headgate.plan.schema import parse_schema
 from headgate.plan.windows import NOW, Span
 from tests.language.catalogs import SENSORS, compiled, plan_of, told
 
@@ -343,6 +344,20 @@ def test_warnings(text: str, grows: list[str]) -> None:
     assert len(found) == len(grows)
     for said, told_of in zip(found, grows, strict=True):
         assert told_of in said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT k, max(v) FROM r GROUP BY k",
+        "SELECT DISTINCT v FROM r",
+        "SELECT a.k, b.v FROM r AS a, r AS b WHERE a.k = b.k",
+    ],
+)
+def test_a_changing_relation_loses_rows_so_nothing_is_warned_of(text: str) -> None:
+    """The remedy was a window, which a relation cannot have."""
+    relation = Stream("r", parse_schema("k INT, v INT, t BIGINT", "r"), {}, "t", relation=True)
+    assert compiled(text, Catalog({"r": relation})).grows == ()
 
 
 def test_a_second_column_of_a_name_gets_a_number() -> None:
