@@ -13,7 +13,7 @@ from headgate.connect.sources.csv import CsvReader, CsvSource
 from headgate.connect.sources.feeder import FeederSource
 from headgate.connect.sources.files import FileSource, Reader, find_file, make_timing
 from headgate.connect.sources.json import JsonReader, JsonSource
-from headgate.connect.sources.jumps import make_jump_limit
+from headgate.connect.sources.limits import make_limits
 from headgate.connect.sources.rejects import Tell
 from headgate.flow.arrivals import make_arrivals
 from headgate.flow.seeds import stream_seed
@@ -64,9 +64,9 @@ def read_table(table: Table, folder: Path) -> pa.Table:
         raise ApplicationError(f"{place}.kind", f"{kind!r} is no kind of table", remedy)
     reader: Reader
     if kind == "csv":
-        reader = CsvReader(path, schema, table.source, place)
+        reader = CsvReader(path, schema, table.source, place, make_limits(table))
     else:
-        reader = JsonReader(path, schema, place)
+        reader = JsonReader(path, schema, place, make_limits(table))
     return pa.concat_tables([schema.empty_table(), *reader.blocks()])
 
 
@@ -83,7 +83,7 @@ def _file(kind: type[CsvSource] | type[JsonSource], stream: Stream, folder: Path
     schema = _schema(stream, place, stamps=True)
     path = find_file(stream.source, folder, place)
     timing = make_timing(stream.source, _time_column(stream), schema, place)
-    return kind(path, schema, stream.source, timing, place, make_jump_limit(stream))
+    return kind(path, schema, stream.source, timing, place, make_limits(stream))
 
 
 def _feeder(stream: Stream, folder: Path, seed: int, epoch_us: int, place: str) -> Source:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from headgate.connect.sources.base import stored_columns
 from headgate.connect.sources.changes import PROBLEM, heading, read_changes
 from headgate.connect.sources.convert import convert
 from headgate.connect.sources.files import FileSource, Timing
-from headgate.connect.sources.jumps import JumpLimit
+from headgate.connect.sources.limits import Limit
 from headgate.connect.sources.records import Block, Records
 from headgate.connect.sources.rejects import Reject, Rejects
 from headgate.plan.errors import ApplicationError, known_names
@@ -38,7 +38,7 @@ class CsvReader:
         schema: pa.Schema,
         settings: Mapping[str, Any],
         place: str,
-        jumps: JumpLimit | None = None,
+        limits: Sequence[Limit] = (),
     ) -> None:
         self._path = path
         self._schema = schema
@@ -47,7 +47,7 @@ class CsvReader:
         self._null = str(settings.get("null", ""))
         self._skip = int(settings.get("skip", 0))
         self.rejects = Rejects(path.name)
-        self._jumps = jumps
+        self._limits = limits
         self._records = Records(self._delimiter, self._refuse)
         self._has_header = bool(settings.get("header", True))
         self._names, self._places = self._match()
@@ -104,8 +104,8 @@ class CsvReader:
                 shown = (texts[at].as_py() or b"").decode(errors="replace")
                 bad.setdefault(at, Reject(heading(field), shown, problem))
         table = pa.Table.from_arrays(columns, schema=self._schema)
-        if self._jumps is not None:
-            bad |= self._jumps.beyond(table, bad)
+        for limit in self._limits:
+            bad |= limit.beyond(table, bad)
         if bad or wrong:
             self._put_aside(block, raw.num_rows, bad, wrong)
         if not bad:
@@ -180,9 +180,9 @@ class CsvSource(FileSource):
         settings: Mapping[str, Any],
         timing: Timing | None = None,
         place: str = "source",
-        jumps: JumpLimit | None = None,
+        limits: Sequence[Limit] = (),
     ) -> None:
-        super().__init__(CsvReader(path, stored_columns(schema), settings, place, jumps), schema, timing)
+        super().__init__(CsvReader(path, stored_columns(schema), settings, place, limits), schema, timing)
 
 
 def _delimiter(settings: Mapping[str, Any], place: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,7 +15,7 @@ from headgate.connect.sources.base import stored_columns
 from headgate.connect.sources.changes import PROBLEM, heading, read_change, read_changes
 from headgate.connect.sources.convert import convert, from_json, load_json
 from headgate.connect.sources.files import FileSource, Timing
-from headgate.connect.sources.jumps import JumpLimit
+from headgate.connect.sources.limits import Limit
 from headgate.connect.sources.records import LONGEST
 from headgate.connect.sources.rejects import Reject, Rejects
 from headgate.plan.schema import CHANGE
@@ -38,11 +38,11 @@ class JsonReader:
     Blocks are read by Arrow; a block that Arrow does not take is read again line by line, which finds the bad rows.
     """
 
-    def __init__(self, path: Path, schema: pa.Schema, place: str = "source", jumps: JumpLimit | None = None) -> None:
+    def __init__(self, path: Path, schema: pa.Schema, place: str = "source", limits: Sequence[Limit] = ()) -> None:
         self._path = path
         self._schema = schema
         self._place = place
-        self._jumps = jumps
+        self._limits = limits
         self._quick = _quick_schema(schema)
         self.rejects = Rejects(path.name)
 
@@ -96,7 +96,7 @@ class JsonReader:
                 return None
             columns.append(column)
         table = pa.Table.from_arrays(columns, schema=self._schema)
-        return None if self._jumps is not None and self._jumps.may_have(table) else table
+        return None if any(limit.may_have(table) for limit in self._limits) else table
 
     def _by_line(self, lines: list[bytes], number: int) -> pa.Table:
         columns: list[list[Any]] = [[] for _ in self._schema]
@@ -114,7 +114,9 @@ class JsonReader:
                 column.append(value)
         arrays = [pa.array(c, field.type) for c, field in zip(columns, self._schema, strict=True)]
         table = pa.Table.from_arrays(arrays, schema=self._schema)
-        beyond = {} if self._jumps is None else self._jumps.beyond(table)
+        beyond: dict[int, Reject] = {}
+        for limit in self._limits:
+            beyond |= limit.beyond(table, beyond)
         for at, reject in beyond.items():
             self.rejects.add(number + numbers[at], reject, _shown(lines[numbers[at]]))
         return table.filter(pa.array([at not in beyond for at in range(table.num_rows)])) if beyond else table
@@ -163,9 +165,9 @@ class JsonSource(FileSource):
         settings: Mapping[str, Any],
         timing: Timing | None = None,
         place: str = "source",
-        jumps: JumpLimit | None = None,
+        limits: Sequence[Limit] = (),
     ) -> None:
-        super().__init__(JsonReader(path, stored_columns(schema), place, jumps), schema, timing)
+        super().__init__(JsonReader(path, stored_columns(schema), place, limits), schema, timing)
 
 
 def _quick_schema(schema: pa.Schema) -> pa.Schema | None:

@@ -56,6 +56,12 @@ JSON = [
     ("STRING", "true", "true"),
     ("STRING", '{"a": 1}', '{"a": 1}'),
     ("STRING", '"\\ud800"', BAD),
+    ("VARCHAR(3)", '"\u00e4bc"', "\u00e4bc"),
+    ("VARCHAR(3)", '"abcd"', BAD),
+    ("VARCHAR(3)", "12.5", BAD),
+    ("CHAR(2)", '"a"', "a"),
+    ("CHAR(2)", '"abc"', BAD),
+    ("VARCHAR(3)", "null", None),
     ("DATE", '"2024-02-29"', date(2024, 2, 29)),
     ("DATE", '"2023-02-29"', BAD),
     ("DATE", '"2024-02-29 10:00:00"', BAD),
@@ -131,6 +137,12 @@ def test_csv(tmp_path: Path, schema: str, value: str, expected: Any) -> None:
     source = opened(tmp_path, "csv", f"a,b\n,1\n{value},2\n,3\n", f"a {schema}, b INT")
     assert values_of(source) == [None, *([] if expected is BAD else [expected]), None]
     assert source.rejected == (expected is BAD)
+
+
+def test_texts_of_a_limited_length_in_csv(tmp_path: Path) -> None:
+    source = opened(tmp_path, "csv", "a,b\n\u00e4bc,x\nabcd,x\nab,xyz\nx,y\n", "a VARCHAR(3), b CHAR(2)")
+    assert values_of(source) == ["\u00e4bc", "x"]
+    assert source.rejected == 2
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,31 @@
+"""What a stream asks of its rows beyond the types that Arrow knows, and the rows that do not keep to it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Protocol
+
+import pyarrow as pa
+
+from headgate.connect.sources.jumps import make_jump_limit
+from headgate.connect.sources.lengths import make_length_limit
+from headgate.connect.sources.rejects import Reject
+from headgate.plan.model import Stream, Table
+
+
+class Limit(Protocol):
+    """Readers ask it about each block of rows, in the order of the stream."""
+
+    def may_have(self, table: pa.Table) -> bool:
+        """Might any row of the block be beyond the limit? False: the block is taken note of, all its rows are good."""
+        ...
+
+    def beyond(self, table: pa.Table, without: Collection[int] = ()) -> dict[int, Reject]:
+        """The rows beyond the limit, and why; those in `without` are put aside already and do not count."""
+        ...
+
+
+def make_limits(of: Stream | Table) -> tuple[Limit, ...]:
+    """The limits in the order in which they are asked: a row that is too long says nothing about time."""
+    found = (make_length_limit(of.schema), make_jump_limit(of) if isinstance(of, Stream) else None)
+    return tuple(limit for limit in found if limit is not None)
