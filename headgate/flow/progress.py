@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
-from headgate.flow.spans import Spans
+from headgate.flow.boundary_budget import BoundaryBudget
 from headgate.plan.boundaries import boundary_steps
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
@@ -60,7 +60,7 @@ class Progress:
     ) -> None:
         self._reached = reached
         self._earliest = earliest
-        self._spans = Spans({})
+        self._budget = BoundaryBudget({})
         self._seen: dict[Edge, int] = {}  # progress of the rows that an operator has taken in
         self._marks: dict[Edge, deque[tuple[int, int]]] = {}  # (rows before it, progress), not taken in yet
         self._done: dict[str, int] = {}  # operator with state -> evaluated up to here
@@ -75,7 +75,7 @@ class Progress:
         self._queues = queues
         self._timed = dict.fromkeys(timed_operators(plan))  # looked up at every call
         self._streams = {name: _streams_of(plan, plan.owners[name]) for name in self._timed}
-        self._spans.use(boundary_steps(plan))
+        self._budget.use(boundary_steps(plan))
         self._concerns: dict[tuple[str, ...], tuple[str, ...]] = {}  # see `_concerned`
         self._all = True  # at the next look: others may have something to do now
 
@@ -114,7 +114,7 @@ class Progress:
             if self._plan.operators[name].stateful:
                 done = self._done.get(name, BEGINNING)
                 come = max(done, min(come, self._last(name)))
-                come = max(done, self._spans.end(name, self._from(name), come))
+                come = max(done, self._budget.end(name, self._from(name), come))
                 bounds[name] = Bounds(done, come)
             ahead[name] = come
         return bounds
@@ -140,7 +140,7 @@ class Progress:
         """Operators with state were evaluated; `events` is when each has something to do next without input, `given`
         how many rows each gave."""
         for name, evaluated in bounds.items():
-            self._spans.gave(name, self._from(name), evaluated.end, (given or {}).get(name, 0))
+            self._budget.gave(name, self._from(name), evaluated.end, (given or {}).get(name, 0))
             self._done[name] = evaluated.end
             self._next[name] = events.get(name, FOREVER)
 

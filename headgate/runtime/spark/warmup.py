@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.connect.sources import Source
+from headgate.flow.boundary_budget import BoundaryBudget
 from headgate.flow.entrance import Entrance
 from headgate.flow.progress import BEGINNING, Bounds
-from headgate.flow.spans import Spans
 from headgate.flow.units import Unit
 from headgate.plan.application import Application
 from headgate.plan.boundaries import boundary_steps
@@ -172,9 +172,9 @@ def _bounds(plan: Plan, unit: Unit, tables: Iterable[pa.Table]) -> dict[str, Bou
     ends = [pc.min_max(table.column(TIME)).as_py() for table in tables]
     first = min((end["min"] for end in ends if end["min"] is not None), default=BEGINNING)
     last = max((end["max"] for end in ends if end["max"] is not None), default=BEGINNING)
-    spans = Spans(boundary_steps(plan))
+    budget = BoundaryBudget(boundary_steps(plan))
     return {
-        name: Bounds(BEGINNING, spans.end(name, first, last))
+        name: Bounds(BEGINNING, budget.end(name, first, last))
         for name in unit.operators
         if plan.operators[name].stateful
     }

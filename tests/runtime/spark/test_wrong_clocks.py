@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headgate.connect.sinks.memory import MemorySink
-from headgate.flow import spans
+from headgate.flow import boundary_budget
 from headgate.plan.load import load_application
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.feed import open_sources
@@ -69,8 +69,8 @@ def test_rows_of_other_years(spark: Any, tmp_path: Path) -> None:
 
 def test_a_row_at_each_boundary_of_years(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Billions of results are asked for. They come a bounded number a call, none left out."""
-    monkeypatch.setattr(spans, "FIRST", 100)
-    monkeypatch.setattr(spans, "MOST_ROWS", 500)
+    monkeypatch.setattr(boundary_budget, "FIRST", 100)
+    monkeypatch.setattr(boundary_budget, "MOST_ROWS", 500)
     query = {"forever": "RSTREAM(SELECT count(*) AS n FROM s [RANGE 20 SECONDS SLIDE 1 SECOND])"}
     app = application(tmp_path, ["7,0001-01-01 00:00:00", *GOOD], query)
     runtime = fed(spark, app)

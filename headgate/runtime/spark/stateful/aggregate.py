@@ -17,13 +17,13 @@ from headgate.runtime.spark.stateful.departing import DepartingAggregate
 from headgate.runtime.spark.stateful.final import FinalAggregate
 from headgate.runtime.spark.stateful.general import GeneralAggregate
 from headgate.runtime.spark.stateful.hops import spread_windows
+from headgate.runtime.spark.stateful.instant_tree import InstantTreeAggregate
 from headgate.runtime.spark.stateful.one_row import OneRowAggregate
 from headgate.runtime.spark.stateful.panes import PaneAggregate
 from headgate.runtime.spark.stateful.rows import Frames
 from headgate.runtime.spark.stateful.rstream import RStreamStep
 from headgate.runtime.spark.stateful.running import RunningAggregate
 from headgate.runtime.spark.stateful.sets import SetStep
-from headgate.runtime.spark.stateful.spans import SpanAggregate
 
 MOST_BOUNDARIES = 64  # of a sliding window that a row is sent to one by one
 
@@ -31,8 +31,8 @@ MOST_BOUNDARIES = 64  # of a sliding window that a row is sent to one by one
 def make_aggregate(
     operator: Aggregate, schema: StructType, flow: Flow, session: SparkSession, single: bool
 ) -> Stateful:
-    """Panes where a window slides, running totals where rows stay or sums are exact, spans where values can be merged,
-    else all rows at each instant."""
+    """Panes where a window slides, running totals where rows stay or sums are exact, a tree of instants where values
+    can be merged, else all rows at each instant."""
     types = value_types(session, schema, operator.group, operator.values)
     names = {*columns_read(schema, operator.expressions), *flow.stamps}
     needed = StructType([f for f in schema if f.name in names])
@@ -96,5 +96,5 @@ def _relation(
     if signed is not None:
         return DepartingAggregate(operator, schema, flow, types, signed, single)
     if calls is not None and not calls.ordered:
-        return SpanAggregate(operator, schema, flow, types, calls, single)
+        return InstantTreeAggregate(operator, schema, flow, types, calls, single)
     return GeneralAggregate(operator, schema, flow, types, single)

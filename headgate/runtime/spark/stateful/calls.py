@@ -141,6 +141,17 @@ def group_columns(count: int) -> list[str]:
     return [private(f"group{i}") for i in range(count)]
 
 
+def group_fields(names: Sequence[str], types: StructType) -> list[StructField]:
+    """The fields of group columns; `types` are those of all results, groups first."""
+    kinds = [f.dataType for f in types][: len(names)]
+    return [StructField(name, kind, True) for name, kind in zip(names, kinds, strict=True)]
+
+
+def group_values(names: Sequence[str], group: Mapping[str, str]) -> list[Column]:
+    """What a row has in its group columns."""
+    return [F.expr(text).alias(name) for name, text in zip(names, group.values(), strict=True)]
+
+
 def columns_read(schema: StructType, texts: Sequence[str]) -> set[str]:
     """The columns that expressions may speak of: those whose name stands anywhere in one."""
     words = {word.lower() for text in texts for word in re.findall(r"\w+", text)}

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Aggregate
 from headgate.plan.schema import ARRIVAL, CHANGE, FOREVER, SEQUENCE, STAMPS, TIME, UNTIL
 from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
-from headgate.runtime.spark.stateful.calls import Calls, group_columns
+from headgate.runtime.spark.stateful.calls import Calls, group_columns, group_fields, group_values
 from headgate.runtime.spark.stateful.rows import (
     NOW,
     TO,
@@ -53,9 +53,7 @@ class DepartingAggregate(Stateful):
         self._frames = Frames(single)
         self._groups = group_columns(len(operator.group))
         self._keys = [*self._groups, ONE]
-        kinds = [f.dataType for f in types][: len(self._groups)]
-        fields = [StructField(n, t, True) for n, t in zip(self._groups, kinds, strict=True)]
-        fields += [p.field() for p in calls.partials]
+        fields = [*group_fields(self._groups, types), *[p.field() for p in calls.partials]]
         self._totals = [*[p.name for p in calls.partials], _COUNT]
         self.logs = {
             "rows": LogSpec(
@@ -88,7 +86,7 @@ class DepartingAggregate(Stateful):
     def _taken(self, frame: DataFrame) -> DataFrame:
         """Each row as what it adds to its group's totals."""
         rows = as_relation(frame, self._operator.window, self._flow)
-        groups = [F.expr(text).alias(n) for n, text in zip(self._groups, self._operator.group.values(), strict=True)]
+        groups = group_values(self._groups, self._operator.group)
         last = F.when(col(UNTIL) == FOREVER, col(TIME)).otherwise(col(UNTIL))
         partials = [p.row() for p in self._calls.partials]
         kept = [*cols([*STAMPS, UNTIL]), col(CHANGE).alias(_COUNT), last.alias(_LAST)]

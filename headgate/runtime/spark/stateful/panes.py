@@ -15,14 +15,14 @@ from math import gcd
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Aggregate
 from headgate.plan.schema import ARRIVAL, CHANGE, FOREVER, SEQUENCE, STAMPS, TIME, UNTIL
 from headgate.plan.windows import Clock
 from headgate.runtime.spark.stateful.base import JOINT, Limits, LogSpec, Stateful, Step
-from headgate.runtime.spark.stateful.calls import Calls, group_columns
+from headgate.runtime.spark.stateful.calls import Calls, group_columns, group_fields, group_values
 from headgate.runtime.spark.stateful.rows import (
     FROM,
     NOW,
@@ -77,9 +77,7 @@ class PaneAggregate(Stateful):
         self._groups = group_columns(len(operator.group))
         self._partials = [p.name for p in calls.partials]
         self._old = [private(f"old{i}") for i in range(len(self._partials))]
-        kinds = [f.dataType for f in types][: len(self._groups)]
-        fields = [StructField(n, t, True) for n, t in zip(self._groups, kinds, strict=True)]
-        fields += [p.field() for p in calls.partials]
+        fields = [*group_fields(self._groups, types), *[p.field() for p in calls.partials]]
         self.slide = slide
         self.logs = {
             "panes": LogSpec(
@@ -134,7 +132,7 @@ class PaneAggregate(Stateful):
     def _taken(self, frame: DataFrame) -> DataFrame:
         """Each row as partial values of its pane. A row that no window sees is left out."""
         rows = stream_rows(frame)
-        groups = [F.expr(text).alias(n) for n, text in zip(self._groups, self._operator.group.values(), strict=True)]
+        groups = group_values(self._groups, self._operator.group)
         partials = [p.row() for p in self._calls.partials]
         taken = rows.select(*groups, *partials, *cols(STAMPS), self._end().alias(END))
         if self._length < self._slide:

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Aggregate
 from headgate.plan.schema import ARRIVAL, CHANGE, FOREVER, SEQUENCE, STAMPS, TIME
 from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
-from headgate.runtime.spark.stateful.calls import Calls, group_columns
+from headgate.runtime.spark.stateful.calls import Calls, group_columns, group_fields, group_values
 from headgate.runtime.spark.stateful.rows import (
     TO,
     Frames,
@@ -48,9 +48,7 @@ class RunningAggregate(Stateful):
         self._calls = calls
         self._frames = Frames(single)
         self._groups = group_columns(len(operator.group))
-        kinds = [f.dataType for f in types][: len(self._groups)]
-        fields = [StructField(n, t, True) for n, t in zip(self._groups, kinds, strict=True)]
-        fields += [p.field() for p in calls.partials]
+        fields = [*group_fields(self._groups, types), *[p.field() for p in calls.partials]]
         self._partials = [p.name for p in calls.partials]
         self.logs = {
             "waiting": LogSpec(log_schema(fields, STAMPS), expiry=TIME, events=(TIME,)),
@@ -76,7 +74,7 @@ class RunningAggregate(Stateful):
         rows = as_relation(frame, self._operator.window, self._flow)
         if self._flow.relation:
             rows = repeated(rows, col(CHANGE))
-        groups = [F.expr(text).alias(n) for n, text in zip(self._groups, self._operator.group.values(), strict=True)]
+        groups = group_values(self._groups, self._operator.group)
         taken = rows.select(*groups, *[p.row() for p in self._calls.partials], *cols(STAMPS))
         return self._frames.expanded(taken, self._operator.group.values())
 

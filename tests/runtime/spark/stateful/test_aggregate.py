@@ -17,9 +17,9 @@ from headgate.plan.windows import Clock, RangeWindow
 from headgate.runtime.spark.stateful.behind import Behind
 from headgate.runtime.spark.stateful.departing import DepartingAggregate
 from headgate.runtime.spark.stateful.general import GeneralAggregate
+from headgate.runtime.spark.stateful.instant_tree import InstantTreeAggregate
 from headgate.runtime.spark.stateful.panes import PaneAggregate
 from headgate.runtime.spark.stateful.running import RunningAggregate
-from headgate.runtime.spark.stateful.spans import SpanAggregate
 from tests.runtime.spark.stateful import reference as ref
 from tests.runtime.spark.stateful.harness import Runner, contents, cut, stream_content
 from tests.runtime.spark.stateful.test_sets import END, RELATION, STREAM, cuts, window
@@ -115,8 +115,8 @@ CASES: list[tuple[Any, Any, Any, bool]] = [
     ((None, None), VALUES, RunningAggregate, True),
     ((None, 4), VALUES, RunningAggregate, False),
     ("monotone", VALUES, RunningAggregate, True),
-    ((5, None), VALUES, SpanAggregate, True),
-    ((5, None), VALUES, SpanAggregate, False),
+    ((5, None), VALUES, InstantTreeAggregate, True),
+    ((5, None), VALUES, InstantTreeAggregate, False),
     ((5, None), EXACT, DepartingAggregate, True),
     ((5, None), EXACT, DepartingAggregate, False),
     ("relation", EXACT, DepartingAggregate, True),
@@ -124,8 +124,8 @@ CASES: list[tuple[Any, Any, Any, bool]] = [
     ((5, None), WHOLE, GeneralAggregate, True),
     ((6, 4), WHOLE, GeneralAggregate, False),
     ((None, None), WHOLE, GeneralAggregate, False),
-    ("relation", VALUES, SpanAggregate, True),
-    ("relation", VALUES, SpanAggregate, False),
+    ("relation", VALUES, InstantTreeAggregate, True),
+    ("relation", VALUES, InstantTreeAggregate, False),
     ("relation", WHOLE, GeneralAggregate, False),
 ]
 

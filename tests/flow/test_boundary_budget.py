@@ -1,8 +1,8 @@
-"""Spans: however many boundaries pass at once, each call evaluates a bounded number, and all are evaluated in order."""
+"""However many boundaries pass at once, each call evaluates a bounded number, and all are evaluated in order."""
 
 from __future__ import annotations
 
-from headgate.flow.spans import FIRST, MOST_ROWS, Spans
+from headgate.flow.boundary_budget import FIRST, MOST_ROWS, BoundaryBudget
 
 SECOND = 1_000_000
 YEAR = 31_556_952 * SECOND
@@ -10,11 +10,11 @@ YEAR = 31_556_952 * SECOND
 
 def ends(come: int, rows_a_boundary: float, until: float = 0) -> list[tuple[int, int]]:
     """The calls that it takes to come so far, each with the rows it gives: so many at each boundary `until` one."""
-    spans, done, calls = Spans({"q": SECOND}), 0, []
+    budget, done, calls = BoundaryBudget({"q": SECOND}), 0, []
     while done < come:
-        end = spans.end("q", done, come)
+        end = budget.end("q", done, come)
         rows = int(max(0, min(end, until or end) - done) // SECOND * rows_a_boundary)
-        spans.gave("q", done, end, rows)
+        budget.gave("q", done, end, rows)
         calls.append((end, rows))
         done = end
     return calls
@@ -38,4 +38,4 @@ def test_few_rows_then_none() -> None:
 
 
 def test_operators_without_boundaries_have_no_span() -> None:
-    assert Spans({}).end("q", 0, YEAR) == YEAR
+    assert BoundaryBudget({}).end("q", 0, YEAR) == YEAR

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Aggregate
 from headgate.plan.schema import ARRIVAL, CHANGE, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
-from headgate.runtime.spark.stateful.calls import Calls, group_columns
+from headgate.runtime.spark.stateful.calls import Calls, group_columns, group_fields, group_values
 from headgate.runtime.spark.stateful.rows import (
     TO,
     Frames,
@@ -49,7 +49,7 @@ _ROWS = private("rows")  # rows in the group
 _INSTANT = -1  # the level of what is known of an instant
 
 
-class SpanAggregate(Stateful):
+class InstantTreeAggregate(Stateful):
     """Remembers rows by what they add to their group's values; compaction nets equal ones."""
 
     def __init__(
@@ -60,8 +60,7 @@ class SpanAggregate(Stateful):
         self._calls = calls
         self._frames = Frames(single)
         self._groups = group_columns(len(operator.group))
-        kinds = [f.dataType for f in types][: len(self._groups)]
-        fields = [StructField(n, t, True) for n, t in zip(self._groups, kinds, strict=True)]
+        fields = group_fields(self._groups, types)
         values = [p.field() for p in calls.partials]
         self._names = [f.name for f in (*fields, *values)]
         self._timeline = Timeline(self._frames, [*self._groups, ONE], values)
@@ -91,7 +90,7 @@ class SpanAggregate(Stateful):
     def _taken(self, frame: DataFrame) -> DataFrame:
         """Each row as what it adds to its group's values."""
         rows = as_relation(frame, self._operator.window, self._flow)
-        groups = [F.expr(text).alias(n) for n, text in zip(self._groups, self._operator.group.values(), strict=True)]
+        groups = group_values(self._groups, self._operator.group)
         taken = rows.select(*groups, *[p.row() for p in self._calls.partials], *cols(RELATION_STAMPS))
         expanded = self._frames.expanded(taken, self._operator.group.values())
         return self._folded(expanded) if self._operator.steady else expanded

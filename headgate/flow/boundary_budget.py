@@ -14,12 +14,12 @@ FIRST = 1000  # boundaries of the first call
 MOST_ROWS = 200_000  # results of one call, about
 
 
-class Spans:
-    """The spans of operators that give results at boundaries, `slides` ticks apart."""
+class BoundaryBudget:
+    """How many boundaries a call may evaluate, by operator; those of an operator are `slides` ticks apart."""
 
     def __init__(self, slides: Mapping[str, int]) -> None:
         self._slides = dict(slides)
-        self._spans: dict[str, int] = {}
+        self._boundaries: dict[str, int] = {}
 
     def use(self, slides: Mapping[str, int]) -> None:
         """The operators of now."""
@@ -28,16 +28,16 @@ class Spans:
     def end(self, name: str, start: int, come: int) -> int:
         """How far a call that begins after `start` evaluates, when time has come so far."""
         slide = self._slides.get(name)
-        return come if slide is None else min(come, start + slide * self._spans.get(name, FIRST))
+        return come if slide is None else min(come, start + slide * self._boundaries.get(name, FIRST))
 
     def gave(self, name: str, start: int, end: int, rows: int) -> None:
         """A call evaluated the boundaries from `start` to `end` and gave so many rows."""
         slide = self._slides.get(name)
         if slide is None:
             return
-        span = self._spans.get(name, FIRST)
+        span = self._boundaries.get(name, FIRST)
         if rows > MOST_ROWS:
             boundaries = max(1, min(span, (end - start) // slide))
-            self._spans[name] = max(1, boundaries * MOST_ROWS // rows)
+            self._boundaries[name] = max(1, boundaries * MOST_ROWS // rows)
         elif end - start >= slide * span and rows < MOST_ROWS // 4:
-            self._spans[name] = span * 2
+            self._boundaries[name] = span * 2
