@@ -30,15 +30,20 @@ def renewed(page: str, shown: Mapping[str, str]) -> str:
     return TABLE.sub(lambda match: f"{match[1]}{match[2]}{shown[match[1]]}", page)
 
 
-def all_tables(classes: Found, decisions: Found) -> dict[str, str]:
+def all_tables() -> dict[str, str]:
     """Every table that a page may name, in Markdown."""
+    classes = found("classes")
     made = {table.title.split(": ")[0]: table for table in tables(classes)}
     return {
         **{name: captioned(table) for name, table in made.items()},
         "in short": in_short(classes, {name: made[name].rows for name in WORKLOADS}),
         "speedups": speedups(classes),
         "headline": headline(classes),
-        "decisions": decision_costs(decisions),
+        "decisions": decision_costs(found("decisions")),
+        "start": start(found("start")),
+        "windows": windows(found("state")),
+        "updates": updates(found("state")),
+        "replay": replay(found("state")),
     }
 
 
@@ -73,6 +78,36 @@ def decision_costs(decisions: Found) -> str:
     return markdown(["policy", "queries", *(f"{int(n):,}" for n in decisions["microseconds"])], rows)
 
 
+def start(result: Found) -> str:
+    rows = [(f"`{key}`", value) for key, value in result.items() if isinstance(value, float)]
+    return markdown(["key", "found"], [[key, f"{value:.2f}"] for key, value in rows])
+
+
+def windows(state: Found) -> str:
+    times = state["milliseconds"]
+    rows = [[way, f"{ms:.1f}", f"{ms / times['stateless']:.2f}"] for way, ms in times.items()]
+    return markdown(["query", "ms a batch", "over stateless"], rows)
+
+
+def updates(state: Found) -> str:
+    texts, growth = state["settings"]["updates"], state["updates_growth_by_query"]
+    rows = [
+        [f"`{texts[kind]}`", *(f"{seconds:.1f}" for seconds in by_count.values()), f"{growth[kind]:.2f}"]
+        for kind, by_count in state["seconds_by_updates"].items()
+    ]
+    counts = next(iter(state["seconds_by_updates"].values()))
+    return markdown(["query", *(f"{int(n):,} updates, s" for n in counts), "ratio"], rows)
+
+
+def replay(state: Found) -> str:
+    rates = state["replayed_tuples_a_second"]
+    rows = []
+    for kind, suffix in (("an INT", ""), ("a DOUBLE", ", doubles")):
+        ours, stock = rates["headgate" + suffix], rates["structured streaming" + suffix]
+        rows.append([kind, f"{ours:,.0f}", f"{stock:,.0f}", f"{ours / stock:.2f}"])
+    return markdown(["average of", "Headgate, rows/s", "Structured Streaming, rows/s", "ratio"], rows)
+
+
 def captioned(table: ShownTable) -> str:
     """What its title says after a colon stands above it."""
     caption = table.title.partition(": ")[2]
@@ -90,7 +125,7 @@ def found(name: str) -> Found:
 
 
 if __name__ == "__main__":
-    shown = all_tables(found("classes"), found("decisions"))
+    shown = all_tables()
     for page in PAGES:
         page.write_text(renewed(page.read_text(encoding="utf-8"), shown), encoding="utf-8")
     save(draw(found("classes")), CHART)

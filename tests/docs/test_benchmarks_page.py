@@ -24,7 +24,7 @@ PAGE = script()
 @pytest.mark.parametrize("page", PAGE.PAGES, ids=lambda page: page.name)
 def test_the_tables_are_those_of_the_results(page):
     text = page.read_text(encoding="utf-8")
-    shown = PAGE.all_tables(PAGE.found("classes"), PAGE.found("decisions"))
+    shown = PAGE.all_tables()
     assert PAGE.TABLE.search(text), "the page has no table of results"
     assert PAGE.renewed(text, shown) == text, "`make tables` writes the tables anew"
 
