@@ -5,6 +5,9 @@ BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PIP   := $(BIN)/python -m pip --disable-pip-version-check
 
+# Two processes, each with a Spark of its own, take half the time of one on two cores. A file's tests stay together.
+PARALLEL := -n 2 --dist loadfile
+
 # Put before a command that starts Spark. Asked each time because it is quick and Java may have moved.
 WITH_JAVA = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
@@ -37,7 +40,7 @@ demo: setup ## run the demonstration; options in ARGS="--seconds 30"
 	@$(WITH_JAVA) $(BIN)/headgate demo $(ARGS)
 
 test: setup check ## check, then run the tests; pytest options in ARGS="-k mbd"
-	@$(WITH_JAVA) $(BIN)/pytest $(ARGS)
+	@$(WITH_JAVA) $(BIN)/pytest $(PARALLEL) $(ARGS)
 
 check: $(STAMP) ## lint, formatting and types
 	@$(BIN)/ruff check .
