@@ -12,7 +12,7 @@ PARALLEL := -n 2 --dist loadfile
 WITH_JAVA = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test check format bench soak picture tables lock clean
+.PHONY: help setup java demo test check format bench soak picture tables packages lock clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -20,7 +20,7 @@ help: ## list the commands
 setup: $(STAMP) java ## make .venv from requirements.lock and find (or install) Java 17+
 
 # Packages that left the lock file stay until `make clean`; starting afresh each time would reinstall Spark.
-$(STAMP): pyproject.toml requirements.lock
+$(STAMP): pyproject.toml lab/pyproject.toml requirements.lock
 	@python="$$(scripts/python.sh)" || exit 1; \
 	if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
 	    echo "making $(VENV) with $$python"; \
@@ -30,7 +30,7 @@ $(STAMP): pyproject.toml requirements.lock
 	fi
 	@echo "installing requirements.lock (Spark is large: a few minutes at most)"
 	@$(PIP) install -q -r requirements.lock
-	@$(PIP) install -q --no-deps --no-build-isolation -e .
+	@$(PIP) install -q --no-deps --no-build-isolation -e . -e lab
 	@touch $@
 
 java:
@@ -45,7 +45,7 @@ test: setup check ## check, then run the tests; pytest options in ARGS="-k mbd"
 check: $(STAMP) ## lint, formatting and types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy headgate
+	@$(BIN)/mypy
 
 format: $(STAMP) ## format the code and fix what the linter can
 	@$(BIN)/ruff check --fix-only .
@@ -68,15 +68,18 @@ picture: setup ## draw docs/images/demo.svg anew
 tables: setup ## write the tables and the chart of docs/benchmarks.md and README.md anew from docs/results
 	@$(BIN)/python scripts/benchmarks_page.py
 
+packages: $(STAMP) ## print the packages in their order, and what each imports
+	@$(BIN)/python scripts/packages.py $(ARGS)
+
 lock: ## write requirements.lock anew from pyproject.toml, with the newest versions it allows
 	@python="$$(scripts/python.sh)" && rm -rf build/lock && "$$python" -m venv build/lock
-	@build/lock/bin/python -m pip --disable-pip-version-check install -q '.[bench,study,dev]'
+	@build/lock/bin/python -m pip --disable-pip-version-check install -q '.[dev]' ./lab
 	@{ sed -n '/^#/!q;p' requirements.lock; \
-	   build/lock/bin/python -m pip --disable-pip-version-check freeze --all --exclude headgate --exclude pip; \
+	   build/lock/bin/python -m pip --disable-pip-version-check freeze --all --exclude headgate --exclude headgate-lab --exclude pip; \
 	 } > build/requirements.lock
 	@mv build/requirements.lock requirements.lock && rm -rf build
 
 clean: ## remove .venv, caches and what runs leave behind
-	rm -rf $(VENV) build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist *.egg-info lab/*.egg-info lab/build .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -rf spark-warehouse metastore_db derby.log
-	find headgate tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find headgate lab tests -name __pycache__ -type d -prune -exec rm -rf {} +

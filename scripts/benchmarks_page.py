@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from headgate.bench.classes import draw, tables
-from headgate.bench.classes.comparison import FAIR, FIFO
-from headgate.bench.classes.tables import ShownTable
 from headgate.charts.files import save
 from headgate.cli.tables import number
+from headgate_lab.bench.classes import draw, tables
+from headgate_lab.bench.classes.comparison import FAIR, FIFO
+from headgate_lab.bench.classes.tables import ShownTable
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md")

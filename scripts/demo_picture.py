@@ -7,11 +7,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from headgate.application.checked import RunLimits
+from headgate.application.load import load_application
 from headgate.cli.comparison import Comparison, told
 from headgate.cli.demo import APP, TURNS, load_in_words
 from headgate.cli.reporting import policy_table, query_table
-from headgate.plan.application import RunLimits
-from headgate.plan.load import load_application
 from headgate.runtime.spark.engine import run
 
 SECONDS = 60.0

@@ -1,9 +1,8 @@
 """The rules of the house, checked on the syntax tree of every file.
 
-1. The deciding packages know no runtime: `plan language flow policies qos control` import nothing from
-   `runtime connect server cli charts studies bench`.
-2. Only `runtime/spark`, `connect`, `bench` and `studies` import `pyspark`.
-3. Time and randomness are passed in to the deciding packages, never taken from the air.
+1. Packages form one order (`scripts/packages.py`); each imports only packages above it.
+2. Only `runtime/spark`, `connect` and the laboratory import `pyspark`.
+3. Everything above `connect` is pure: time and randomness are passed in, never taken from the air.
 4. No file over 500 lines.
 
 A checker takes a module's dotted name and its source, and returns one line per offence, so that each rule
@@ -11,15 +10,17 @@ is also tested for being able to fail.
 """
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from scripts.packages import ORDER, graph, imports, package_of
+
 ROOT = Path(__file__).resolve().parents[1]
-DECIDING = ("plan", "language", "flow", "policies", "qos", "control")
-ACTING = ("runtime", "connect", "server", "cli", "charts", "studies", "bench")
-SPARK_USERS = ("runtime.spark", "connect", "bench", "studies")
+PACKAGES = tuple(ORDER)
+PURE = PACKAGES[: PACKAGES.index("connect")]
+SPARK_USERS = ("runtime.spark", "connect")
 MOST_LINES = 500
 
 Checker = Callable[[str, str], list[str]]
@@ -50,50 +51,25 @@ def inside(module: str, packages: tuple[str, ...]) -> bool:
     return any(module == f"headgate.{p}" or module.startswith(f"headgate.{p}.") for p in packages)
 
 
-def absolute(module: str, node: ast.ImportFrom, is_package: bool) -> str:
-    """The absolute name of what `from ... import` names, relative imports resolved."""
-    if node.level == 0:
-        return node.module or ""
-    parts = module.split(".")
-    keep = len(parts) - node.level + (1 if is_package else 0)
-    return ".".join([*parts[:keep], *([node.module] if node.module else [])])
-
-
-def imports(module: str, tree: ast.AST, is_package: bool = False) -> Iterator[tuple[int, str]]:
-    """Every imported name with its line, wherever it stands: top level, functions, TYPE_CHECKING blocks, and
-    `import_module("...")` with a literal."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield node.lineno, alias.name
-        elif isinstance(node, ast.ImportFrom):
-            source = absolute(module, node, is_package)
-            for alias in node.names:
-                yield node.lineno, f"{source}.{alias.name}"
-        elif isinstance(node, ast.Call) and node.args:
-            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            first = node.args[0]
-            if (
-                called in ("import_module", "__import__")
-                and isinstance(first, ast.Constant)
-                and isinstance(first.value, str)
-            ):
-                yield node.lineno, first.value
-
-
 def split_package(module: str) -> tuple[str, bool]:
     is_package = module.endswith(".__init__")
     return module.removesuffix(".__init__"), is_package
 
 
-def check_layers(module: str, source: str) -> list[str]:
+def check_order(module: str, source: str) -> list[str]:
+    """The front door, `headgate/__init__.py`, and `__main__` stand below everything else."""
     name, is_package = split_package(module)
-    if not inside(name, DECIDING):
-        return []
+    mine = package_of(name)
+    if mine is None:
+        known = name in ("headgate", "headgate.__main__", "headgate.runtime") or not name.startswith("headgate.")
+        return [] if known else [f"{module}: not in the order of scripts/packages.py"]
+    above = PACKAGES[: PACKAGES.index(mine) + 1]
     return [
-        f"{module}:{line}: imports {imported}; a deciding package may not know {', '.join(ACTING)}"
+        f"{module}:{line}: imports {imported}; {mine} may import only {', '.join(above)}"
         for line, imported in imports(name, ast.parse(source), is_package)
-        if inside(imported, ACTING)
+        if (inside(imported, PACKAGES) and not inside(imported, above))
+        or imported.startswith("headgate_lab")
+        or imported in ("headgate.runtime", "headgate.server")
     ]
 
 
@@ -142,7 +118,7 @@ def takes_from_the_air(name: str) -> bool:
 
 def check_clocks(module: str, source: str) -> list[str]:
     """Uses, not only calls: `clock=time.monotonic` as a default is taking time from the air as well."""
-    if not inside(split_package(module)[0], DECIDING):
+    if not inside(split_package(module)[0], PURE):
         return []
     tree = ast.parse(source)
     names = bound_names(tree)
@@ -182,9 +158,17 @@ def report(found: list[str]) -> str:
     return "\n" + "\n".join(found)
 
 
-def test_deciding_packages_know_no_runtime() -> None:
-    found = offences(check_layers, "headgate")
+def test_packages_keep_their_order() -> None:
+    found = offences(check_order, "headgate")
     assert not found, report(found)
+
+
+def test_graph_of_packages_has_no_cycle() -> None:
+    """Follows from the order; said by the graph that `make packages` draws as well."""
+    found = graph()
+    assert set(found) <= set(PACKAGES)
+    assert all(PACKAGES.index(to) < PACKAGES.index(package) for package, below in found.items() for to in below)
+    assert found["runtime.spark"]["scheduling"] > 0
 
 
 def test_only_the_spark_packages_import_pyspark() -> None:
@@ -198,7 +182,7 @@ def test_time_and_randomness_are_passed_in() -> None:
 
 
 def test_no_file_is_too_long() -> None:
-    found = offences(check_length, "headgate", "tests")
+    found = offences(check_length, "headgate", "lab", "tests", "scripts")
     assert not found, report(found)
 
 
@@ -217,38 +201,40 @@ def test_headgate_is_looked_at() -> None:
         "import headgate.runtime.spark.session as s",
         "from headgate import cli",
         "from headgate.connect import sources",
-        "from headgate.server.api import app",
-        "from ..runtime import simulated",
-        "from .. import bench",
-        "def f():\n    from headgate.studies import prb",
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from headgate.runtime import spark",
+        "from headgate.application.load import load_application",
+        "from ..runtime.spark import session",
+        "from .. import charts",
+        "def f():\n    from headgate_lab.studies import prb",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from headgate.runtime.spark import engine",
         "import importlib\nimportlib.import_module('headgate.runtime.spark')",
     ],
 )
-def test_layers_rule_can_fail(source: str) -> None:
-    assert check_layers("headgate.policies.mbd", source)
+def test_order_rule_can_fail(source: str) -> None:
+    assert check_order("headgate.policies.mbd", source)
 
 
 @pytest.mark.parametrize(
     ("module", "source"),
     [
         ("headgate.policies.mbd", "from headgate.plan import graph\nfrom .base import Policy"),
-        ("headgate.policies.mbd", "from headgate.flow import runtime_notes"),
-        (
-            "headgate.policies.__init__",
-            "from .runtime import x",
-        ),  # headgate.policies.runtime is its own module
-        ("headgate.cli.main", "from headgate.runtime import spark"),
+        ("headgate.policies.mbd", "from headgate.scheduling import runtime_notes"),
+        ("headgate.policies.__init__", "from .runtime import x"),  # headgate.policies.runtime is its own module
+        ("headgate.cli.main", "from headgate.runtime.spark import engine"),
         ("headgate.plan.graph", "import runtime"),
+        ("headgate.__main__", "from headgate.cli.main import app"),
     ],
 )
-def test_layers_rule_allows(module: str, source: str) -> None:
-    assert check_layers(module, source) == []
+def test_order_rule_allows(module: str, source: str) -> None:
+    assert check_order(module, source) == []
 
 
-def test_layers_rule_resolves_relative_imports_of_packages() -> None:
-    assert check_layers("headgate.policies.__init__", "from ..runtime import spark")
-    assert check_layers("headgate.policies.family.mbd", "from ...runtime import spark")
+def test_order_rule_resolves_relative_imports_of_packages() -> None:
+    assert check_order("headgate.policies.__init__", "from ..connect import sources")
+    assert check_order("headgate.policies.family.mbd", "from ...connect import sources")
+
+
+def test_order_rule_knows_every_package() -> None:
+    assert check_order("headgate.attic.old", "import os")
 
 
 @pytest.mark.parametrize(
@@ -264,7 +250,7 @@ def test_layers_rule_resolves_relative_imports_of_packages() -> None:
 )
 @pytest.mark.parametrize(
     "module",
-    ["headgate.flow.batch", "headgate.cli.run", "headgate.runtime.simulated.kernel", "headgate.__init__"],
+    ["headgate.scheduling.queue", "headgate.cli.run", "headgate.runtime.simulated.kernel", "headgate.__init__"],
 )
 def test_pyspark_rule_can_fail(module: str, source: str) -> None:
     assert check_pyspark(module, source)
@@ -276,9 +262,7 @@ def test_pyspark_rule_can_fail(module: str, source: str) -> None:
         ("headgate.runtime.spark.session", "import pyspark"),
         ("headgate.runtime.spark.__init__", "import pyspark"),
         ("headgate.connect.kafka", "import pyspark"),
-        ("headgate.bench.overhead", "import pyspark"),
-        ("headgate.studies.prb", "import pyspark"),
-        ("headgate.flow.batch", "import pyarrow\nimport pyspark_like"),
+        ("headgate.scheduling.queue", "import pyarrow\nimport pyspark_like"),
     ],
 )
 def test_pyspark_rule_allows(module: str, source: str) -> None:
@@ -310,18 +294,18 @@ def test_pyspark_rule_allows(module: str, source: str) -> None:
     ],
 )
 def test_clock_rule_can_fail(source: str) -> None:
-    assert check_clocks("headgate.control.monitor", source)
+    assert check_clocks("headgate.metrics.monitor", source)
 
 
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("headgate.control.monitor", "import random\nrng = random.Random(7)\nx = rng.random()"),
-        ("headgate.control.monitor", "import random\ndef f(rng: random.Random): return rng.choice([1])"),
-        ("headgate.control.monitor", "from random import Random\nrng = Random(7)"),
-        ("headgate.control.monitor", "import numpy as np\nrng = np.random.default_rng(7)"),
-        ("headgate.control.monitor", "from datetime import datetime, timedelta\nd = datetime(2026, 1, 1)"),
-        ("headgate.control.monitor", "def f(time, clock): return clock.time() + time.time"),
+        ("headgate.metrics.monitor", "import random\nrng = random.Random(7)\nx = rng.random()"),
+        ("headgate.metrics.monitor", "import random\ndef f(rng: random.Random): return rng.choice([1])"),
+        ("headgate.metrics.monitor", "from random import Random\nrng = Random(7)"),
+        ("headgate.metrics.monitor", "import numpy as np\nrng = np.random.default_rng(7)"),
+        ("headgate.metrics.monitor", "from datetime import datetime, timedelta\nd = datetime(2026, 1, 1)"),
+        ("headgate.metrics.monitor", "def f(time, clock): return clock.time() + time.time"),
         ("headgate.runtime.spark.slots", "import time\nt = time.monotonic()"),
     ],
 )
@@ -339,5 +323,5 @@ def test_files_are_found_and_named(tmp_path: Path) -> None:
     bad.parent.mkdir(parents=True)
     bad.write_text("import pyspark\n")
     assert offences(check_pyspark, "headgate", "absent", root=tmp_path) == [
-        "headgate.plan.graph:1: imports pyspark; only runtime.spark, connect, bench, studies may"
+        "headgate.plan.graph:1: imports pyspark; only runtime.spark, connect may"
     ]

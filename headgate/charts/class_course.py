@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.charts.files import new_figure
 from headgate.charts.style import GREY, begin_at_zero, classes_of, make_calm, set_scale, title_of
-from headgate.plan.durations import format_duration
+from headgate.durations import format_duration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

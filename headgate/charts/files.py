@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headgate.plan.errors import ApplicationError
+from headgate.errors import ApplicationError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,7 +18,7 @@ def need_matplotlib(label: str = "figures") -> None:
     try:
         import matplotlib  # noqa: F401 - only asked for
     except ImportError as error:
-        raise ApplicationError(label, "matplotlib is not installed", "pip install 'headgate[study]'") from error
+        raise ApplicationError(label, "matplotlib is not installed", "pip install 'headgate[plot]'") from error
 
 
 def new_figure(width_in: float, height_in: float) -> Figure:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from headgate.control.measures import by_priority
-from headgate.plan.durations import format_duration
+from headgate.durations import format_duration
+from headgate.metrics.measures import by_priority
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

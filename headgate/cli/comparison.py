@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from headgate.application.checked import Application, PolicySettings
 from headgate.cli.tables import time
-from headgate.plan.application import Application, PolicySettings
 
 if TYPE_CHECKING:
     from headgate.cli.keys import Keys

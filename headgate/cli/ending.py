@@ -150,7 +150,7 @@ def say(line: str) -> None:
 
 def leave(code: int) -> NoReturn:
     """End the process now. Threads may still wait for a Spark that is gone, and would keep it."""
-    if spill := sys.modules.get("headgate.connect.spill"):
+    if spill := sys.modules.get("headgate.runtime.spark.spill"):
         spill.remove_spilled()
     with suppress(OSError):
         sys.stderr.flush()

@@ -14,13 +14,13 @@ from headgate.cli.options import App, JsonOption, PolicyOption, SeedOption, SetO
 from headgate.cli.output import console, print_json, speaks_plainly
 from headgate.cli.plots import check_plots, write_plots
 from headgate.cli.tables import Column, FittedTable, number, short, time
-from headgate.plan.errors import ApplicationError
+from headgate.errors import ApplicationError
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.tree import Tree
 
-    from headgate.plan.application import Application
+    from headgate.application.checked import Application
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -73,8 +73,8 @@ def explain(
         check_plots(plots)
     app = load(path, changes, policy, slots, seed)
 
-    from headgate.plan.explain import explain as tell
-    from headgate.plan.explain_policy import explain_policy
+    from headgate.application.explain import explain as tell
+    from headgate.application.explain_policy import explain_policy
 
     told = tell(app)
     told["checked"] = check and _check(app, path, overrides(changes, policy, slots, seed))
@@ -92,8 +92,8 @@ def explain(
 
 def _check(app: Application, path: Path, changed: Sequence[Any]) -> bool:
     """Have Spark's analyser check the queries. False when there is no Java to run it, which is said on stderr."""
+    from headgate.application.load import located
     from headgate.cli.live import progress
-    from headgate.plan.load import located
     from headgate.runtime.spark.settings import find_java
 
     try:
@@ -115,10 +115,11 @@ def _check_on_spark(app: Application) -> None:
 
 def _plot(app: Application, folder: Path, quiet: bool) -> None:
     """Draw the paths whose costs are known, and name the others."""
+    from headgate.application.explain import AssumedStats
     from headgate.charts.progress_charts import draw_charts
-    from headgate.plan.explain_policy import charts
+    from headgate.policies.explained import charts
 
-    found = charts(app.plan)
+    found = charts(app.plan, AssumedStats(app.plan))
     known = [chart for chart in found if chart["points"]]
     if not known:
         remedy = "declare the cost of every operator of a path"

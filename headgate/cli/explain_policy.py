@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from headgate.cli.tables import Column, FittedTable, number, short, time
-from headgate.plan.errors import some_of
+from headgate.errors import some_of
 
 if TYPE_CHECKING:
     from rich.console import Console

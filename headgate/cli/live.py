@@ -13,8 +13,8 @@ from rich.live import Live
 from rich.text import Text
 
 from headgate.cli.reporting import class_table, head, policy_table, query_table, totals
-from headgate.plan.durations import format_duration
-from headgate.plan.errors import some_of
+from headgate.durations import format_duration
+from headgate.errors import some_of
 
 Report = Mapping[str, Any]
 Show = Callable[[Report | str], None]  # a run so far; before it begins, what is being done

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
 from typing import Annotated
 
 import typer
 
-from headgate.cli import bench, demo, explain, policies, reproduce, run, simulate
+from headgate.cli import demo, explain, policies, run, simulate
 from headgate.cli.ending import run_command
 
 app = typer.Typer(
@@ -38,8 +39,10 @@ def _main(
     """Options before the command."""
 
 
-for _command in (demo, run, simulate, explain, policies, reproduce, bench):
+for _command in (demo, run, simulate, explain, policies):
     _command.register(app)
+for _entry in entry_points(group="headgate.commands"):  # commands of other packages: the laboratory has two
+    _entry.load()(app)
 
 if __name__ == "__main__":
     run_command(app)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:  # slow to import; `headgate --help` should not wait for them
-    from headgate.plan.application import Application, RunLimits
-    from headgate.plan.overrides import Override
+    from headgate.application.checked import Application, RunLimits
+    from headgate.application.overrides import Override
 
 App = Annotated[Path, typer.Argument(metavar="APP", help="The application file (YAML).", show_default=False)]
 PolicyOption = Annotated[
@@ -66,7 +66,7 @@ def load(
 
     Raises ApplicationError, which names the option when that is what is wrong.
     """
-    from headgate.plan.load import load_application
+    from headgate.application.load import load_application
 
     return load_application(path, overrides(changes, policy, slots, seed, rehearse))
 
@@ -79,7 +79,7 @@ def overrides(
     rehearse: bool | None = None,
 ) -> list[str | Override]:
     """The options as changes of the file, in the order in which they apply."""
-    from headgate.plan.overrides import Override
+    from headgate.application.overrides import Override
 
     options: list[str | Override] = []
     if policy is not None:
@@ -95,9 +95,9 @@ def overrides(
 
 def policy_override(text: str) -> Override:
     """Read `rr` or `rr:quantum=0.05,unit=path`; values are YAML."""
-    from headgate.plan.document import Document
-    from headgate.plan.errors import ApplicationError
-    from headgate.plan.overrides import Override
+    from headgate.application.document import Document
+    from headgate.application.overrides import Override
+    from headgate.errors import ApplicationError
 
     label = f"--policy {text}"
     remedy = "write name or name:key=value,key=value, for example rr:quantum=0.05"
@@ -119,8 +119,8 @@ def policy_override(text: str) -> Override:
 
 def limits(seconds: float | None, until_idle: bool) -> RunLimits:
     """When the run ends. Raises ApplicationError for a time that is not positive."""
-    from headgate.plan.application import RunLimits
-    from headgate.plan.errors import ApplicationError
+    from headgate.application.checked import RunLimits
+    from headgate.errors import ApplicationError
 
     if seconds is not None and not 0 < seconds < float("inf"):
         raise ApplicationError(f"--seconds {seconds:g}", "a run needs some time", "give a number above 0")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TextIO, TypeVar
 import typer
 
 from headgate.cli.ending import LOST
-from headgate.plan.errors import ApplicationError
+from headgate.errors import ApplicationError
 from headgate.runtime.spark.jvm import SparkDied, check_jvm
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _lost(error: Exception) -> SparkDied | None:
 def _is_the_users(error: Exception) -> bool:
     if isinstance(error, ApplicationError):
         return True
-    from headgate.policies.base import PolicyError  # slow to import, and rarely needed
+    from headgate.scheduling.policy import PolicyError  # slow to import, and rarely needed
 
     return isinstance(error, PolicyError)
 

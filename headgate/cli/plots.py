@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from headgate.plan.errors import ApplicationError
+from headgate.errors import ApplicationError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

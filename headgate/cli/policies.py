@@ -12,7 +12,7 @@ from headgate.cli.options import JsonOption
 from headgate.cli.output import console, print_json, speaks_plainly
 
 if TYPE_CHECKING:
-    from headgate.policies.base import Policy
+    from headgate.scheduling.policy import Policy
 
 EXAMPLES = """
 [bold]Examples[/bold]

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from headgate.cli.tables import Column, FittedTable
-from headgate.plan.durations import format_duration
-from headgate.plan.errors import some_of
+from headgate.durations import format_duration
+from headgate.errors import some_of
 
 # What people miss least when a terminal is narrow goes first.
 _COUNTS = (Column("inputs", number=True, spare=3), Column("outputs", number=True))

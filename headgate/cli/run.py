@@ -29,8 +29,8 @@ from headgate.cli.output import console, print_json, speaks_plainly
 from headgate.cli.plots import check_plots, plot
 
 if TYPE_CHECKING:
+    from headgate.application.checked import Application, RunLimits
     from headgate.cli.live import Show
-    from headgate.plan.application import Application, RunLimits
     from headgate.runtime.spark.engine import SparkRuntime
 
     Watch = Callable[[SparkRuntime], None]
@@ -102,8 +102,8 @@ def run_on_spark(
     `show` gets what the start is at, then the report now and then; before it, `watch` may do something to the run.
     SparkDied: the JVM is gone; what was written until then is kept.
     """
+    from headgate.application.load import located
     from headgate.cli.ending import SIGNALLED, Interrupted
-    from headgate.plan.load import located
     from headgate.runtime.spark.jvm import begin_jvm
 
     with located(path, changed):

@@ -53,7 +53,7 @@ def simulate(
     if plots is not None:
         check_plots(plots)
 
-    from headgate.plan.load import located
+    from headgate.application.load import located
     from headgate.runtime.simulated import simulate as run_simulation
 
     with located(path, overrides(changes, policy, slots, seed)):

@@ -16,7 +16,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from headgate.plan.durations import format_duration
+from headgate.durations import format_duration
 
 _GAP = 2  # blanks between two columns
 Cell = str | Text

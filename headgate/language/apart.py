@@ -14,10 +14,10 @@ from dataclasses import replace
 import sqlglot
 from sqlglot import exp
 
-from headgate.language.aggregates import aggregate_calls, is_aggregate, is_time_window
-from headgate.language.dialect import column, read_expression, sql_of
 from headgate.plan.operators import Aggregate, Project, Select, StreamJoin
 from headgate.plan.operators.base import Operator, Port
+from headgate.sql.aggregates import aggregate_calls, is_aggregate, is_time_window
+from headgate.sql.dialect import column, read_expression, sql_of
 
 # What cannot fail, whatever the values: looking at columns, comparing, truth values.
 _SAFE = (

@@ -7,9 +7,8 @@ from typing import Literal, cast
 
 from sqlglot import exp
 
+from headgate.errors import known_names
 from headgate.language.catalog import Catalog
-from headgate.language.dialect import column
-from headgate.language.errors import CqlError
 from headgate.language.from_clause import join_all, read_alias
 from headgate.language.logical import (
     DistinctNode,
@@ -23,12 +22,13 @@ from headgate.language.logical import (
     clock_of,
     instants,
 )
-from headgate.language.refuse import check_clauses
 from headgate.language.select_list import select_all
 from headgate.language.text import FoundFunction, FoundWindow
-from headgate.plan.errors import known_names
 from headgate.plan.model import Table
 from headgate.plan.windows import RowsWindow
+from headgate.sql.dialect import column
+from headgate.sql.errors import CqlError
+from headgate.sql.refuse import check_clauses
 
 _SETS: dict[type[exp.Expr], Literal["union", "except", "intersect"]] = {
     exp.Union: "union",

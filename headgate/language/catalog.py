@@ -10,8 +10,8 @@ from headgate.plan.flows import Flow
 from headgate.plan.model import Stream, Table
 from headgate.plan.operators import RStream
 from headgate.plan.operators.base import Operator, Port
-from headgate.plan.schema import Schema
 from headgate.plan.ticks import with_ticks
+from headgate.sql.schema import Schema
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from headgate.errors import ApplicationError
 from headgate.language.build import build
 from headgate.language.catalog import Catalog
-from headgate.language.errors import CqlError
 from headgate.language.logical import (
     AggregateNode,
     Filter,
@@ -26,10 +26,10 @@ from headgate.language.parse import parse_text
 from headgate.language.rules import RULES, Rule
 from headgate.language.text import Text, read_text
 from headgate.language.warn import growing
-from headgate.plan.errors import ApplicationError
 from headgate.plan.flows import Flow
 from headgate.plan.operators.base import Operator, Port
-from headgate.plan.schema import Schema
+from headgate.sql.errors import CqlError
+from headgate.sql.schema import Schema
 
 _TOO_DEEP = "the text is nested too deeply"
 

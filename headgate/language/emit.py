@@ -9,11 +9,11 @@ from dataclasses import replace
 import sqlglot
 from sqlglot import exp
 
-from headgate.language.dialect import Cql
+from headgate.errors import ApplicationError
 from headgate.language.window_calls import WindowCall, window_call
-from headgate.plan.errors import ApplicationError
 from headgate.plan.model import Stream
 from headgate.plan.operators import Aggregate, OnTime, Operator, Port, Project, RStream, Select, TableJoin
+from headgate.sql.dialect import Cql
 
 _CALENDAR = re.compile(r"\b(mon|month|year)s?\b", re.IGNORECASE)
 _REMEDY = (

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from headgate.language.dialect import column
-from headgate.language.errors import CqlError
 from headgate.language.logical import (
     Filter,
     JoinNode,
@@ -23,9 +21,11 @@ from headgate.language.logical import (
     columns_of,
     conjuncts,
 )
-from headgate.language.refuse import check_clauses, check_expression, refuse_aggregates
-from headgate.language.scope import Item, Scope
 from headgate.plan.model import Table
+from headgate.sql.dialect import column
+from headgate.sql.errors import CqlError
+from headgate.sql.refuse import check_clauses, check_expression, refuse_aggregates
+from headgate.sql.scope import Item, Scope
 
 Read = Callable[[exp.Expr], tuple[str, Node | Table]]  # a FROM item -> its alias, and what it is
 

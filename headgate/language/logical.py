@@ -12,12 +12,12 @@ from typing import Literal, TypeVar
 
 from sqlglot import exp
 
-from headgate.language.naming import in_place_of
 from headgate.plan.flows import Flow
 from headgate.plan.operators.base import Port
 from headgate.plan.operators.streams import Mode
-from headgate.plan.schema import Schema
 from headgate.plan.windows import Clock, RowsWindow, Span, Window
+from headgate.sql.naming import in_place_of
+from headgate.sql.schema import Schema
 
 Named = tuple[tuple[str, exp.Expr], ...]  # output name, expression
 Kind = TypeVar("Kind", bound="Node")

@@ -13,7 +13,6 @@ from typing import Any
 
 from sqlglot import exp
 
-from headgate.language.dialect import column, sql_of
 from headgate.language.logical import (
     AggregateNode,
     DistinctNode,
@@ -54,6 +53,7 @@ from headgate.plan.operators import (
 from headgate.plan.operators.aggregate import Gives
 from headgate.plan.operators.base import Port
 from headgate.plan.windows import UNBOUNDED, RangeWindow, RowsWindow
+from headgate.sql.dialect import column, sql_of
 
 
 def lower(name: str, tree: Node) -> tuple[list[Operator], Port]:

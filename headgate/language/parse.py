@@ -14,9 +14,9 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokens import TokenType
 
-from headgate.language.dialect import Cql
-from headgate.language.errors import CqlError
 from headgate.language.text import STREAM_FUNCTIONS, FoundFunction, FoundWindow, Text, read_text
+from headgate.sql.dialect import Cql
+from headgate.sql.errors import CqlError
 
 _BEGIN = "a query begins with SELECT or WITH, or is ISTREAM(SELECT ..)"
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from headgate.language.aggregates import aggregate_calls, is_aggregate, is_call, is_time_window
-from headgate.language.dialect import column, sql_of
-from headgate.language.errors import CqlError
 from headgate.language.from_clause import Joined
 from headgate.language.logical import AggregateNode, DistinctNode, Filter, Node, ProjectNode
-from headgate.language.naming import in_place_of
-from headgate.language.refuse import check_expression, refuse_aggregates
-from headgate.plan.schema import RELATION_STAMPS
+from headgate.sql.aggregates import aggregate_calls, is_aggregate, is_call, is_time_window
+from headgate.sql.dialect import column, sql_of
+from headgate.sql.errors import CqlError
+from headgate.sql.naming import in_place_of
+from headgate.sql.refuse import check_expression, refuse_aggregates
+from headgate.sql.schema import RELATION_STAMPS
 
 _LONGEST_NAME = 60  # of a column that is named by its expression inside a query
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType
 
-from headgate.language.dialect import Cql
-from headgate.language.errors import CqlError
 from headgate.plan.windows import WINDOW_REMEDY, RowsWindow, Window, parse_window
+from headgate.sql.dialect import Cql
+from headgate.sql.errors import CqlError
 
 STREAM_FUNCTIONS = ("ISTREAM", "DSTREAM", "RSTREAM")
 _WINDOW_WORDS = ("NOW", "RANGE", "ROWS", "PARTITION", "PARTITION BY")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.language.dialect import sql_of
+from headgate.errors import ApplicationError
 from headgate.language.logical import (
     AggregateNode,
     JoinNode,
@@ -14,9 +14,9 @@ from headgate.language.logical import (
     TableJoinNode,
     children,
 )
-from headgate.plan.errors import ApplicationError
-from headgate.plan.expressions import aggregate_type, expression_type
-from headgate.plan.schema import Column, Schema
+from headgate.sql.checks import aggregate_type, expression_type
+from headgate.sql.dialect import sql_of
+from headgate.sql.schema import Column, Schema
 
 
 def schema_of(node: Node) -> Schema:

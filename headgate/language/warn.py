@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from headgate.language.dialect import sql_of
 from headgate.language.logical import (
     AggregateNode,
     DistinctNode,
@@ -18,6 +17,7 @@ from headgate.language.logical import (
     children,
 )
 from headgate.plan.windows import RowsWindow
+from headgate.sql.dialect import sql_of
 
 _REMEDY = "give it a window, such as [RANGE 1 HOUR]"
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import sqlglot
 from sqlglot import exp
 
-from headgate.language.dialect import Cql, sql_of
+from headgate.sql.dialect import Cql, sql_of
 
 
 class WindowCall(NamedTuple):

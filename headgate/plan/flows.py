@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from headgate.plan.errors import ApplicationError
-from headgate.plan.schema import RELATION_STAMPS, STAMPS
+from headgate.errors import ApplicationError
 from headgate.plan.windows import UNBOUNDED, Clock, RangeWindow, Window
+from headgate.sql.schema import RELATION_STAMPS, STAMPS
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
-from headgate.plan.errors import ApplicationError
+from headgate.errors import ApplicationError
 from headgate.plan.flows import Flow
 from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
 from headgate.plan.operators import Aggregate, Changes, Distinct, Except, Intersect, RStream, Select
 from headgate.plan.operators.base import Operator, Port
-from headgate.plan.schema import Schema
 from headgate.plan.ticks import with_ticks
+from headgate.sql.schema import Schema
 
 
 def build_plan(

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
-from headgate.plan.errors import known_names, some_of
+from headgate.errors import known_names, some_of
 from headgate.plan.flows import Flow
 from headgate.plan.operators.base import Operator, Port
-from headgate.plan.schema import Schema
 from headgate.plan.windows import Clock
+from headgate.sql.schema import Schema
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from headgate.plan.durations import parse_duration
+from headgate.durations import parse_duration
 
 WINDOW_REMEDY = (
     "write NOW, RANGE 20 SECONDS, RANGE 20 SECONDS SLIDE 5 SECONDS, RANGE UNBOUNDED, ROWS 10, ROWS 10 SLIDE 5, "

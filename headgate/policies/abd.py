@@ -7,11 +7,9 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
 
-from headgate.control.recent import Look
-from headgate.control.stats import Stats
-from headgate.flow.units import Group, Unit
+from headgate.metrics.recent import Look
+from headgate.metrics.stats import Stats
 from headgate.plan.model import Plan
-from headgate.policies.base import TOLERANCE, Call, Decision, Policy, View
 from headgate.policies.broadcast import VARIANTS, Variant, broadcast_schedule
 from headgate.policies.class_order import ClassOrder
 from headgate.policies.costs import cost_per_tuple, fixed_cost
@@ -20,6 +18,8 @@ from headgate.policies.inversion import abd_frequencies, first_frequencies, inve
 from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import one_of, positive, whole
 from headgate.policies.rotation import Rotation
+from headgate.scheduling.policy import TOLERANCE, Call, Decision, Policy, View
+from headgate.scheduling.units import Group, Unit
 
 LEAST_QUOTA_S = 1e-6
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from headgate.control.stats import OperatorStats
-from headgate.flow.units import Unit
+from headgate.metrics.stats import OperatorStats
 from headgate.plan.paths import Path
-from headgate.plan.segments import Step, bytes_released, path_cost, path_steps
-from headgate.policies.base import View
 from headgate.policies.costs import fixed_cost
 from headgate.policies.worth import Worth
+from headgate.scheduling.policy import View
+from headgate.scheduling.segments import Step, bytes_released, path_cost, path_steps
+from headgate.scheduling.units import Unit
 
 
 class ViewedStats:

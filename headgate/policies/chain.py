@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from headgate.plan.paths import find_paths
-from headgate.plan.progress_chart import lower_envelope, progress_chart
-from headgate.plan.segments import Step
-from headgate.policies.base import View
-from headgate.policies.capacities import steps_by_path
+from headgate.policies.capacities import ViewedStats, steps_by_path
+from headgate.policies.explained import charts
 from headgate.policies.ranked import RankedPolicy
 from headgate.policies.worth import Worth, operator_fixed_s
+from headgate.scheduling.policy import View
+from headgate.scheduling.progress_chart import lower_envelope, progress_chart
+from headgate.scheduling.segments import Step
 
 
 class Chain(RankedPolicy):
@@ -26,6 +28,9 @@ class Chain(RankedPolicy):
         "Babcock, Babu, Datar, Motwani: Chain: Operator Scheduling for Memory Minimization in Data Stream Systems, "
         "as in Jiang, Chakravarthy: UTA TR CSE-2003-30, section 2.2"
     )
+
+    def explain(self) -> dict[str, Any]:
+        return super().explain() | {"charts": charts(self.view.plan, ViewedStats(self.view))}
 
     def worths(self) -> Sequence[Worth | None]:
         found: dict[str, Worth | None] = {}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headgate.flow.units import Unit
-from headgate.policies.base import View
+from headgate.scheduling.policy import View
+from headgate.scheduling.units import Unit
 
 
 class ClassOrder:

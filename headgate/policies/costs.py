@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from headgate.flow.units import Unit
 from headgate.plan.model import Edge
 from headgate.plan.operators.base import Port
-from headgate.policies.base import View
+from headgate.scheduling.policy import View
+from headgate.scheduling.units import Unit
 
 TRAIN_GRAINS = 8  # fixed cost is then a ninth of a full call, and no call is longer than about nine fixed costs
 

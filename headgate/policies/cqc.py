@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from headgate.policies.base import TOLERANCE, Call, Decision, View
 from headgate.policies.class_order import ClassOrder
 from headgate.policies.credit import Credit, slices
 from headgate.policies.hr import HighestRate
 from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import one_of, positive
+from headgate.scheduling.policy import TOLERANCE, Call, Decision, View
 
 POLLS = 2  # that find nothing, after which a class that reads its own sources hands on
 

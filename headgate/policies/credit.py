@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headgate.policies.base import TOLERANCE
 from headgate.policies.parameters import positive, whole
+from headgate.scheduling.policy import TOLERANCE
 
 
 def slices(priorities: Sequence[int], period: float) -> list[float]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from headgate.control.stats import Stats
-from headgate.flow.units import Group, Unit
+from headgate.metrics.stats import Stats
 from headgate.plan.model import Plan
 from headgate.plan.paths import find_paths
-from headgate.plan.segments import Segment, cut_paths
-from headgate.policies.base import View
 from headgate.policies.capacities import release_worth, steps_by_path
 from headgate.policies.worth import Worth
+from headgate.scheduling.policy import View
+from headgate.scheduling.segments import Segment, cut_paths
+from headgate.scheduling.units import Group, Unit
 
 Cut = Callable[[Sequence[float | None]], list[tuple[int, int]]]
 

@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Literal
 
-from headgate.flow.units import Unit
-from headgate.policies.base import Decision, Policy, View
 from headgate.policies.costs import grain
 from headgate.policies.parameters import one_of
+from headgate.policies.shortcuts import ArrivalOrder, FixedRanks
 from headgate.policies.worth import Rank, Worth
+from headgate.scheduling.policy import Decision, Policy, View
+from headgate.scheduling.units import Unit
 
 _ANY = Worth(1.0, 1.0, 0.0)
 
 
-class Fifo(Policy):
+class Fifo(Policy, ArrivalOrder, FixedRanks):
     """First in, first out over all streams (Sharaf et al. section 3.4; Jiang and Chakravarthy section 2.2).
 
     Takes the path whose first tuple arrived first and runs that tuple through. Where a call has a fixed cost, one

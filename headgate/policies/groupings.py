@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from headgate.flow.units import Group, most_important
 from headgate.plan.boundaries import slides_before_results
 from headgate.plan.model import Plan
 from headgate.policies.shares import sharing_groups
+from headgate.scheduling.units import Group, most_important
 
 
 def operators_by_query(plan: Plan) -> list[Group]:

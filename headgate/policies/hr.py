@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from headgate.flow.units import Unit
-from headgate.policies.base import Decision, View
 from headgate.policies.parameters import one_of
 from headgate.policies.ranked import Entry, RankedPolicy
 from headgate.policies.rates import copied_to_roots, output_rates
 from headgate.policies.starvation import Starvation
 from headgate.policies.worth import Worth
+from headgate.scheduling.policy import Decision, View
+from headgate.scheduling.units import Unit
 
 
 class HighestRate(RankedPolicy):

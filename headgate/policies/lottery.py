@@ -5,16 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from headgate.control.stats import Stats
-from headgate.flow.seeds import derived_seed
-from headgate.flow.units import Group, Unit
+from headgate.metrics.stats import Stats
 from headgate.plan.model import Plan
-from headgate.policies.base import Decision, Granularity, Policy, View
 from headgate.policies.groupings import queries_apart
 from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.query_costs import QueryCosts, operator_costs
 from headgate.policies.shares import Queries, shares
 from headgate.policies.tickets import Tickets
+from headgate.scheduling.policy import Decision, Granularity, Policy, View
+from headgate.scheduling.units import Group, Unit
+from headgate.seeds import derived_seed
 
 
 class QueryLottery(Policy):

@@ -8,13 +8,10 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Literal
 
-from headgate.control.learning import Ratio
-from headgate.control.recent import Look
-from headgate.control.stats import Stats
-from headgate.flow.seeds import derived_seed
-from headgate.flow.units import Group, Unit
+from headgate.metrics.learning import Ratio
+from headgate.metrics.recent import Look
+from headgate.metrics.stats import Stats
 from headgate.plan.model import Plan
-from headgate.policies.base import Call, Decision, Policy, View
 from headgate.policies.broadcast import VARIANTS, Variant, broadcast_schedule
 from headgate.policies.class_order import ClassOrder
 from headgate.policies.groupings import queries_together
@@ -24,6 +21,9 @@ from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import one_of, percentage, positive, whole
 from headgate.policies.query_costs import QueryCosts
 from headgate.policies.shares import Queries, shares
+from headgate.scheduling.policy import Call, Decision, Policy, View
+from headgate.scheduling.units import Group, Unit
+from headgate.seeds import derived_seed
 
 MOVED = 0.1  # a selectivity that changed by more than this share of itself has changed
 LONGEST = 65_536.0  # slots of a round

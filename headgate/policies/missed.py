@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 
-from headgate.flow.units import Unit
+from headgate.scheduling.units import Unit
 
 
 class MissedSlots:

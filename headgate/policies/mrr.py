@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from headgate.control.stats import Stats
-from headgate.flow.units import Group
+from headgate.metrics.stats import Stats
 from headgate.plan.model import Plan
-from headgate.policies.base import Decision, View
 from headgate.policies.groupings import operators_by_query, queries_together
 from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import one_of, whole
 from headgate.policies.portions import Base, portions, taken
 from headgate.policies.rr import RoundRobin
+from headgate.scheduling.policy import Decision, View
+from headgate.scheduling.units import Group, Unit
 
 
 class QueriesInTurn(RoundRobin):
@@ -64,6 +65,9 @@ class PortionsInTurn(QueriesInTurn):
     def start(self, view: View) -> None:
         super().start(view)
         self.portions = portions(view.priorities, self.of)
+
+    def explain_unit(self, unit: Unit) -> dict[str, Any]:
+        return {"portion": float(self.portions[unit.class_name])}
 
     def choose(self, slot: int) -> Decision | None:
         decision = super().choose(slot)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from headgate.flow.units import Unit
-from headgate.policies.base import Decision, Policy, View
 from headgate.policies.costs import train_length
 from headgate.policies.parameters import whole
+from headgate.scheduling.policy import Decision, Policy, View
+from headgate.scheduling.units import Unit
 
 
 class MostTuples(Policy):

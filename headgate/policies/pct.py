@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import Mapping
 from typing import ClassVar
 
-from headgate.flow.units import Unit
-from headgate.policies.base import Decision, Policy, View
 from headgate.policies.class_order import ClassOrder
 from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.rotation import Rotation
 from headgate.policies.threads import class_threads
+from headgate.scheduling.policy import Decision, Policy, View
+from headgate.scheduling.units import Unit
 
 
 class ThreadPerClass(Policy):

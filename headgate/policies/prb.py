@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from headgate.flow.units import Unit
 from headgate.policies.rb import RateBased
 from headgate.policies.worth import Worth, operator_fixed_s
+from headgate.scheduling.units import Unit
 
 
 class PreemptiveRateBased(RateBased):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headgate.control.learning import Ratio
+from headgate.metrics.learning import Ratio
 from headgate.plan.model import Edge, Query
-from headgate.policies.base import View
 from headgate.policies.costs import costs_on_the_way, fixed_cost
+from headgate.scheduling.policy import View
 
 
 class QueryCosts:

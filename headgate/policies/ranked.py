@@ -6,17 +6,19 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
+from typing import Any
 
-from headgate.flow.units import Unit
-from headgate.policies.base import Decision, Policy, View
 from headgate.policies.costs import train_length
+from headgate.policies.shortcuts import FixedRanks
 from headgate.policies.starvation import Relief, Starvation, aged, ageing_factors, oldest_unit
-from headgate.policies.worth import Rank, Worth
+from headgate.policies.worth import Rank, Worth, finite, ratio
+from headgate.scheduling.policy import Decision, Policy, View
+from headgate.scheduling.units import Unit
 
 Entry = tuple[float, ...]  # a unit's place in the ranking: the smallest runs first; ends with its index
 
 
-class RankedPolicy(Policy):
+class RankedPolicy(Policy, FixedRanks):
     """The greatest worth first; ties go to the oldest tuple, then by `places`.
 
     A heap keeps the ranking, so a decision costs O(log n). Worths are static until statistics change, except where
@@ -96,6 +98,24 @@ class RankedPolicy(Policy):
         if self.watches_queues or self._relief.kind is not None or not alone or len(known) < len(self._worths):
             return None
         return [Rank(worth, place) for worth, place in zip(known, self._places, strict=True)]
+
+    def explain(self) -> dict[str, Any]:
+        return {"ranked": True}
+
+    def explain_unit(self, unit: Unit) -> dict[str, Any]:
+        """`priority` is the papers' formula, which holds where long queues wait; `alone` is the priority of a single
+        waiting tuple, which bears the whole fixed cost. A known unit without priority costs nothing and goes first."""
+        worth = self._worths[unit.index]
+        if worth is None:
+            return dict.fromkeys(("priority", "alone", "gain", "cost", "fixed_cost")) | {"known": False}
+        return {
+            "priority": finite(ratio(worth.gain, worth.cost_s)),
+            "alone": finite(worth.per_second()),
+            "gain": worth.gain,
+            "cost": worth.cost_s,
+            "fixed_cost": worth.fixed_s,
+            "known": True,
+        }
 
     def waits(self, line: int) -> bool:
         """Is a unit of a line ready?"""

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from headgate.control.stats import OperatorStats
+from headgate.metrics.stats import OperatorStats
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Operator, Port
-from headgate.policies.base import View
 from headgate.policies.worth import Worth, operator_fixed_s, ratio
+from headgate.scheduling.policy import View
 
 Part = tuple[float, Worth]  # how often a tuple gets to an operator that follows, and what it is worth there
 

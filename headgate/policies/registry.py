@@ -6,9 +6,8 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from headgate.plan.errors import known_names
+from headgate.errors import known_names
 from headgate.policies.abd import AdaptiveBroadcastDisk
-from headgate.policies.base import Policy, PolicyError
 from headgate.policies.chain import Chain
 from headgate.policies.cqc import ContinuousQueryClasses
 from headgate.policies.fifo import Fifo
@@ -29,6 +28,7 @@ from headgate.policies.threshold import Threshold
 from headgate.policies.train import Train
 from headgate.policies.wehr import WeightedHighestRate
 from headgate.policies.wrr import WeightedRoundRobin
+from headgate.scheduling.policy import Policy, PolicyError
 
 ALL: tuple[type[Policy], ...] = (
     Fifo,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from headgate.flow.units import Unit
-from headgate.policies.base import Decision, Policy, Preemption, View
 from headgate.policies.parameters import one_of, positive
 from headgate.policies.rotation import Rotation
+from headgate.policies.shortcuts import EqualTurns
+from headgate.scheduling.policy import Decision, Policy, Preemption, View
+from headgate.scheduling.units import Unit
 
 
-class RoundRobin(Policy):
+class RoundRobin(Policy, EqualTurns):
     """Round robin with a quantum (Sharaf et al. sections 3.1 and 5.6). Ignores costs and selectivities.
 
     A unit runs until its quantum or its input is used up. Those without input are passed over; how many were is said,
@@ -44,6 +45,9 @@ class RoundRobin(Policy):
     def in_turns_of(self) -> float | None:
         turns = {self.turn(unit) for unit in self.view.units}
         return turns.pop() if len(turns) == 1 else None
+
+    def explain_unit(self, unit: Unit) -> dict[str, Any]:
+        return {"turn": self.turn(unit)}
 
     def turn(self, unit: Unit) -> float | None:
         """Seconds that a unit gets in its turn; None: everything that waits."""

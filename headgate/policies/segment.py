@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from headgate.control.stats import Stats
-from headgate.flow.units import Group
+from headgate.metrics.stats import Stats
 from headgate.plan.model import Plan
-from headgate.plan.segments import partition
+from headgate.policies.capacities import ViewedStats
 from headgate.policies.cuts import Cut, Cuts
+from headgate.policies.explained import cuts
 from headgate.policies.ranked import RankedPolicy
 from headgate.policies.starvation import Starvation
 from headgate.policies.worth import Worth
+from headgate.scheduling.segments import partition
+from headgate.scheduling.units import Group
 
 
 class Segments(RankedPolicy):
@@ -41,6 +44,9 @@ class Segments(RankedPolicy):
 
     def regroups(self, plan: Plan, stats: Stats) -> bool:
         return self._cuts.outgrown(plan, stats)
+
+    def explain(self) -> dict[str, Any]:
+        return super().explain() | {"cuts": cuts(self.view.plan, ViewedStats(self.view))}
 
     def worths(self) -> Sequence[Worth | None]:
         return self._cuts.worths(self.view.units, self.view)

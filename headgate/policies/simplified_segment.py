@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from headgate.plan.segments import halve
 from headgate.policies.cuts import Cut
 from headgate.policies.parameters import between
 from headgate.policies.segment import Segments
 from headgate.policies.starvation import Starvation
+from headgate.scheduling.segments import halve
 
 
 class SimplifiedSegments(Segments):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from headgate.flow.units import Unit
 from headgate.policies.parameters import one_of, whole
+from headgate.scheduling.units import Unit
 
 Starvation = Literal["oldest", "dynamic"] | None
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from headgate.control.stats import Stats
-from headgate.flow.units import Group, Unit, by_path
+from headgate.metrics.stats import Stats
 from headgate.plan.model import Plan
 from headgate.plan.paths import find_paths
-from headgate.plan.segments import halve
-from headgate.policies.base import Decision, View
-from headgate.policies.capacities import capacity_worth, steps_by_path
+from headgate.policies.capacities import ViewedStats, capacity_worth, steps_by_path
 from headgate.policies.cuts import Cuts
+from headgate.policies.explained import cuts
 from headgate.policies.parameters import between, positive
 from headgate.policies.ranked import Entry, RankedPolicy
 from headgate.policies.starvation import Starvation
 from headgate.policies.worth import Worth
+from headgate.scheduling.policy import Decision, View
+from headgate.scheduling.segments import halve
+from headgate.scheduling.units import Group, Unit, by_path
 
 LONGEST_S, SHORTEST_S = 1.0, 0.01  # between two looks at the memory: short when it is nearly used up
 MEMORY_S = 60.0  # time constant of the mean
@@ -90,6 +91,16 @@ class Threshold(RankedPolicy):
         if self.view.now >= self._look_at:
             self._look()
         return super().choose(slot)
+
+    def explain(self) -> dict[str, Any]:
+        """The thresholds are those of the beginning of a run, in bytes; the mean moves them."""
+        mean = FIRST_MEAN * self.memory
+        high, low = limits(self.memory, mean, self.beta)
+        thresholds = {"memory": self.memory, "mean": mean, "saving_begins": high, "saving_ends": low}
+        return super().explain() | {"cuts": cuts(self.view.plan, ViewedStats(self.view)), "thresholds": thresholds}
+
+    def explain_unit(self, unit: Unit) -> dict[str, Any]:
+        return super().explain_unit(unit) | {"mode": "normal" if unit.index < self._paths else "saving"}
 
     def candidates(self, ready: Sequence[Unit]) -> Sequence[Unit]:
         """Those of the mode, so that saving goes on with segments; a path and its segments have the same tuple."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from headgate.flow.units import Unit
 from headgate.policies.parameters import whole
 from headgate.policies.rb import RateBased
 from headgate.policies.starvation import Starvation
+from headgate.scheduling.units import Unit
 
 
 class Train(RateBased):

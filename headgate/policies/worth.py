@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from headgate.policies.base import View
+from headgate.scheduling.policy import View
 
 
 class Worth(NamedTuple):
@@ -39,6 +39,11 @@ def ratio(gain: float, seconds: float) -> float:
     if seconds > 0.0:
         return gain / seconds
     return math.copysign(math.inf, gain) if gain else 0.0
+
+
+def finite(value: float | None) -> float | None:
+    """JSON has no infinity; a capacity without bound is not a number that anyone can use."""
+    return None if value is None or not math.isfinite(value) else value
 
 
 def operator_fixed_s(view: View, operator: str) -> float | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from headgate.flow.units import Unit
 from headgate.plan.operators import StreamJoin, TableJoin
-from headgate.policies.base import View
 from headgate.policies.parameters import positive
 from headgate.policies.rr import RoundRobin
+from headgate.scheduling.policy import View
+from headgate.scheduling.units import Unit
 
 
 class WeightedRoundRobin(RoundRobin):

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from headgate.application.checked import PolicySettings
+from headgate.application.load import load_application
 from headgate.cli.comparison import Comparison, told
 from headgate.cli.demo import APP
-from headgate.plan.application import PolicySettings
-from headgate.plan.load import load_application
 from headgate.policies.registry import make_policy
 
 

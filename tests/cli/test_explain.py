@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from headgate.application.explain import AssumedStats
+from headgate.application.load import load_application
 from headgate.charts.progress_charts import draw_charts
 from headgate.cli.main import app
-from headgate.plan.errors import ApplicationError
-from headgate.plan.explain_policy import charts
-from headgate.plan.load import load_application
-from tests.plan.apps import write_app
+from headgate.errors import ApplicationError
+from headgate.policies.explained import charts
+from tests.application.apps import write_app
 
 runner = CliRunner()
 EXAMPLE = Path(__file__).parents[2] / "examples" / "sensors.yaml"
@@ -120,7 +121,8 @@ def test_what_is_no_folder(tmp_path: Path, name: str, words: str) -> None:
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 7])
 def test_there_are_no_empty_axes(count: int) -> None:
     """Five charts had six axes, the last of them empty."""
-    chart = next(one for one in charts(load_application(EXAMPLE).plan) if one["points"])
+    plan = load_application(EXAMPLE).plan
+    chart = next(one for one in charts(plan, AssumedStats(plan)) if one["points"])
     figure = draw_charts([chart] * count)
     assert len(figure.axes) == count
     assert all(axes.lines for axes in figure.axes)
@@ -140,7 +142,7 @@ def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = runner.invoke(app, ["explain", "--no-check", str(EXAMPLE), "--plot", str(tmp_path / "a")])
     assert result.exit_code == 2
-    assert "matplotlib is not installed; pip install 'headgate[study]'" in result.stderr
+    assert "matplotlib is not installed; pip install 'headgate[plot]'" in result.stderr
 
 
 def test_help_has_examples() -> None:

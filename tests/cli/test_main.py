@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from headgate import __version__
 from headgate.cli.main import app
-from tests.plan.apps import GOOD, write_app
+from tests.application.apps import GOOD, write_app
 
 runner = CliRunner()
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from headgate.cli.main import app
 from headgate.runtime.spark import engine
-from tests.plan.apps import write_app
+from tests.application.apps import write_app
 
 runner = CliRunner()
 FILES = ["boxes.png", "boxes.svg", "course.png", "course.svg"]
@@ -87,7 +87,7 @@ def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, com
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = invoke(command, tmp_path, tmp_path / "plots")
     assert result.exit_code == 2
-    assert "matplotlib is not installed; pip install 'headgate[study]'" in result.stderr
+    assert "matplotlib is not installed; pip install 'headgate[plot]'" in result.stderr
     assert not SimulatedSpark.ran
     assert not (tmp_path / "plots").exists()
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from headgate.cli import live
 from headgate.cli.main import app
 from headgate.runtime.spark import engine, jvm
-from tests.plan.apps import write_app
+from tests.application.apps import write_app
 
 runner = CliRunner()
 

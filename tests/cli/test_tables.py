@@ -10,7 +10,7 @@ from rich.text import Text
 
 from headgate.cli.reporting import print_report
 from headgate.cli.tables import Column, FittedTable, share_out
-from headgate.plan.errors import some_of
+from headgate.errors import some_of
 from tests.cli.test_reporting import LATENCY, REPORT
 
 LONG = {f"a_query_with_a_long_name_{number}": {**REPORT["queries"]["fire"], "latency": LATENCY} for number in (1, 2)}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from headgate.plan.application import PolicySettings
+from headgate.application.checked import PolicySettings
 from headgate.policies.registry import POLICIES, policy_parameters
 
 

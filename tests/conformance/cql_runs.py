@@ -12,19 +12,19 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headgate.flow.types import arrow_schema
+from headgate.application.checked import Application, PolicySettings
 from headgate.language.catalog import Catalog
 from headgate.language.compile import compile_query
 from headgate.language.rules import RULES, Rule
 from headgate.language.rules.share import share
-from headgate.plan.application import Application, PolicySettings
+from headgate.plan.arrow_types import arrow_schema
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
 from headgate.plan.operators import Operator
-from headgate.plan.schema import CHANGE, parse_schema
 from headgate.runtime.spark import calls, engine
 from headgate.runtime.spark.calls import Caller
 from headgate.runtime.spark.engine import SparkRuntime
+from headgate.sql.schema import CHANGE, parse_schema
 from tests.conformance.cql_reference import Changes, Reference, stream_of
 
 Row = tuple[Any, ...]

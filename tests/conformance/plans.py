@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from headgate.plan.application import Application, PolicySettings, SimulatorSettings
+from headgate.application.checked import Application, PolicySettings, SimulatorSettings
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
 from headgate.plan.operators import Declared, Operator, Port, Project, Select, Split, Union
-from headgate.plan.schema import Schema, parse_schema
+from headgate.sql.schema import Schema, parse_schema
 
 SCHEMA: Schema = parse_schema("k INT, v INT", "streams")
 

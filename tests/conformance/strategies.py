@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from headgate.plan.model import Plan, Table
 from headgate.plan.operators import Declared, Function, Operator, Port, Project, Select, Split, TableJoin, Union
-from headgate.plan.schema import parse_schema
+from headgate.sql.schema import parse_schema
 from tests.conformance.plans import SCHEMA, make_plan
 
 TABLE = Table("places", parse_schema("k INT", "tables"), {"kind": "csv", "path": "places.csv"})

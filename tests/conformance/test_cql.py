@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from headgate.plan.application import PolicySettings
+from headgate.application.checked import PolicySettings
 from headgate.policies.registry import POLICIES
 from tests.conformance.choices import ALL, choices
 from tests.conformance.cql_runs import PLACES, Cut, Data, differences, expected, plan_of, run, trusting

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from headgate.application.checked import Application, PolicySettings, RunLimits
 from headgate.connect.sinks.memory import MemorySink
-from headgate.flow.types import arrow_schema
-from headgate.plan.application import Application, PolicySettings, RunLimits
+from headgate.plan.arrow_types import arrow_schema
 from headgate.plan.model import Plan
 from headgate.plan.operators import Port, Project, Select, Split, TableJoin, Union
 from headgate.runtime.spark.engine import SparkRuntime

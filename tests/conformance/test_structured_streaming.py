@@ -14,8 +14,8 @@ import yaml
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headgate.plan.application import RunLimits
-from headgate.plan.load import load_application
+from headgate.application.checked import RunLimits
+from headgate.application.load import load_application
 from headgate.runtime.spark.engine import SparkRuntime
 
 pytestmark = pytest.mark.spark

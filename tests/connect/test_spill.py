@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from headgate.connect.spill import SpillFolder
-from headgate.flow.queue import BatchQueue, Memory, SpillError
+from headgate.runtime.spark.spill import SpillFolder
+from headgate.scheduling.queue import BatchQueue, Memory, SpillError
 
 
 def test_round_trip_of_slices_and_types(tmp_path: Path) -> None:

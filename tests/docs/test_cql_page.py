@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from headgate.application.checked import Application
+from headgate.application.load import load_application
 from headgate.language.catalog import Catalog
 from headgate.language.compile import compile_query
-from headgate.plan.application import Application
-from headgate.plan.load import load_application
 from tests.conformance.cql_reference import Reference, stream_of
 
 ROOT = Path(__file__).resolve().parents[2]

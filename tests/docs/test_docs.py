@@ -23,14 +23,14 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from headgate.application import file, operator_sections
+from headgate.application.checked import Application, PolicySettings, RunLimits
+from headgate.application.load import load_application
+from headgate.application.sections import Section
 from headgate.cli.main import app as cli
-from headgate.plan import file, operator_sections
-from headgate.plan.application import Application, PolicySettings, RunLimits
-from headgate.plan.load import load_application
-from headgate.plan.sections import Section
-from headgate.policies.base import Policy, View
 from headgate.policies.registry import POLICIES
 from headgate.runtime.simulated import SimulationResult, simulate
+from headgate.scheduling.policy import Policy, View
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from headgate.application.checked import RunLimits
+from headgate.application.load import load_application
 from headgate.cli.main import app
-from headgate.plan.application import RunLimits
-from headgate.plan.load import load_application
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -7,7 +7,7 @@ from headgate.language.compile import Compiled, compile_query
 from headgate.language.rules import RULES, Rule
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
-from headgate.plan.schema import parse_schema
+from headgate.sql.schema import parse_schema
 
 PERSON = "id BIGINT, name STRING, email STRING, card STRING, city STRING, state STRING, date_time TIMESTAMP"
 AUCTION = (

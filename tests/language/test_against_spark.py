@@ -16,12 +16,10 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from headgate.flow.types import arrow_schema
-from headgate.language.aggregates import AGGREGATES
 from headgate.language.catalog import Catalog
-from headgate.language.dialect import Cql, sql_of
 from headgate.language.rules import RULES
 from headgate.language.text import read_text
+from headgate.plan.arrow_types import arrow_schema
 from headgate.plan.operators import (
     Aggregate,
     Changes,
@@ -40,7 +38,9 @@ from headgate.plan.operators import (
     Union,
 )
 from headgate.plan.operators.base import Port
-from headgate.plan.schema import Schema
+from headgate.sql.aggregates import AGGREGATES
+from headgate.sql.dialect import Cql, sql_of
+from headgate.sql.schema import Schema
 from tests.language.catalogs import plan_of
 from tests.language.plans import FOLDER, read
 
@@ -311,4 +311,4 @@ def test_the_list_of_aggregates_is_that_of_spark(session: Any) -> None:
         info = registry.lookupFunction(name)
         if info.isDefined() and info.get().getGroup() == "agg_funcs":
             found.add(name.funcName())
-    assert found == set(AGGREGATES), "change AGGREGATES in headgate/language/aggregates.py"
+    assert found == set(AGGREGATES), "change AGGREGATES in headgate/sql/aggregates.py"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.plan.load import load_application
+from headgate.application.load import load_application
 from headgate.plan.model import Plan
 from headgate.plan.operators import Aggregate, Project, Select, StreamJoin
 

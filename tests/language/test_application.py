@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from headgate.plan.errors import ApplicationError
-from headgate.plan.explain import explain
-from headgate.plan.load import load_application
+from headgate.application.explain import explain
+from headgate.application.load import load_application
+from headgate.errors import ApplicationError
 from headgate.plan.operators.base import Port
 
 HEAD = """\

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from headgate.plan.application import Application
-from headgate.plan.errors import ApplicationError
-from headgate.plan.load import load_application
+from headgate.application.checked import Application
+from headgate.application.load import load_application
+from headgate.errors import ApplicationError
 from headgate.plan.operators import Aggregate, RStream
 
 FILE = """

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from headgate.language.aggregates import FICKLE, FORBIDDEN, GENERATORS, RANKS
 from headgate.language.catalog import Catalog
-from headgate.language.dialect import read_expression, sql_of
 from headgate.plan.operators import Project
 from headgate.plan.operators.base import Port
-from headgate.plan.schema import RELATION_STAMPS
+from headgate.sql.aggregates import FICKLE, FORBIDDEN, GENERATORS, RANKS
+from headgate.sql.dialect import read_expression, sql_of
+from headgate.sql.schema import RELATION_STAMPS
 from tests.language.catalogs import plan_of, stream
 from tests.language.test_against_spark import run
 

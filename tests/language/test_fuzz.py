@@ -3,8 +3,8 @@
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from headgate.errors import ApplicationError
 from headgate.language.rules import RULES
-from headgate.plan.errors import ApplicationError
 from tests.language.catalogs import SENSORS, compiled
 from tests.language.plans import FOLDER, read
 

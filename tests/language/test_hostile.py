@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
-from headgate.plan.document import Document
-from headgate.plan.errors import ApplicationError
-from headgate.plan.load import load_application
+from headgate.application.document import Document
+from headgate.application.load import load_application
+from headgate.errors import ApplicationError
+from tests.application.apps import GOOD, write_app
+from tests.application.test_load_fuzz import NASTY, places
 from tests.language.test_fuzz import QUERIES, WORDS, attempt
-from tests.plan.apps import GOOD, write_app
-from tests.plan.test_load_fuzz import NASTY, places
 
 HOSTILE = (
     """

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from headgate.plan.application import RunLimits
-from headgate.plan.load import load_application
+from headgate.application.checked import RunLimits
+from headgate.application.load import load_application
 
 pytestmark = pytest.mark.spark
 

@@ -7,8 +7,8 @@ from headgate.language.compile import compile_query
 from headgate.plan.model import Plan, Stream
 from headgate.plan.operators import Aggregate, Changes, Project, RowWindow, RStream, StreamJoin, TableJoin, Union
 from headgate.plan.operators.base import Operator, Port
-from headgate.plan.schema import parse_schema
 from headgate.plan.windows import NOW, Span
+from headgate.sql.schema import parse_schema
 from tests.language.catalogs import SENSORS, compiled, plan_of, told
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headgate.plan.errors import ApplicationError
+from headgate.errors import ApplicationError
 from tests.language.catalogs import SENSORS, compiled
 
 A = "sensors [RANGE 1 MINUTE]"

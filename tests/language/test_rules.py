@@ -4,12 +4,12 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from headgate.language.dialect import Cql, sql_of
 from headgate.language.rules import RULES
 from headgate.language.rules.fold_constants import folded
 from headgate.language.rules.share import share
 from headgate.plan.operators import Select
 from headgate.plan.operators.base import Declared, Operator, Port
+from headgate.sql.dialect import Cql, sql_of
 from tests.language.catalogs import plan_of, told
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from headgate.plan.boundaries import slides_before_results
-from tests.flow.timed import plan_of
+from tests.scheduling.timed import plan_of
 
 COUNT = "SELECT k, count(*) AS n FROM s [RANGE 10 SLIDE 5]"
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from headgate.plan.errors import ApplicationError
-from headgate.plan.load import load_application
+from headgate.application.load import load_application
+from headgate.errors import ApplicationError
 from headgate.plan.model import Plan
 from headgate.plan.operators import (
     Aggregate,

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from headgate.control.stats import DeclaredStats, SideStats
-from headgate.plan.explain import AssumedStats, explain
-from headgate.plan.load import load_application
+from headgate.application.explain import AssumedStats, explain
+from headgate.application.load import load_application
+from headgate.metrics.stats import DeclaredStats, SideStats
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
 from headgate.plan.paths import find_paths
 from headgate.plan.rates import estimate
-from headgate.plan.segments import path_cost, path_steps
+from headgate.scheduling.segments import path_cost, path_steps
 
 STREAMS = """\
 streams:

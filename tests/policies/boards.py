@@ -1,9 +1,9 @@
 """A board with queues of arrival times, for the tests of policies and of the board itself."""
 
-from headgate.control.stats import DeclaredStats
-from headgate.flow.board import Board
+from headgate.metrics.stats import DeclaredStats
 from headgate.plan.model import Edge
 from headgate.policies.registry import make_policy
+from headgate.scheduling.board import Board
 
 
 class Waiting:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.control.recent import Recent
-from headgate.plan.application import RunLimits
+from headgate.application.checked import RunLimits
+from headgate.metrics.recent import Recent
 from headgate.policies.inversion import SUM_MAX, first_frequencies, order_repair
 from headgate.runtime.simulated.simulation import simulate
 from tests.conformance.plans import make_app, make_plan, project, recorded

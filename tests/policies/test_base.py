@@ -2,10 +2,10 @@
 
 import pytest
 
-from headgate.control.stats import DeclaredStats
-from headgate.flow.units import Group
-from headgate.policies.base import Policy, PolicyError
+from headgate.metrics.stats import DeclaredStats
 from headgate.policies.registry import POLICIES, make_policy
+from headgate.scheduling.policy import Policy, PolicyError
+from headgate.scheduling.units import Group
 from tests.conformance.plans import feeder, make_plan, project
 
 

@@ -11,10 +11,10 @@ from itertools import pairwise
 
 import pytest
 
-from headgate.control.stats import DeclaredStats
-from headgate.flow.board import Board
+from headgate.metrics.stats import DeclaredStats
 from headgate.plan.model import Edge
 from headgate.policies.registry import make_policy
+from headgate.scheduling.board import Board
 from tests.conformance.plans import feeder, make_plan, select
 
 NAMES = ("q/Op1", "q/Op2", "q/Op3")

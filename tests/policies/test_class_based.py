@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from headgate.control.stats import DeclaredStats
-from headgate.flow.board import Board
+from headgate.metrics.stats import DeclaredStats
 from headgate.plan.model import Edge
 from headgate.policies.registry import make_policy
+from headgate.scheduling.board import Board
 from tests.conformance.plans import feeder, make_plan, project, select
 from tests.policies.boards import Waiting
 

@@ -3,7 +3,7 @@
 import pytest
 
 from headgate.policies.groupings import queries_together
-from tests.flow.timed import plan_of
+from tests.scheduling.timed import plan_of
 
 QUERIES = {
     "filter": "SELECT k FROM s WHERE k > 1",

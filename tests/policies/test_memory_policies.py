@@ -2,10 +2,10 @@
 
 import pytest
 
-from headgate.control.learning import LearnedStats
-from headgate.control.stats import OperatorStats
+from headgate.metrics.learning import LearnedStats
+from headgate.metrics.stats import OperatorStats
 from headgate.plan.operators import Declared, Port, Select
-from headgate.plan.segments import halve
+from headgate.scheduling.segments import halve
 from tests.conformance.plans import feeder, make_plan, project, select, union
 from tests.policies.boards import Bench
 

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.control.stats import DeclaredStats
-from headgate.flow.board import Board
-from headgate.flow.patience import Patience
+from headgate.metrics.stats import DeclaredStats
 from headgate.plan.model import Edge
 from headgate.policies.mbd import MultiBroadcastDisk, places_of
 from headgate.policies.missed import MissedSlots
 from headgate.policies.registry import make_policy
-from tests.flow.timed import plan_of
+from headgate.scheduling.board import Board
+from headgate.scheduling.patience import Patience
 from tests.policies.boards import Waiting
+from tests.scheduling.timed import plan_of
 
 COUNTED = "RSTREAM(SELECT k, count(*) AS n FROM s [RANGE 10 SLIDE 5] GROUP BY k)"
 PASSED = "SELECT k FROM s WHERE k > 1"

@@ -4,12 +4,12 @@ import math
 
 import pytest
 
-from headgate.control.stats import DeclaredStats
-from headgate.flow.board import Board
+from headgate.metrics.stats import DeclaredStats
 from headgate.policies.rates import copied_to_roots, output_rates
 from headgate.policies.registry import make_policy
-from headgate.studies.aqsios.schedulers import settings
-from headgate.studies.aqsios.workload import application
+from headgate.scheduling.board import Board
+from headgate_lab.studies.aqsios.schedulers import settings
+from headgate_lab.studies.aqsios.workload import application
 from tests.conformance.plans import feeder, make_plan, project, select, union
 from tests.policies.boards import Bench, Waiting
 

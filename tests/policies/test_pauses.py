@@ -2,7 +2,7 @@
 
 import pytest
 
-from headgate.plan.application import RunLimits
+from headgate.application.checked import RunLimits
 from headgate.runtime.simulated.simulation import simulate
 from tests.conformance.plans import make_app, make_plan, project, recorded
 from tests.policies.test_abd_slices import slow

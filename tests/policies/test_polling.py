@@ -2,10 +2,10 @@
 
 import pytest
 
-from headgate.plan.application import RunLimits
+from headgate.application.checked import RunLimits
 from headgate.policies.rotation import Rotation
 from headgate.runtime.simulated import simulate
-from headgate.studies.aqsios.workload import application
+from headgate_lab.studies.aqsios.workload import application
 from tests.conformance.plans import feeder, make_app, make_plan, project, recorded
 from tests.policies.test_class_based import Desk, queries
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from headgate.policies.base import PolicyError
 from headgate.policies.registry import POLICIES, make_policy, policy_parameters
+from headgate.scheduling.policy import PolicyError
 
 
 def test_all_policies_are_made_afresh_under_their_names():

@@ -17,9 +17,9 @@ import numpy as np
 import psutil
 import pytest
 
+from headgate.application.checked import Application
+from headgate.application.load import load_application
 from headgate.cli.demo import APP
-from headgate.plan.application import Application
-from headgate.plan.load import load_application
 from headgate.runtime.spark.engine import SparkRuntime
 
 pytestmark = [pytest.mark.soak, pytest.mark.spark]

@@ -11,10 +11,10 @@ from headgate.connect.sinks.lock import OutputTaken
 from headgate.connect.sinks.memory import MemorySink, NoneSink
 from headgate.connect.sinks.relation import RelationFile, RelationInMemory
 from headgate.connect.sinks.text import CSV, JSON
-from headgate.plan.errors import ApplicationError, known_names
+from headgate.errors import ApplicationError, known_names
 from headgate.plan.flows import Flow
 from headgate.plan.model import Query
-from headgate.plan.schema import Schema
+from headgate.sql.schema import Schema
 
 __all__ = [
     "CsvSink",

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.plan.flows import Flow
-from headgate.plan.schema import ARRIVAL, CHANGE, RELATION_STAMPS, TIME, Schema
 from headgate.plan.windows import Clock
+from headgate.sql.schema import ARRIVAL, CHANGE, RELATION_STAMPS, TIME, Schema
 
 
 class Sink(Protocol):

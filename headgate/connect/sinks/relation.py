@@ -16,7 +16,7 @@ from headgate.connect.sinks.lock import locked
 from headgate.connect.sinks.memory import MemorySink
 from headgate.connect.sinks.places import first_file
 from headgate.connect.sinks.text import Text
-from headgate.plan.schema import CHANGE
+from headgate.sql.schema import CHANGE
 
 PERIOD_S = 1.0  # least time from one version of the file to the next
 SHARE = 10  # and at least so many times as long as it took to write the last one

@@ -15,13 +15,13 @@ from headgate.connect.sources.files import FileSource, Reader, find_file, make_t
 from headgate.connect.sources.json import JsonReader, JsonSource
 from headgate.connect.sources.limits import make_limits
 from headgate.connect.sources.rejects import Tell
-from headgate.flow.arrivals import make_arrivals
-from headgate.flow.seeds import stream_seed
-from headgate.flow.types import arrow_schema
-from headgate.flow.values import ValueGenerator
-from headgate.plan.errors import ApplicationError, known_names
+from headgate.errors import ApplicationError, known_names
+from headgate.feeder.arrivals import make_arrivals
+from headgate.feeder.values import ValueGenerator
+from headgate.plan.arrow_types import arrow_schema
 from headgate.plan.model import Stream, Table
-from headgate.plan.schema import CHANGE
+from headgate.seeds import stream_seed
+from headgate.sql.schema import CHANGE
 
 __all__ = ["CsvSource", "FeederSource", "JsonSource", "Source", "make_source", "read_table"]
 

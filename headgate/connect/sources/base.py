@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headgate.plan.schema import CHANGE, RELATION_STAMPS
+from headgate.sql.schema import CHANGE, RELATION_STAMPS
 
 
 class Source(Protocol):

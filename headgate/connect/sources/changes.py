@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.plan.schema import CHANGE
+from headgate.sql.schema import CHANGE
 
 HEADING = "change"  # what files call it
 PROBLEM = "is neither + nor -"

@@ -20,8 +20,8 @@ from headgate.connect.sources.files import FileSource, Timing
 from headgate.connect.sources.limits import Limit
 from headgate.connect.sources.records import Block, Records
 from headgate.connect.sources.rejects import Reject, Rejects
-from headgate.plan.errors import ApplicationError, known_names
-from headgate.plan.schema import CHANGE
+from headgate.errors import ApplicationError, known_names
+from headgate.sql.schema import CHANGE
 
 
 class CsvReader:

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.connect.sources.base import stamp, without_stamps
-from headgate.flow.arrivals import ArrivalProcess
-from headgate.flow.values import ValueGenerator
+from headgate.feeder.arrivals import ArrivalProcess
+from headgate.feeder.values import ValueGenerator
 
 _AHEAD = 4096  # arrivals drawn at a time
 _MOST = 1 << 16  # tuples made at a time, so that a poll after a long pause does not double its memory

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from headgate.connect.sources.base import stamp
 from headgate.connect.sources.rejects import Rejects, Tell
-from headgate.plan.errors import ApplicationError
+from headgate.errors import ApplicationError
 
 Micros = NDArray[np.int64]
 

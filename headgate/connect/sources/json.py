@@ -18,7 +18,7 @@ from headgate.connect.sources.files import FileSource, Timing
 from headgate.connect.sources.limits import Limit
 from headgate.connect.sources.records import LONGEST
 from headgate.connect.sources.rejects import Reject, Rejects
-from headgate.plan.schema import CHANGE
+from headgate.sql.schema import CHANGE
 
 _BLOCK_LINES = 8192  # lines read at a time
 _BLOCK_BYTES = 1 << 22  # and bytes, after which no further line is

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.connect.sources.rejects import Reject
-from headgate.plan.schema import Schema
+from headgate.sql.schema import Schema
 
 _LIMITED = re.compile(r"(?:VARCHAR|CHAR|CHARACTER)\s*\(\s*(\d+)\s*\)", re.IGNORECASE)
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from headgate.language.dialect import column
 from headgate.language.logical import (
     AggregateNode,
     Filter,
@@ -29,6 +28,7 @@ from headgate.language.logical import (
     with_children,
 )
 from headgate.plan.windows import RowsWindow
+from headgate.sql.dialect import column
 
 
 def push_projections(tree: Node) -> Node:

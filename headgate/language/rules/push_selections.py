@@ -16,8 +16,6 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from headgate.language.aggregates import is_time_window
-from headgate.language.dialect import column
 from headgate.language.logical import (
     AggregateNode,
     DistinctNode,
@@ -37,6 +35,8 @@ from headgate.language.logical import (
 )
 from headgate.language.types import schema_of
 from headgate.plan.windows import RangeWindow
+from headgate.sql.aggregates import is_time_window
+from headgate.sql.dialect import column
 
 Parts = list[exp.Expr]
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from headgate.plan.errors import ApplicationError
-from headgate.plan.expressions import aggregate_type, group_type, written_out
+from headgate.errors import ApplicationError
 from headgate.plan.flows import Flow, windowed
 from headgate.plan.operators.base import Operator
-from headgate.plan.schema import Column, Schema
 from headgate.plan.windows import RangeWindow
+from headgate.sql.checks import aggregate_type, group_type, written_out
+from headgate.sql.schema import Column, Schema
 
 Gives = Literal["relation", "changes", "istream", "dstream", "rstream", "final"]
 

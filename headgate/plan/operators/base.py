@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 from headgate.plan.flows import Flow, together
-from headgate.plan.schema import Schema
 from headgate.plan.windows import Window
+from headgate.sql.schema import Schema
 
 
 class Port(NamedTuple):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from headgate.plan.operators.base import Operator
-from headgate.plan.schema import Schema
+from headgate.sql.schema import Schema
 
 TIME_LIMIT_S = 30.0
 

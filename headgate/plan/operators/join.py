@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from headgate.plan.errors import ApplicationError, known_names
-from headgate.plan.expressions import check_condition, comparable
+from headgate.errors import ApplicationError, known_names
 from headgate.plan.operators.base import Operator
-from headgate.plan.schema import Column, Schema
+from headgate.sql.checks import check_condition, comparable
+from headgate.sql.schema import Column, Schema
 
 
 @dataclass(frozen=True, kw_only=True)

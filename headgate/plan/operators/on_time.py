@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from headgate.plan.operators.base import Operator
-from headgate.plan.schema import Schema
+from headgate.sql.schema import Schema
 
 
 @dataclass(frozen=True, kw_only=True)

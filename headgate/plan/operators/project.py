@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from headgate.plan.expressions import expression_type, written_out
 from headgate.plan.operators.base import Operator
-from headgate.plan.schema import Column, Schema
+from headgate.sql.checks import expression_type, written_out
+from headgate.sql.schema import Column, Schema
 
 
 @dataclass(frozen=True, kw_only=True)

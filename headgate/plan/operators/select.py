@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from headgate.plan.expressions import check_condition, written_out
 from headgate.plan.operators.base import Operator
-from headgate.plan.schema import Schema
+from headgate.sql.checks import check_condition, written_out
+from headgate.sql.schema import Schema
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,8 @@ from typing import ClassVar
 from headgate.plan.flows import Flow, one_clock, windowed
 from headgate.plan.operators.base import Operator
 from headgate.plan.operators.union import merged_schema
-from headgate.plan.schema import Schema
 from headgate.plan.windows import RangeWindow
+from headgate.sql.schema import Schema
 
 
 @dataclass(frozen=True, kw_only=True)

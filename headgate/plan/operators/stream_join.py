@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from headgate.plan.errors import ApplicationError, known_names
-from headgate.plan.expressions import check_condition, comparable
+from headgate.errors import ApplicationError, known_names
 from headgate.plan.flows import Flow, any_of, one_clock, windowed
 from headgate.plan.operators.base import Operator
-from headgate.plan.schema import Column, Schema
 from headgate.plan.windows import RangeWindow
+from headgate.sql.checks import check_condition, comparable
+from headgate.sql.schema import Column, Schema
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 
 from headgate.plan.flows import Flow, one_clock, windowed
 from headgate.plan.operators.base import Operator, Side
-from headgate.plan.schema import Schema
 from headgate.plan.windows import RangeWindow, Span
+from headgate.sql.schema import Schema
 
 Mode = Literal["changes", "istream", "dstream"]
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from headgate.plan.errors import ApplicationError
-from headgate.plan.expressions import comparable
+from headgate.errors import ApplicationError
 from headgate.plan.operators.base import Operator, Port
-from headgate.plan.schema import Column, Schema
+from headgate.sql.checks import comparable
+from headgate.sql.schema import Column, Schema
 
 
 @dataclass(frozen=True, kw_only=True)

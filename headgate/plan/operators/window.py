@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from headgate.plan.errors import ApplicationError, known_names
+from headgate.errors import ApplicationError, known_names
 from headgate.plan.flows import Flow, windowed
 from headgate.plan.operators.base import Operator
-from headgate.plan.schema import Schema
 from headgate.plan.windows import RangeWindow, RowsWindow
+from headgate.sql.schema import Schema
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from headgate.control.monitor import Monitor
-from headgate.flow.board import Board, InvariantError
+from headgate.metrics.monitor import Monitor
 from headgate.runtime.simulated.entrance import Entrance
 from headgate.runtime.simulated.ledger import Ledger
 from headgate.runtime.simulated.light import LightUnits
 from headgate.runtime.simulated.network import Network, Node
+from headgate.scheduling.board import Board, InvariantError
 
 Progress = Callable[[float, int], None]  # virtual time, tuples processed by all operators together
 _PROGRESS_TUPLES = 100_000

@@ -6,10 +6,10 @@ import math
 from collections import deque
 from collections.abc import Sequence
 
-from headgate.control.monitor import Monitor
-from headgate.flow.board import Board
-from headgate.plan.application import Change
+from headgate.application.checked import Change
+from headgate.metrics.monitor import Monitor
 from headgate.runtime.simulated.network import Network, Node
+from headgate.scheduling.board import Board
 
 LOOK_S = 0.1  # between two looks at selectivities that change
 WINDOW_S = 0.5  # a selectivity is measured over so long,

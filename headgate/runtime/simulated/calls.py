@@ -7,15 +7,15 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
-from headgate.flow.board import Board, Claim
-from headgate.flow.units import Unit
-from headgate.plan.application import SimulatorSettings
-from headgate.policies.base import TOLERANCE
+from headgate.application.checked import SimulatorSettings
 from headgate.runtime.simulated.draws import Item, Outputs
 from headgate.runtime.simulated.intake import Intake, LazyIntake, Waiting, arrival
 from headgate.runtime.simulated.network import Network, Node
 from headgate.runtime.simulated.programs import Program, Step
 from headgate.runtime.simulated.queues import SimulatedQueue
+from headgate.scheduling.board import Board, Claim
+from headgate.scheduling.policy import TOLERANCE
+from headgate.scheduling.units import Unit
 
 
 class Stage:

@@ -6,14 +6,14 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from headgate.control.monitor import Monitor
-from headgate.flow.board import Board
+from headgate.metrics.monitor import Monitor
 from headgate.runtime.simulated.calls import RunningCall, Stage
 from headgate.runtime.simulated.draws import Item
 from headgate.runtime.simulated.ledger import Ledger
 from headgate.runtime.simulated.network import Node
 from headgate.runtime.simulated.programs import Branch
 from headgate.runtime.simulated.queues import SimulatedQueue
+from headgate.scheduling.board import Board
 
 
 class ResultEvent(NamedTuple):

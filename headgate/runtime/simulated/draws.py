@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.flow.seeds import derived_seed
 from headgate.plan.operators import Split
 from headgate.plan.operators.base import Operator
+from headgate.seeds import derived_seed
 
 Item = tuple[float, int, float]
 

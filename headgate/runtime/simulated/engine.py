@@ -7,10 +7,7 @@ from collections import Counter
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-from headgate.flow.board import Board, Claim, InvariantError
-from headgate.flow.units import Unit
-from headgate.plan.application import SimulatorSettings
-from headgate.policies.base import Policy
+from headgate.application.checked import SimulatorSettings
 from headgate.runtime.simulated.accounts import Accounts
 from headgate.runtime.simulated.agenda import Agenda
 from headgate.runtime.simulated.calls import CallPlanner, RunningCall
@@ -24,6 +21,9 @@ from headgate.runtime.simulated.in_turns import serve_in_turns
 from headgate.runtime.simulated.ledger import Ledger
 from headgate.runtime.simulated.light import LightUnit, LightUnits
 from headgate.runtime.simulated.network import Node
+from headgate.scheduling.board import Board, Claim, InvariantError
+from headgate.scheduling.policy import Policy
+from headgate.scheduling.units import Unit
 
 _CHECK_CALLS = 131_072  # calls between two settlings of accounts
 

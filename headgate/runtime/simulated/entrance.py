@@ -9,9 +9,7 @@ from itertools import repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.control.monitor import Monitor
-from headgate.flow.board import Board
-from headgate.flow.units import Unit
+from headgate.metrics.monitor import Monitor
 from headgate.plan.operators.base import Port
 from headgate.runtime.simulated.closing import ResultEvent
 from headgate.runtime.simulated.draws import Item
@@ -19,6 +17,8 @@ from headgate.runtime.simulated.ledger import Ledger
 from headgate.runtime.simulated.network import Network, Outlet
 from headgate.runtime.simulated.queues import StepQueue
 from headgate.runtime.simulated.sources import Merged
+from headgate.scheduling.board import Board
+from headgate.scheduling.units import Unit
 
 
 class Entrance:

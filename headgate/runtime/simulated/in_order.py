@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from headgate.flow.board import Board, Gate
-from headgate.flow.units import Unit
+from headgate.policies.shortcuts import ArrivalOrder
 from headgate.runtime.simulated.accounts import Accounts
 from headgate.runtime.simulated.entrance import Entrance
 from headgate.runtime.simulated.ledger import Ledger
 from headgate.runtime.simulated.light import LightUnit, LightUnits
 from headgate.runtime.simulated.queues import SimulatedQueue
+from headgate.scheduling.board import Board, Gate
+from headgate.scheduling.units import Unit
 
 Route = list[LightUnit]  # the operators that a tuple goes through, one after another
 
@@ -62,7 +63,9 @@ def _nobody(gate: Gate) -> None:
 
 def _routes_by_stream(board: Board, entrance: Entrance, lights: LightUnits) -> list[list[Route]] | None:
     """The ways of a stream's tuples; None when anything but the order of arrival matters."""
-    if board.slots > 1 or not board.policy.in_arrival_order or not entrance.is_plain:
+    policy = board.policy
+    in_order = isinstance(policy, ArrivalOrder) and policy.in_arrival_order
+    if board.slots > 1 or not in_order or not entrance.is_plain:
         return None
     entries = [[(unit, queue) for queue in outlet.queues for unit in queue.gate.units] for outlet in entrance.outlets]
     # Tuples that arrive together are served in the order of units; here that must be the order of streams too.

@@ -1,6 +1,6 @@
 """Units served by rank, one tuple at a time, by one slot: no decision is open, so none is asked for.
 
-The policy says once how units rank (`Policy.ranks`). Then all there is to a decision is the first of a heap of units
+The policy says once how units rank (`FixedRanks`). Then all there is to a decision is the first of a heap of units
 with input, and a tuple that goes on to a unit that would be first anyhow does not even pass through it. Every latency
 is what the event loop gives, to the last digit.
 """
@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
-from headgate.flow.board import Board
-from headgate.flow.units import Unit
+from headgate.policies.shortcuts import FixedRanks
 from headgate.policies.worth import Rank, ratio
 from headgate.runtime.simulated.accounts import Accounts
 from headgate.runtime.simulated.draws import Item
@@ -22,6 +21,8 @@ from headgate.runtime.simulated.ledger import Ledger
 from headgate.runtime.simulated.light import LightUnit, LightUnits
 from headgate.runtime.simulated.network import Node, Outlet
 from headgate.runtime.simulated.queues import SimulatedQueue
+from headgate.scheduling.board import Board
+from headgate.scheduling.units import Unit
 
 _NO_ITEM: Item = (0.0, 0, 0.0)
 
@@ -33,7 +34,8 @@ def serve_in_rank(
 
     Returns whether the end cut something off.
     """
-    ranks = board.policy.ranks
+    policy = board.policy
+    ranks = policy.ranks if isinstance(policy, FixedRanks) else None
     if ranks is None or board.slots > 1 or not entrance.is_plain:
         return False
     members = _members(board, ranks, lights)

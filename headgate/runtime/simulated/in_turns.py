@@ -14,14 +14,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 
-from headgate.flow.board import Board, Gate
-from headgate.policies.base import TOLERANCE
+from headgate.policies.shortcuts import EqualTurns
 from headgate.runtime.simulated.accounts import Accounts
 from headgate.runtime.simulated.draws import Item
 from headgate.runtime.simulated.entrance import Entrance
 from headgate.runtime.simulated.ledger import Ledger
 from headgate.runtime.simulated.light import LightUnit, LightUnits
 from headgate.runtime.simulated.queues import SimulatedQueue
+from headgate.scheduling.board import Board, Gate
+from headgate.scheduling.policy import TOLERANCE
 
 
 def serve_in_turns(
@@ -31,7 +32,8 @@ def serve_in_turns(
 
     Returns whether the end cut something off.
     """
-    quantum = board.policy.in_turns_of
+    policy = board.policy
+    quantum = policy.in_turns_of if isinstance(policy, EqualTurns) else None
     served = None if quantum is None else _served(board, entrance, lights)
     if quantum is None or served is None:
         return False

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.flow.seeds import derived_seed
 from headgate.runtime.simulated.draws import Item, Outputs, carried, mixed
 from headgate.runtime.simulated.held import Extent, Held, RowsExtent
+from headgate.seeds import derived_seed
 
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15

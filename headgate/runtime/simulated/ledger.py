@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.control.monitor import Monitor
+from headgate.metrics.monitor import Monitor
 
 Floats = NDArray[np.float64]
 

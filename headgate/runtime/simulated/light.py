@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from headgate.control.monitor import Monitor
-from headgate.flow.board import Board, Gate
-from headgate.flow.units import Unit
-from headgate.plan.application import SimulatorSettings
+from headgate.application.checked import SimulatorSettings
+from headgate.metrics.monitor import Monitor
 from headgate.runtime.simulated.draws import Item
 from headgate.runtime.simulated.ledger import Ledger
 from headgate.runtime.simulated.network import Network, Node, Outlet
 from headgate.runtime.simulated.queues import SimulatedQueue
+from headgate.scheduling.board import Board, Gate
+from headgate.scheduling.units import Unit
 
 
 class LightUnit:

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import repeat
 
-from headgate.control.assumed import ASSUMED_COST_S, ASSUMED_SELECTIVITY
-from headgate.control.monitor import Monitor, Tap
-from headgate.control.stats import OperatorStats, declared_stats
-from headgate.flow.seeds import derived_seed
-from headgate.flow.sizes import port_bytes
-from headgate.plan.application import Application
+from headgate.application.checked import Application
+from headgate.metrics.assumed import ASSUMED_COST_S, ASSUMED_SELECTIVITY
+from headgate.metrics.monitor import Monitor, Tap
+from headgate.metrics.sizes import port_bytes
+from headgate.metrics.stats import OperatorStats, declared_stats
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Operator, Port
 from headgate.runtime.simulated.draws import Draw, SidedDraw, factors, make_draw, make_sided_draw, make_varying_draw
@@ -19,6 +18,7 @@ from headgate.runtime.simulated.held import RowsExtent
 from headgate.runtime.simulated.joins import PairJoin
 from headgate.runtime.simulated.pairing import pair_joins
 from headgate.runtime.simulated.queues import InputQueue, JointQueue, SimulatedQueue, Step, StepQueue
+from headgate.seeds import derived_seed
 
 
 class Node:

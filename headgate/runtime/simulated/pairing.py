@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from headgate.plan.application import Application
+from headgate.application.checked import Application
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators import RowWindow, StreamJoin, TimeWindow
 from headgate.plan.operators.base import Port

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from headgate.control.monitor import Tap
-from headgate.flow.units import Unit
+from headgate.metrics.monitor import Tap
 from headgate.runtime.simulated.network import Network, Node
 from headgate.runtime.simulated.queues import SimulatedQueue, StepQueue
+from headgate.scheduling.units import Unit
 
 
 class Branch:

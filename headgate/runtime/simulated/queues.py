@@ -7,9 +7,9 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from headgate.flow.board import Gate
 from headgate.plan.model import Edge
 from headgate.runtime.simulated.draws import Item
+from headgate.scheduling.board import Gate
 
 if TYPE_CHECKING:
     from headgate.runtime.simulated.network import Node

@@ -6,12 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from headgate.control.assumed import assumed
-from headgate.control.monitor import Monitor
-from headgate.control.recent import Look
-from headgate.flow.board import Board
-from headgate.plan.application import Application, RunLimits
-from headgate.plan.errors import ApplicationError
+from headgate.application.checked import Application, RunLimits
+from headgate.errors import ApplicationError
+from headgate.metrics.assumed import assumed
+from headgate.metrics.monitor import Monitor
+from headgate.metrics.recent import Look
 from headgate.policies.registry import make_policy
 from headgate.runtime.simulated.accounts import Accounts, Progress
 from headgate.runtime.simulated.agenda import Agenda
@@ -25,6 +24,7 @@ from headgate.runtime.simulated.light import LightUnits
 from headgate.runtime.simulated.network import Network
 from headgate.runtime.simulated.queues import StepQueue
 from headgate.runtime.simulated.sources import Merged, Source, make_sources
+from headgate.scheduling.board import Board
 
 
 @dataclass(frozen=True)

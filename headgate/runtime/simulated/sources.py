@@ -10,14 +10,14 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from headgate.application.checked import Application
 from headgate.connect.sources import make_source as make_file_source
-from headgate.flow.arrivals import make_arrivals
-from headgate.flow.seeds import derived_seed
-from headgate.plan.application import Application
-from headgate.plan.errors import ApplicationError
+from headgate.errors import ApplicationError
+from headgate.feeder.arrivals import make_arrivals
 from headgate.plan.model import Stream
-from headgate.plan.schema import ARRIVAL
 from headgate.runtime.simulated.draws import stream_keys
+from headgate.seeds import derived_seed
+from headgate.sql.schema import ARRIVAL
 
 Floats = NDArray[np.float64]
 _AT_A_TIME = 16384  # arrivals drawn ahead, all streams together; more would not fit the processor's cache

@@ -6,13 +6,13 @@ import logging
 import threading
 from abc import ABC, abstractmethod
 
-from headgate.control.monitor import Monitor
-from headgate.flow.board import Board
-from headgate.plan.application import PolicySettings
+from headgate.application.checked import PolicySettings
+from headgate.metrics.monitor import Monitor
 from headgate.plan.model import Plan
 from headgate.policies.parameters import whole
 from headgate.policies.registry import make_policy
 from headgate.runtime.spark.calls import Caller
+from headgate.scheduling.board import Board
 
 log = logging.getLogger("headgate.spark")
 

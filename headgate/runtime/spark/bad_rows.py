@@ -11,8 +11,8 @@ import pyarrow as pa
 from headgate.connect.dead_letters import DeadLetters
 from headgate.plan.model import Plan
 from headgate.plan.operators import Function
-from headgate.plan.schema import LATE, RELATION_STAMPS, SEQUENCE
 from headgate.runtime.spark.messages import essence
+from headgate.sql.schema import LATE, RELATION_STAMPS, SEQUENCE
 
 _WORKER_ENDED = "Python worker exited unexpectedly"
 KIND = "failed"  # what its dead letters are called

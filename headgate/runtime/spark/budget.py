@@ -8,12 +8,12 @@ from contextlib import suppress
 import numpy as np
 import pyarrow as pa
 
-from headgate.flow.board import Board
-from headgate.flow.queue import BatchQueue, SpillError
 from headgate.plan.model import Edge
-from headgate.policies.base import Decision
 from headgate.policies.costs import cost_per_tuple, fixed_cost, grain
 from headgate.runtime.spark.suspects import Suspects
+from headgate.scheduling.board import Board
+from headgate.scheduling.policy import Decision
+from headgate.scheduling.queue import BatchQueue, SpillError
 
 MOST_ROWS = 1_000_000  # in one call, whatever the policy says: a call must end in reasonable time and memory
 PREEMPTIBLE_S = 0.1  # a preemptive policy gets to decide anew at least this often

@@ -16,8 +16,6 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headgate.flow.progress import Bounds
-from headgate.flow.units import Unit
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
 from headgate.runtime.spark.compose import Composer, Tables
@@ -30,6 +28,8 @@ from headgate.runtime.spark.spread_tables import SpreadTables
 from headgate.runtime.spark.state import Chunk, Log, LogName, States
 from headgate.runtime.spark.stateful.base import Instants
 from headgate.runtime.spark.trains import Trains
+from headgate.scheduling.progress import Bounds
+from headgate.scheduling.units import Unit
 
 log = logging.getLogger("headgate.spark")
 

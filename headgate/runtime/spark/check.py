@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from headgate.flow.types import arrow_schema
-from headgate.plan.application import Application
+from headgate.application.checked import Application
+from headgate.plan.arrow_types import arrow_schema
 from headgate.runtime.spark.empty import empty_frame
 from headgate.runtime.spark.functions import show_functions
 from headgate.runtime.spark.markers import Markers

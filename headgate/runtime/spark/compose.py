@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from headgate.flow.types import arrow_schema
+from headgate.plan.arrow_types import arrow_schema
 from headgate.plan.flows import Flow
 from headgate.plan.operators import (
     Function,
@@ -25,10 +25,10 @@ from headgate.plan.operators import (
     TimeWindow,
     Union,
 )
-from headgate.plan.schema import RELATION_STAMPS
 from headgate.runtime.spark.functions import arrow_function
 from headgate.runtime.spark.stateful.base import Limits, Stateful, Step
 from headgate.runtime.spark.stateful.rows import as_relation, on_time
+from headgate.sql.schema import RELATION_STAMPS
 
 Tables = Mapping[str, DataFrame]
 

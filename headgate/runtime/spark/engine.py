@@ -14,16 +14,10 @@ import pyarrow as pa
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
+from headgate.application.checked import Application, RunLimits
 from headgate.connect.dead_letters import DeadLetters
-from headgate.connect.spill import SpillFolder
-from headgate.control.learning import LearnedStats
-from headgate.control.monitor import Monitor
-from headgate.flow.board import Board
-from headgate.flow.patience import Patience
-from headgate.flow.queue import BatchQueue, Memory, SpillError
-from headgate.flow.timekeeper import Timekeeper
-from headgate.flow.units import Unit
-from headgate.plan.application import Application, RunLimits
+from headgate.metrics.learning import LearnedStats
+from headgate.metrics.monitor import Monitor
 from headgate.plan.model import Edge
 from headgate.plan.operators.base import Port
 from headgate.policies.registry import make_policy
@@ -40,8 +34,14 @@ from headgate.runtime.spark.outcome import Outcome
 from headgate.runtime.spark.outputs import Outputs
 from headgate.runtime.spark.session import goes_with_spark, lost_spark, own_session, spark_runs, start_spark, stop_spark
 from headgate.runtime.spark.setup import make_caller
+from headgate.runtime.spark.spill import SpillFolder
 from headgate.runtime.spark.suspects import Suspects
 from headgate.runtime.spark.warmup import rehearsal_s, rehearses, sample, warm_up
+from headgate.scheduling.board import Board
+from headgate.scheduling.patience import Patience
+from headgate.scheduling.queue import BatchQueue, Memory, SpillError
+from headgate.scheduling.timekeeper import Timekeeper
+from headgate.scheduling.units import Unit
 
 log = logging.getLogger("headgate.spark")
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection, Mapping
 
 import pyarrow as pa
 
+from headgate.application.checked import Application
 from headgate.connect.dead_letters import DeadLetters
 from headgate.connect.sources import Source, make_source
 from headgate.connect.sources.rejects import Tell
-from headgate.plan.application import Application
 from headgate.plan.operators.base import Port
 
 log = logging.getLogger("headgate.source")

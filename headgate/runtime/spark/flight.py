@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.flow.board import Claim
-from headgate.flow.progress import Bounds
-from headgate.flow.queue import BatchQueue
 from headgate.plan.model import Edge, Plan
-from headgate.plan.schema import ARRIVAL
+from headgate.scheduling.board import Claim
+from headgate.scheduling.progress import Bounds
+from headgate.scheduling.queue import BatchQueue
+from headgate.sql.schema import ARRIVAL
 
 
 class Call(NamedTuple):

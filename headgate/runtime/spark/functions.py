@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark import cloudpickle
 
-from headgate.plan.errors import ApplicationError
+from headgate.errors import ApplicationError
 
 _LIMIT = "time_limit"
 _STDERR = 2

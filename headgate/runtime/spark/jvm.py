@@ -25,7 +25,7 @@ from typing import IO
 
 import psutil
 
-from headgate.plan.errors import ApplicationError
+from headgate.errors import ApplicationError
 from headgate.runtime.spark.settings import find_java, launch_settings
 
 LEAVE_S = 10.0  # how long a JVM may take to leave by itself when Python ends

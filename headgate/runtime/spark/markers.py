@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from headgate.plan.model import Plan
 from headgate.plan.operators.base import Port
-from headgate.plan.schema import SEQUENCE
+from headgate.sql.schema import SEQUENCE
 
 _MARK = re.compile(rf"cast\({SEQUENCE}#\d+L? as string\) = -(\d+)")
 

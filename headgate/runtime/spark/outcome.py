@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from headgate.flow.queue import BatchQueue, SpillError
 from headgate.plan.model import Edge, Plan
 from headgate.runtime.spark.bad_rows import BadRow
 from headgate.runtime.spark.job import JobResult
+from headgate.scheduling.queue import BatchQueue, SpillError
 
 Move = tuple[Edge, Callable[[BatchQueue, pa.Table], None], pa.Table]  # which queue, how, and what
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from headgate.connect.sinks import Sink, make_sink
-from headgate.flow.timekeeper import Timekeeper
 from headgate.plan.model import Plan
+from headgate.scheduling.timekeeper import Timekeeper
 
 Failed = Mapping[str, Exception]  # query -> why
 

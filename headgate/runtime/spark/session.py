@@ -19,7 +19,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from headgate.plan.errors import ApplicationError
+from headgate.errors import ApplicationError
 from headgate.runtime.spark.jvm import Jvm, SparkDied, begin_jvm, check_jvm
 from headgate.runtime.spark.settings import launch_settings
 

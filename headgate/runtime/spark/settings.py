@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from headgate.plan.errors import ApplicationError
+from headgate.errors import ApplicationError
 
 # Defaults of the application, when Headgate starts Spark itself.
 _CORE = {

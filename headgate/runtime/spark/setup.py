@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from headgate.application.checked import Application
 from headgate.connect.sources import read_table
-from headgate.plan.application import Application
 from headgate.runtime.spark.calls import PARTITIONED_ROWS, Caller
 from headgate.runtime.spark.functions import show_functions
 from headgate.runtime.spark.leaf import Leaf, LeafError, try_leaves

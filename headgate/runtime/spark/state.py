@@ -15,13 +15,13 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from headgate.flow.progress import BEGINNING, Bounds
 from headgate.plan.model import Edge
-from headgate.plan.schema import FOREVER
 from headgate.runtime.spark.collect import collect
 from headgate.runtime.spark.guards import why_not_prepared
 from headgate.runtime.spark.leaf import Leaf, LeafError, LogLeaf
 from headgate.runtime.spark.stateful.base import Instants, LogSpec, Stateful
+from headgate.scheduling.progress import BEGINNING, Bounds
+from headgate.sql.schema import FOREVER
 
 log_ = logging.getLogger("headgate.spark")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from headgate.flow.units import most_important
 from headgate.plan.model import Plan
+from headgate.scheduling.units import most_important
 
 
 class Trains:

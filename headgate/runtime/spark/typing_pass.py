@@ -11,17 +11,17 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from headgate.flow.types import port_schema
-from headgate.plan.errors import ApplicationError
+from headgate.errors import ApplicationError
+from headgate.plan.arrow_types import port_schema
 from headgate.plan.model import Plan
 from headgate.plan.operators.base import Operator, Port
-from headgate.plan.schema import RELATION_STAMPS, TIME
 from headgate.runtime.spark.analysis_errors import at_its_place, place_of
 from headgate.runtime.spark.compose import Composer, Tables
 from headgate.runtime.spark.empty import empty_frame
 from headgate.runtime.spark.markers import Markers, nodes
 from headgate.runtime.spark.state import BOUNDS
 from headgate.runtime.spark.stateful.base import Stateful, make_stateful
+from headgate.sql.schema import RELATION_STAMPS, TIME
 
 _FILLED = set(RELATION_STAMPS) - {TIME}  # stamps that are never null
 

@@ -17,19 +17,19 @@ from itertools import repeat
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.application.checked import Application
 from headgate.connect.sources import Source
-from headgate.flow.boundary_budget import BoundaryBudget
-from headgate.flow.entrance import Entrance
-from headgate.flow.progress import BEGINNING, Bounds
-from headgate.flow.units import Unit
-from headgate.plan.application import Application
+from headgate.errors import ApplicationError
 from headgate.plan.boundaries import boundary_steps
-from headgate.plan.errors import ApplicationError
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators import Function
 from headgate.plan.operators.base import Port
-from headgate.plan.schema import TIME
 from headgate.runtime.spark.calls import CHECKS, Caller
+from headgate.scheduling.boundary_budget import BoundaryBudget
+from headgate.scheduling.entrance import Entrance
+from headgate.scheduling.progress import BEGINNING, Bounds
+from headgate.scheduling.units import Unit
+from headgate.sql.schema import TIME
 
 log = logging.getLogger("headgate.spark")
 

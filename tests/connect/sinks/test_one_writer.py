@@ -16,13 +16,13 @@ import pytest
 
 from headgate.connect.sinks import Sink, make_sink, row_file
 from headgate.connect.sinks.lock import OutputLock, OutputTaken
-from headgate.flow.timekeeper import Timekeeper
-from headgate.plan.errors import ApplicationError
+from headgate.errors import ApplicationError
 from headgate.plan.flows import Flow
 from headgate.plan.model import Query
 from headgate.plan.operators.base import Port
-from headgate.plan.schema import CHANGE, parse_schema
 from headgate.runtime.spark.outputs import Outputs
+from headgate.scheduling.timekeeper import Timekeeper
+from headgate.sql.schema import CHANGE, parse_schema
 
 SCHEMA = parse_schema("k INT, s STRING", "test")
 RELATION = Flow(relation=True, departs=True, retracts=True)

@@ -16,12 +16,12 @@ from headgate.connect.sinks import CsvSink, MemorySink, RelationFile, RelationIn
 from headgate.connect.sinks import content as content_module
 from headgate.connect.sinks.content import Content
 from headgate.connect.sinks.text import CSV
-from headgate.plan.errors import ApplicationError
+from headgate.errors import ApplicationError
 from headgate.plan.flows import Flow
 from headgate.plan.model import Query
 from headgate.plan.operators.base import Port
-from headgate.plan.schema import FOREVER, parse_schema
 from headgate.plan.windows import Clock
+from headgate.sql.schema import FOREVER, parse_schema
 
 KS = parse_schema("k INT, s STRING", "q")
 LOSES = Flow(Clock.LOGICAL, relation=True, retracts=True)

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from headgate.connect.sinks import CsvSink, JsonSink, MemorySink, Shape, Sink, make_sink
 from headgate.connect.sinks.text import csv_lines, json_lines
 from headgate.connect.sources import read_table
-from headgate.plan.errors import ApplicationError
+from headgate.errors import ApplicationError
 from headgate.plan.flows import Flow
 from headgate.plan.model import Query, Table
 from headgate.plan.operators.base import Port
-from headgate.plan.schema import FOREVER, Column, Schema, parse_schema
 from headgate.plan.windows import Clock
+from headgate.sql.schema import FOREVER, Column, Schema, parse_schema
 
 KS = parse_schema("k INT, s STRING", "q")
 

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.connect.sources import Source, make_source, read_table
-from headgate.plan.errors import ApplicationError
+from headgate.errors import ApplicationError
 from headgate.plan.model import Stream, Table
-from headgate.plan.schema import parse_schema
+from headgate.sql.schema import parse_schema
 
 
 def source_of(

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.connect.sources import Source, make_source
-from headgate.flow.entrance import Entrance
-from headgate.flow.seeds import stream_seed
-from headgate.plan.errors import ApplicationError
+from headgate.errors import ApplicationError
 from headgate.plan.model import Stream
-from headgate.plan.schema import parse_schema
+from headgate.scheduling.entrance import Entrance
+from headgate.seeds import stream_seed
+from headgate.sql.schema import parse_schema
 
 EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
 EPOCH_US = int(EPOCH.timestamp()) * 1_000_000

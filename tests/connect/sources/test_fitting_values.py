@@ -12,7 +12,7 @@ import pytest
 
 from headgate.connect.sources import Source, make_source
 from headgate.plan.model import Stream
-from headgate.plan.schema import parse_schema
+from headgate.sql.schema import parse_schema
 
 BAD = object()
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from headgate.connect.sources import Source, make_source, read_table
 from headgate.connect.sources.json import JsonReader
-from headgate.flow.types import arrow_schema
+from headgate.plan.arrow_types import arrow_schema
 from headgate.plan.model import Stream, Table
-from headgate.plan.schema import parse_schema
+from headgate.sql.schema import parse_schema
 
 
 def source_of(folder: Path, text: str, schema: str, time: str | None = None, **said: Any) -> Source:

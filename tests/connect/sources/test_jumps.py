@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
+from headgate.application.load import load_application
 from headgate.connect.sources import Source, jumps, make_source
-from headgate.plan.errors import ApplicationError
-from headgate.plan.load import load_application
+from headgate.errors import ApplicationError
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 YEAR_9999 = "9999-12-31 23:59:59"

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from headgate.connect.sources import Source, make_source, records
 from headgate.connect.sources.records import Block, Records
-from headgate.plan.errors import ApplicationError
+from headgate.errors import ApplicationError
 from headgate.plan.model import Stream
-from headgate.plan.schema import parse_schema
+from headgate.sql.schema import parse_schema
 
 MANY = 3000  # rows on either side of the bad one
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from headgate.application.file import StreamSection
+from headgate.application.sources import read_stream
 from headgate.connect.sources import Source, make_source
-from headgate.flow.entrance import Entrance
-from headgate.plan.errors import ApplicationError
-from headgate.plan.file import StreamSection
+from headgate.errors import ApplicationError
 from headgate.plan.model import Stream
-from headgate.plan.schema import FOREVER
-from headgate.plan.sources import read_stream
+from headgate.scheduling.entrance import Entrance
+from headgate.sql.schema import FOREVER
 
 ROWS = [("+", 1, "a"), ("-", 2, None), ("+", 3, "c")]
 TABLE = [

@@ -12,7 +12,7 @@ import pytest
 
 from headgate.connect.sources import make_source
 from headgate.plan.model import Stream
-from headgate.plan.schema import parse_schema
+from headgate.sql.schema import parse_schema
 
 DATA = Path(os.environ.get("HEADGATE_DATA") or Path(__file__).parents[3].parent / "shared" / "data")
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no data in {DATA}; set HEADGATE_DATA")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headgate.plan.application import Change, RunLimits
+from headgate.application.checked import Change, RunLimits
 from headgate.policies.mbd import MultiBroadcastDisk
 from headgate.policies.wehr import WeightedHighestRate
 from headgate.runtime.simulated import simulate

@@ -2,11 +2,11 @@
 
 import pytest
 
-from headgate.plan.application import RunLimits
-from headgate.plan.errors import ApplicationError
-from headgate.policies.base import Decision, Policy, PolicyError
+from headgate.application.checked import RunLimits
+from headgate.errors import ApplicationError
 from headgate.policies.registry import POLICIES
 from headgate.runtime.simulated import simulate
+from headgate.scheduling.policy import Decision, Policy, PolicyError
 from tests.conformance.plans import feeder, make_app, make_plan, project, recorded, select, union
 
 IDLE = RunLimits(until_idle=True)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.plan.application import RunLimits
+from headgate.application.checked import RunLimits
 from headgate.policies.fifo import Fifo
 from headgate.runtime.simulated import simulate
 from tests.conformance.closeness import assert_close

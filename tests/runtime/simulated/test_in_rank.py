@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.plan.application import Application, RunLimits
+from headgate.application.checked import Application, RunLimits
 from headgate.plan.model import Plan
 from headgate.policies.fifo import Fifo
 from headgate.policies.ranked import RankedPolicy

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.plan.application import RunLimits
+from headgate.application.checked import RunLimits
 from headgate.plan.model import Plan
 from headgate.policies.rr import RoundRobin
 from headgate.runtime.simulated import SimulationResult, simulate

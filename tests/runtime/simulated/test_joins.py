@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headgate.plan.application import RunLimits
+from headgate.application.checked import RunLimits
 from headgate.plan.operators import Declared, Except, Port, RowWindow, Select, StreamJoin, TimeWindow, Union
 from headgate.plan.operators.base import Side
 from headgate.plan.windows import RowsWindow, parse_window

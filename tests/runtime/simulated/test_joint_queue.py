@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.control.monitor import Monitor
+from headgate.metrics.monitor import Monitor
 from headgate.runtime.simulated.network import Network
 from tests.conformance.plans import feeder, make_app, make_plan, union
 

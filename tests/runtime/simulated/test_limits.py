@@ -2,7 +2,7 @@
 
 import pytest
 
-from headgate.plan.application import RunLimits
+from headgate.application.checked import RunLimits
 from headgate.runtime.simulated import simulate
 from tests.conformance.plans import feeder, make_app, make_plan, project
 

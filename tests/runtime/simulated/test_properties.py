@@ -6,10 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headgate.plan.application import RunLimits
-from headgate.policies.base import Decision, Policy
+from headgate.application.checked import RunLimits
 from headgate.policies.registry import POLICIES
 from headgate.runtime.simulated import simulate
+from headgate.scheduling.policy import Decision, Policy
 from tests.conformance.plans import feeder, make_app, make_plan, project, recorded
 from tests.conformance.strategies import plans
 from tests.policies.test_starvation import WITH_RELIEF

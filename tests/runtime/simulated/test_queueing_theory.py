@@ -5,9 +5,9 @@ from statistics import fmean
 
 import pytest
 
-from headgate.bench.simulator import ANALYTIC_RESPONSE, workload
-from headgate.plan.application import PolicySettings, RunLimits
+from headgate.application.checked import PolicySettings, RunLimits
 from headgate.runtime.simulated import simulate
+from headgate_lab.bench.simulator import ANALYTIC_RESPONSE, workload
 
 COSTS = [2.0 * (at + 1) for at in range(50)]
 LOAD = 0.9

@@ -3,19 +3,19 @@
 import numpy as np
 import pytest
 
+from headgate.application.checked import Application, RunLimits
 from headgate.connect.sources import make_source as make_real_source
-from headgate.flow.seeds import derived_seed
-from headgate.flow.sizes import port_bytes
-from headgate.plan.application import Application, RunLimits
-from headgate.plan.errors import ApplicationError
+from headgate.errors import ApplicationError
+from headgate.metrics.sizes import port_bytes
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Query, QueryClass, Stream
 from headgate.plan.operators import Declared, Port, Project
-from headgate.plan.schema import parse_schema
 from headgate.runtime.simulated import simulate
 from headgate.runtime.simulated import sources as module
 from headgate.runtime.simulated.draws import stream_keys
 from headgate.runtime.simulated.sources import Merged, SourceSlots, make_sources
+from headgate.seeds import derived_seed
+from headgate.sql.schema import parse_schema
 from tests.conformance.plans import feeder, make_app, make_plan, project, select, split
 
 IDLE = RunLimits(until_idle=True)

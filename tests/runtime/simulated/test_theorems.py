@@ -15,12 +15,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from headgate.control.stats import DeclaredStats
-from headgate.plan.application import RunLimits
+from headgate.application.checked import RunLimits
+from headgate.metrics.stats import DeclaredStats
 from headgate.plan.paths import find_paths
-from headgate.plan.progress_chart import lower_envelope, progress_chart
-from headgate.plan.segments import operator_release, partition, path_steps, segment_release
 from headgate.runtime.simulated import simulate
+from headgate.scheduling.progress_chart import lower_envelope, progress_chart
+from headgate.scheduling.segments import operator_release, partition, path_steps, segment_release
 from tests.conformance.plans import make_app, make_plan, recorded, select
 
 IDLE = RunLimits(until_idle=True)

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headgate.flow.types import port_schema
-from headgate.plan.application import Application, PolicySettings
+from headgate.application.checked import Application, PolicySettings
+from headgate.plan.arrow_types import port_schema
 from headgate.plan.flows import Flow
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
 from headgate.plan.operators import Operator, Port, Project, Select
-from headgate.plan.schema import STAMPS, TIME, Schema, parse_schema
+from headgate.sql.schema import STAMPS, TIME, Schema, parse_schema
 
 NUMBERS = parse_schema("k INT, v DOUBLE", "test")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headgate.plan.application import PolicySettings
+from headgate.application.checked import PolicySettings
 from headgate.plan.model import Plan, QueryClass
 from headgate.plan.operators import Port, Select
 from headgate.runtime.spark.engine import SparkRuntime

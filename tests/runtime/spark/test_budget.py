@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.control.stats import DeclaredStats
-from headgate.flow.board import Board
-from headgate.flow.queue import BatchQueue, SpillError
+from headgate.metrics.stats import DeclaredStats
 from headgate.plan.model import Edge
-from headgate.policies.base import Decision
 from headgate.policies.registry import make_policy
 from headgate.runtime.spark.budget import oldest_first, take
 from headgate.runtime.spark.suspects import Suspects
+from headgate.scheduling.board import Board
+from headgate.scheduling.policy import Decision
+from headgate.scheduling.queue import BatchQueue, SpillError
 from tests.conformance.plans import feeder, make_plan, project, union
 
 arrivals = st.lists(st.lists(st.lists(st.integers(0, 12), max_size=6), max_size=4), min_size=1, max_size=4)

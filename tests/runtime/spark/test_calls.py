@@ -12,18 +12,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headgate.control.stats import DeclaredStats
-from headgate.flow.board import Board
-from headgate.flow.queue import BatchQueue
-from headgate.flow.units import Unit
+from headgate.metrics.stats import DeclaredStats
 from headgate.plan.model import Edge, Plan, Table
 from headgate.plan.operators import Function, Port, Project, Select, Split, TableJoin, Union
-from headgate.plan.schema import parse_schema
 from headgate.policies.registry import make_policy
 from headgate.runtime.spark.calls import CHECKS, Caller
 from headgate.runtime.spark.leaf import Leaf
 from headgate.runtime.spark.prepared import PreparedJob
 from headgate.runtime.spark.setup import make_caller
+from headgate.scheduling.board import Board
+from headgate.scheduling.queue import BatchQueue
+from headgate.scheduling.units import Unit
+from headgate.sql.schema import parse_schema
 from tests.runtime.spark.helpers import app_of, batch, plan_of, queued_numbers, rows_of, simple_plan, stream
 
 pytestmark = pytest.mark.spark

@@ -12,14 +12,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from headgate.application.checked import Application, PolicySettings, RunLimits
 from headgate.connect.sinks.memory import MemorySink
 from headgate.connect.sources import make_source
-from headgate.plan.application import Application, PolicySettings, RunLimits
 from headgate.plan.model import Plan, Stream
 from headgate.plan.operators import Function, Port, Project, Select
-from headgate.plan.schema import parse_schema
 from headgate.runtime.spark import engine, feed
 from headgate.runtime.spark.engine import SparkRuntime
+from headgate.sql.schema import parse_schema
 from tests.runtime.spark.helpers import app_of, numbers, plan_of, rows_of, simple_plan, stream
 
 pytestmark = pytest.mark.spark
@@ -271,7 +271,7 @@ def test_one_call_is_one_job(spark: Any) -> None:
 
 
 def test_bad_expressions_are_refused_before_the_run(spark: Any) -> None:
-    from headgate.plan.errors import ApplicationError
+    from headgate.errors import ApplicationError
 
     with pytest.raises(ApplicationError, match=r"queries\.q\.operators\.project"):
         SparkRuntime(app_of(simple_plan("v > 0", {"x": "no_such_function(k)"})), spark)
@@ -291,7 +291,7 @@ def test_decisions_are_logged_when_a_query_stops(spark: Any, caplog: pytest.LogC
 
 
 def test_a_policy_that_breaks_the_rules_ends_the_run_loudly(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from headgate.flow.board import InvariantError
+    from headgate.scheduling.board import InvariantError
 
     runtime = SparkRuntime(feeder_app(simple_plan(), rows=10, rate=1000), spark)
     monkeypatch.setattr(runtime._board, "_choose", lambda slot: None)

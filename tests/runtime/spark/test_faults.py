@@ -12,15 +12,15 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from headgate.application.checked import RunLimits
 from headgate.connect.sinks.memory import MemorySink
 from headgate.connect.sources import make_source
-from headgate.flow.queue import BatchQueue, SpillError
-from headgate.plan.application import RunLimits
 from headgate.plan.model import Edge, Plan, Stream
 from headgate.plan.operators import Port, Select
-from headgate.plan.schema import parse_schema
 from headgate.runtime.spark import feed
 from headgate.runtime.spark.engine import SparkRuntime
+from headgate.scheduling.queue import BatchQueue, SpillError
+from headgate.sql.schema import parse_schema
 from tests.runtime.spark.helpers import app_of, numbers, plan_of, simple_plan, stream
 
 pytestmark = pytest.mark.spark

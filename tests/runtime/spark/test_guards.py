@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from headgate.flow.types import arrow_schema
+from headgate.plan.arrow_types import arrow_schema
 from headgate.runtime.spark.calls import same_rows
 from headgate.runtime.spark.collect import collect
 from headgate.runtime.spark.guards import why_not_prepared

@@ -9,9 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from headgate.control.stats import DeclaredStats
-from headgate.flow.board import Board
-from headgate.flow.queue import BatchQueue
+from headgate.metrics.stats import DeclaredStats
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators import Port, Project, Select
 from headgate.policies.registry import make_policy
@@ -20,6 +18,8 @@ from headgate.runtime.spark.isolate import Apart
 from headgate.runtime.spark.job import JobResult, shape_of
 from headgate.runtime.spark.outcome import Outcome
 from headgate.runtime.spark.suspects import Suspects
+from headgate.scheduling.board import Board
+from headgate.scheduling.queue import BatchQueue
 from tests.runtime.spark.helpers import plan_of, queued_numbers
 
 PLAN = plan_of(

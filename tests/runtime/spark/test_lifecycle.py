@@ -14,15 +14,15 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
+from headgate.application.checked import Application, PolicySettings, RunLimits
 from headgate.connect.sinks.files import FileSink
-from headgate.plan.application import Application, PolicySettings, RunLimits
-from headgate.plan.errors import ApplicationError
+from headgate.errors import ApplicationError
 from headgate.plan.model import Plan, Query, Stream, Table
 from headgate.plan.operators import Port, Select, TableJoin
-from headgate.plan.schema import parse_schema
 from headgate.runtime.spark import engine, setup
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.leaf import LeafError
+from headgate.sql.schema import parse_schema
 from tests.runtime.spark.helpers import app_of, numbers, plan_of, rows_of, simple_plan
 
 pytestmark = pytest.mark.spark

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from headgate.application.checked import Application
+from headgate.application.load import load_application
 from headgate.connect.sinks.memory import MemorySink
-from headgate.plan.application import Application
-from headgate.plan.load import load_application
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.feed import open_sources
 

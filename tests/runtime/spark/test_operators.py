@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from headgate.plan.errors import ApplicationError
+from headgate.errors import ApplicationError
 from headgate.plan.model import Edge, Table
 from headgate.plan.operators import Port, Project, Select, Split, TableJoin, Union
-from headgate.plan.schema import parse_schema
 from headgate.runtime.spark.setup import make_caller
+from headgate.sql.schema import parse_schema
 from tests.runtime.spark.helpers import NUMBERS, app_of, batch, plan_of, simple_plan, stream
 
 pytestmark = pytest.mark.spark

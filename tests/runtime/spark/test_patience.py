@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from headgate.flow import patience
-from headgate.flow.patience import Patience
-from headgate.plan.load import load_application
+from headgate.application.load import load_application
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.feed import open_sources
+from headgate.scheduling import patience
+from headgate.scheduling.patience import Patience
 
 pytestmark = pytest.mark.spark
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import LongType, StructField, StructType
 
-from headgate.flow.progress import Bounds
 from headgate.runtime.spark import state
 from headgate.runtime.spark.state import CHUNKS, COMPACT_ROWS, Log, LogName, States
 from headgate.runtime.spark.stateful.base import LogSpec, Stateful, Step
+from headgate.scheduling.progress import Bounds
 
 SCHEMA = StructType([StructField("at", LongType(), True), StructField("value", LongType(), True)])
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from headgate.application.load import load_application
 from headgate.connect.sinks.memory import MemorySink
-from headgate.flow import boundary_budget
-from headgate.plan.load import load_application
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.feed import open_sources
+from headgate.scheduling import boundary_budget
 
 pytestmark = pytest.mark.spark
 

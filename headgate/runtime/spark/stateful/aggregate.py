@@ -9,7 +9,6 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from headgate.plan.flows import Flow, windowed
 from headgate.plan.operators import Aggregate, Changes, RStream
-from headgate.plan.schema import RELATION_STAMPS
 from headgate.runtime.spark.stateful.base import Stateful
 from headgate.runtime.spark.stateful.behind import Behind
 from headgate.runtime.spark.stateful.calls import columns_read, take_apart, value_types
@@ -24,6 +23,7 @@ from headgate.runtime.spark.stateful.rows import Frames
 from headgate.runtime.spark.stateful.rstream import RStreamStep
 from headgate.runtime.spark.stateful.running import RunningAggregate
 from headgate.runtime.spark.stateful.sets import SetStep
+from headgate.sql.schema import RELATION_STAMPS
 
 MOST_BOUNDARIES = 64  # of a sliding window that a row is sent to one by one
 

@@ -31,13 +31,13 @@ from pyspark.sql.types import (
 from pyspark.sql.window import WindowSpec
 from sqlglot import exp
 
-from headgate.language.aggregates import is_aggregate
-from headgate.language.dialect import read_expression, sql_of
-from headgate.language.naming import in_place_of
-from headgate.plan.schema import RELATION_STAMPS
 from headgate.runtime.spark.empty import empty_frame
 from headgate.runtime.spark.markers import nodes
 from headgate.runtime.spark.stateful.rows import col, cols, private, user_fields
+from headgate.sql.aggregates import is_aggregate
+from headgate.sql.dialect import read_expression, sql_of
+from headgate.sql.naming import in_place_of
+from headgate.sql.schema import RELATION_STAMPS
 
 _PARTIAL = re.compile(f"`({private('partial')}[0-9]+)`")
 _MERGE = {"sum": F.sum, "min": F.min, "max": F.max}

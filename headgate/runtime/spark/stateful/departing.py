@@ -14,7 +14,6 @@ from pyspark.sql.types import StructType
 
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Aggregate
-from headgate.plan.schema import ARRIVAL, CHANGE, FOREVER, SEQUENCE, STAMPS, TIME, UNTIL
 from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
 from headgate.runtime.spark.stateful.calls import Calls, group_columns, group_fields, group_values
 from headgate.runtime.spark.stateful.rows import (
@@ -32,6 +31,7 @@ from headgate.runtime.spark.stateful.rows import (
     same,
 )
 from headgate.runtime.spark.stateful.versions import NEXT, ONE, keyed, newest
+from headgate.sql.schema import ARRIVAL, CHANGE, FOREVER, SEQUENCE, STAMPS, TIME, UNTIL
 
 _OLD = private("old")  # 1: the remembered totals, 0: a change
 _COUNT = private("count")  # rows in the group

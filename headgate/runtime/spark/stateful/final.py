@@ -14,7 +14,6 @@ from pyspark.sql.types import StructField, StructType
 
 from headgate.language.window_calls import WindowCall, window_call
 from headgate.plan.operators import Aggregate
-from headgate.plan.schema import SEQUENCE, STAMPS, TIME
 from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
 from headgate.runtime.spark.stateful.calls import Calls, group_columns
 from headgate.runtime.spark.stateful.hops import micros
@@ -33,6 +32,7 @@ from headgate.runtime.spark.stateful.rows import (
     stream_rows,
     user_fields,
 )
+from headgate.sql.schema import SEQUENCE, STAMPS, TIME
 
 _START, _END = private("start"), private("end")  # of a window, or of a piece of a session; ticks
 _BEFORE, _SESSION = private("before"), private("session")

@@ -14,7 +14,6 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from headgate.plan.flows import Flow, windowed
 from headgate.plan.operators import Aggregate
-from headgate.plan.schema import CHANGE, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
 from headgate.runtime.spark.stateful.calls import group_columns, order_matters
 from headgate.runtime.spark.stateful.rows import (
@@ -43,6 +42,7 @@ from headgate.runtime.spark.stateful.timeline import (
     moment,
     result_stamps,
 )
+from headgate.sql.schema import CHANGE, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 
 _NUMBER = private("number")  # of an instant
 _PLACE = (private("time"), private("sequence"))  # TIME and SEQUENCE of a row of a stream

@@ -15,7 +15,6 @@ from pyspark.sql.types import StructType
 
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Aggregate
-from headgate.plan.schema import ARRIVAL, CHANGE, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
 from headgate.runtime.spark.stateful.calls import Calls, group_columns, group_fields, group_values
 from headgate.runtime.spark.stateful.rows import (
@@ -41,6 +40,7 @@ from headgate.runtime.spark.stateful.timeline import (
     moment,
     result_stamps,
 )
+from headgate.sql.schema import ARRIVAL, CHANGE, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 
 _LEVEL, _NODE = private("level"), private("node")
 _BEGIN, _END = private("begin"), private("stop")  # of the nodes of a level that are whole in a span

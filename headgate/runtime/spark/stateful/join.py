@@ -10,7 +10,6 @@ from pyspark.sql.types import StructType
 
 from headgate.plan.flows import Flow, windowed
 from headgate.plan.operators import StreamJoin
-from headgate.plan.schema import ARRIVAL, CHANGE, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
 from headgate.runtime.spark.stateful.rows import (
     Frames,
@@ -23,6 +22,7 @@ from headgate.runtime.spark.stateful.rows import (
     renamed,
 )
 from headgate.runtime.spark.stateful.timeline import ended
+from headgate.sql.schema import ARRIVAL, CHANGE, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 
 _SIDES = ("left", "right")
 

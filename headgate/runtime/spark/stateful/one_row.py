@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from headgate.plan.schema import SEQUENCE, TIME
 from headgate.runtime.spark.stateful.base import Limits, LogSpec
 from headgate.runtime.spark.stateful.panes import AT, BEFORE, KEPT, PaneAggregate
 from headgate.runtime.spark.stateful.rows import beginning, col, cols, log_schema, private
+from headgate.sql.schema import SEQUENCE, TIME
 
 _BEGAN = private("began")  # the boundary of the first window ever
 _KNOWN = private("known")  # a row of the log: what earlier calls knew of it

@@ -19,7 +19,6 @@ from pyspark.sql.types import StructType
 
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Aggregate
-from headgate.plan.schema import ARRIVAL, CHANGE, FOREVER, SEQUENCE, STAMPS, TIME, UNTIL
 from headgate.plan.windows import Clock
 from headgate.runtime.spark.stateful.base import JOINT, Limits, LogSpec, Stateful, Step
 from headgate.runtime.spark.stateful.calls import Calls, group_columns, group_fields, group_values
@@ -38,6 +37,7 @@ from headgate.runtime.spark.stateful.rows import (
     private,
     stream_rows,
 )
+from headgate.sql.schema import ARRIVAL, CHANGE, FOREVER, SEQUENCE, STAMPS, TIME, UNTIL
 
 END = private("end")  # the last instant of a pane
 AT = private("at")  # a boundary

@@ -10,9 +10,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, MapType, StructField, StructType
 
 from headgate.plan.flows import Flow
-from headgate.plan.schema import ARRIVAL, CHANGE, FOREVER, LATE, RELATION_STAMPS, SEQUENCE, STAMPS, TIME, UNTIL
 from headgate.plan.windows import UNBOUNDED, RangeWindow
 from headgate.runtime.spark.stateful.base import Instants, Limits
+from headgate.sql.schema import ARRIVAL, CHANGE, FOREVER, LATE, RELATION_STAMPS, SEQUENCE, STAMPS, TIME, UNTIL
 
 FROM, TO, NOW = "\x1ffrom", "\x1fto", "\x1fnow"  # the bounds, once joined to rows: names that no user column has
 _ZERO = "\x1fzero"

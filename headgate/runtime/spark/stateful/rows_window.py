@@ -13,7 +13,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from headgate.plan.operators import RowWindow
-from headgate.plan.schema import ARRIVAL, CHANGE, FOREVER, SEQUENCE, STAMPS, TIME, UNTIL
 from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
 from headgate.runtime.spark.stateful.rows import (
     TO,
@@ -31,6 +30,7 @@ from headgate.runtime.spark.stateful.rows import (
     stream_rows,
     user_fields,
 )
+from headgate.sql.schema import ARRIVAL, CHANGE, FOREVER, SEQUENCE, STAMPS, TIME, UNTIL
 
 _POSITION = private("position")
 _COUNT = private("count")  # tuples of the partition before this call

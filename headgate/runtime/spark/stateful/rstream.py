@@ -11,7 +11,6 @@ from pyspark.sql.types import StructType
 
 from headgate.plan.flows import Flow, windowed
 from headgate.plan.operators import RStream
-from headgate.plan.schema import ARRIVAL, CHANGE, RELATION_STAMPS, SEQUENCE, STAMPS, TIME, UNTIL
 from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
 from headgate.runtime.spark.stateful.rows import (
     FROM,
@@ -32,6 +31,7 @@ from headgate.runtime.spark.stateful.rows import (
     user_fields,
 )
 from headgate.runtime.spark.stateful.timeline import ended
+from headgate.sql.schema import ARRIVAL, CHANGE, RELATION_STAMPS, SEQUENCE, STAMPS, TIME, UNTIL
 
 _AT = private("at")
 _CAUSE = private("cause")  # the latest arrival among the tuples that asked for the instant

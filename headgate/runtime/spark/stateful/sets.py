@@ -14,7 +14,6 @@ from pyspark.sql.types import StructField, StructType
 
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Changes, Distinct, Except, Intersect
-from headgate.plan.schema import ARRIVAL, CHANGE, FOREVER, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 from headgate.runtime.spark.empty import empty_frame
 from headgate.runtime.spark.stateful.base import JOINT, Limits, LogSpec, Stateful, Step
 from headgate.runtime.spark.stateful.rows import (
@@ -35,6 +34,7 @@ from headgate.runtime.spark.stateful.rows import (
     same,
     user_fields,
 )
+from headgate.sql.schema import ARRIVAL, CHANGE, FOREVER, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 
 _SIDE = private("side")  # which input a row came from: 0 or 1
 _LAST = private("last")  # the last event that a row makes

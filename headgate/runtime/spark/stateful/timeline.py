@@ -14,7 +14,6 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from headgate.plan.schema import ARRIVAL, CHANGE, FOREVER, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 from headgate.runtime.spark.stateful.base import Limits, LogSpec
 from headgate.runtime.spark.stateful.rows import (
     FROM,
@@ -31,6 +30,7 @@ from headgate.runtime.spark.stateful.rows import (
     renamed,
     same,
 )
+from headgate.sql.schema import ARRIVAL, CHANGE, FOREVER, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 
 ONE = private("one")  # a key that all rows share: without GROUP BY there is one group
 AT = private("at")  # an instant

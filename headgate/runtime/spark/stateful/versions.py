@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from headgate.plan.schema import SEQUENCE, TIME
 from headgate.runtime.spark.stateful.rows import col, cols, private
+from headgate.sql.schema import SEQUENCE, TIME
 
 ONE = private("one")  # a key that all rows share: without GROUP BY there is one group
 NEXT = private("next")  # the time of the version that follows

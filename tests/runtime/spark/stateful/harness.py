@@ -17,10 +17,10 @@ from pyspark.sql.types import StructType
 
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Operator
-from headgate.plan.schema import CHANGE, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 from headgate.runtime.spark.guards import why_not_prepared
 from headgate.runtime.spark.leaf import Leaf
 from headgate.runtime.spark.stateful.base import Instants, LogSpec, Stateful, Step, make_stateful
+from headgate.sql.schema import CHANGE, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 
 BEGINNING = -(2**62)
 BOUNDS = pa.schema([pa.field(name, pa.int64(), nullable=False) for name in ("_from", "_to", "_now")])

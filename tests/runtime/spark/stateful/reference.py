@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from headgate.plan.schema import FOREVER
+from headgate.sql.schema import FOREVER
 
 Values = tuple[Any, ...]
 Interval = tuple[Values, int, int, int]  # values, time, until, change

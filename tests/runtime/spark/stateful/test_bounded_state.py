@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headgate.flow.types import arrow_schema
-from headgate.plan.load import load_application
-from headgate.plan.schema import parse_schema
+from headgate.application.load import load_application
+from headgate.plan.arrow_types import arrow_schema
 from headgate.runtime.spark import state
 from headgate.runtime.spark.engine import SparkRuntime
+from headgate.sql.schema import parse_schema
 
 pytestmark = pytest.mark.spark
 

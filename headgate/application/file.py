@@ -1,0 +1,245 @@
+"""The application file as it is written: which keys it has and what each may hold.
+
+These models check shape alone (keys, types, ranges); `load.py` checks what they mean together. Every section refuses
+keys that it does not know.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
+
+from headgate.application.operator_sections import AnyOperator, StatsSection
+from headgate.application.sections import (
+    Count,
+    Duration,
+    Expression,
+    Filled,
+    Name,
+    NotNegative,
+    Positive,
+    Section,
+    Share,
+    as_text,
+    by_kind,
+    refuse,
+    shown,
+)
+
+NOT_YET = "not available in this version"
+
+
+# Sources and tables ---------------------------------------------------------------------------------------------
+
+
+class CsvFormat(Section):
+    kind: Literal["csv"]
+    path: Filled
+    header: bool = True
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] = ","
+    null: str = ""  # the text that stands for null
+
+
+class JsonFormat(Section):
+    """One JSON object a line."""
+
+    kind: Literal["json"]
+    path: Filled
+
+
+def _replay(value: Any) -> Any:
+    if value in ("fast", "real") or (_is_number(value) and 0 < value < float("inf")):
+        return value
+    raise refuse(f"{shown(value)} is no way to replay", "use fast, real, or a speed factor above 0 such as 10")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+class CsvSource(CsvFormat):
+    replay: Annotated[Any, BeforeValidator(_replay)] = "fast"
+
+
+class JsonSource(JsonFormat):
+    replay: Annotated[Any, BeforeValidator(_replay)] = "fast"
+
+
+class FeederSource(Section):
+    """Made-up tuples; `arrivals`, `changes`, `pauses` and `values` are checked by what makes them."""
+
+    kind: Literal["feeder"]
+    rate: Positive | None = None
+    arrivals: Any = "poisson"
+    rows: Count | None = None
+    seed: Count | None = None
+    values: dict[str, Expression] = {}
+    changes: list[Any] = []
+    pauses: list[Any] = []
+    path: Filled | None = None  # recorded gaps
+    bytes: Positive | None = None  # size of a tuple
+
+
+Source = Annotated[
+    Annotated[CsvSource, Tag("kind:csv")]
+    | Annotated[JsonSource, Tag("kind:json")]
+    | Annotated[FeederSource, Tag("kind:feeder")],
+    Discriminator(by_kind),
+]
+
+
+def _max_jump(value: Any) -> Any:
+    """A duration; `off` is false in YAML."""
+    return None if value is False or value == "off" else value
+
+
+class StreamSection(Section):
+    schema_: Filled = Field(alias="schema")
+    time: Filled | None = None
+    slack: Duration = 0.0
+    max_jump: Annotated[Duration | None, BeforeValidator(_max_jump)] = None  # left out: by the type of its time
+    relation: bool = False
+    source: Source
+
+
+class CsvTable(CsvFormat):
+    schema_: Filled = Field(alias="schema")
+
+
+class JsonTable(JsonFormat):
+    schema_: Filled = Field(alias="schema")
+
+
+TableSection = Annotated[
+    Annotated[CsvTable, Tag("kind:csv")] | Annotated[JsonTable, Tag("kind:json")], Discriminator(by_kind)
+]
+
+
+# Queries --------------------------------------------------------------------------------------------------------
+
+
+def _points(value: list[list[float]]) -> list[list[float]]:
+    times = [point[0] for point in value]
+    if len(value) < 2 or len(value) % 2 or times != sorted(times):
+        raise refuse(
+            "points come in pairs, one pair an interval, in order of time",
+            "write [[from, value], [to, value], ...], for example [[0, 0.5], [60, 0.5]]",
+        )
+    return value
+
+
+Point = Annotated[list[NotNegative], Field(min_length=2, max_length=2)]
+
+
+class QosSection(Section):
+    priority: Literal["must", "best-effort", "dont-care"]
+    points: Annotated[list[Point], AfterValidator(_points)]
+
+
+class ShedSection(Section):
+    attribute: Filled
+    drop: Literal["lowest", "center", "highest"]
+
+
+class SinkSection(Section):
+    kind: Literal["memory", "csv", "json", "none"]
+    path: Filled | None = None
+    format: Literal["rows", "changes"] = "rows"
+
+    @model_validator(mode="after")
+    def _path_where_needed(self) -> SinkSection:
+        if self.kind in ("csv", "json") and self.path is None:
+            raise refuse(f"a sink of kind {self.kind} needs a 'path'", "say where the results go")
+        if self.kind in ("memory", "none") and self.path is not None:
+            raise refuse(f"a sink of kind {self.kind} has no path", "take it out, or use csv or json", at="path")
+        return self
+
+
+def _policy(value: Any) -> Any:
+    """`rr` or `{name: rr, quantum: 0.05}`."""
+    if isinstance(value, str):
+        return {"name": value}
+    if isinstance(value, dict) and isinstance(value.get("name"), str):
+        return value
+    raise refuse(f"{shown(value)} names no policy", "write a name, or {name: rr, quantum: 0.05}")
+
+
+def _shed(value: Any) -> Any:
+    if isinstance(value, str) and value != "random":
+        raise refuse(f"'{value}' is no way to shed", "use random, or {attribute: column, drop: lowest}")
+    return value
+
+
+Policy = Annotated[dict[str, Any], BeforeValidator(_policy)]
+
+
+class QuerySection(Section):
+    cql: Filled | None = None
+    stats: dict[str, StatsSection] = {}  # of the operators that the text becomes
+    operators: list[Annotated[AnyOperator, Discriminator(by_kind)]] = []
+    class_: Filled | None = Field(default=None, alias="class")
+    qos: dict[Literal["latency", "memory", "throughput"], QosSection] = {}
+    tolerance: Share | None = None
+    shed: Annotated[Literal["random"] | ShedSection | None, BeforeValidator(_shed)] = None
+    emit: Literal["changes", "final"] = "changes"
+    sink: SinkSection = SinkSection(kind="memory")
+    policy: Policy | None = None
+    on_error: Literal["stop", "skip"] = "stop"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_way_to_say_it(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            if data.get("cql") is not None and data.get("operators"):
+                raise refuse("the query has both 'cql' and 'operators'", "keep one of them", at="cql")
+            if data.get("cql") is None and not data.get("operators"):
+                raise refuse("the query says nothing", "write it as 'cql', or list its 'operators'")
+            if data.get("operators") and data.get("stats") is not None:
+                raise refuse("'stats' is for queries in CQL", "give each operator its own cost and such", at="stats")
+        return data
+
+
+# The whole file -------------------------------------------------------------------------------------------------
+
+
+class ClassSection(Section):
+    priority: Annotated[int, Field(gt=0, lt=2**31)]
+
+
+class SimulatorSection(Section):
+    noise: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.0
+    decision: Duration = 0.0
+    call: Duration = 0.0
+    switch: Duration = 0.0
+    preempt: Duration = 0.0
+    inspect: Duration = 0.0
+    look_ahead: Duration = 0.0
+    class_switch: Duration = 0.0
+    source_slots: Count = 0
+    source_cost: Duration = 0.0
+    fluid: bool = False
+    in_step: bool = False
+
+
+class ApplicationFile(Section):
+    streams: dict[Name, StreamSection]
+    tables: dict[Name, TableSection] = {}
+    classes: dict[Name, ClassSection] = {}
+    queries: dict[Name, QuerySection]
+    policy: Policy | None = None  # what an application without it gets, `load.py` says
+    slots: Annotated[int, Field(gt=0, le=1000)] = 2
+    checkpoint: Filled | None = None
+    dead_letters: Filled | None = None  # left out: beside the application file
+    seed: Count = 0
+    share: bool = False
+    rehearse: bool | None = None
+    simulator: SimulatorSection = SimulatorSection()
+    spark: dict[str, Annotated[str, BeforeValidator(as_text)]] = {}
+
+    @model_validator(mode="after")
+    def _something_to_do(self) -> ApplicationFile:
+        for section in ("streams", "queries"):
+            if not getattr(self, section):
+                raise refuse(f"there are no {section}", "add at least one", at=section)
+        return self

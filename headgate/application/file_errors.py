@@ -1,0 +1,108 @@
+"""What pydantic found wrong with an application file, in words for the people who wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from headgate.application.operator_sections import KINDS
+from headgate.errors import ApplicationError, known_names
+
+_TYPES = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "dict_type": "a mapping {key: value}",
+    "list_type": "a list [first, second]",
+}
+_KINDS = {
+    "source": "csv, json, feeder",
+    "tables": "csv, json",
+    "operators": ", ".join(KINDS),
+}
+
+
+def first_error(error: ValidationError, data: Any, line_of: Callable[[str], int]) -> ApplicationError:
+    """The one of pydantic's errors that comes first in the file."""
+    found = [_translate(detail, data) for detail in error.errors(include_url=False)]
+    return min(found, key=lambda one: line_of(one.place))
+
+
+def _translate(detail: Mapping[str, Any], data: Any) -> ApplicationError:
+    parts = [p for p in detail["loc"] if not _is_marker(p)]
+    context = detail.get("ctx", {})
+    kind = detail["type"]
+    if kind == "headgate":
+        parts += [context["at"]] if context["at"] else []
+        return ApplicationError(_place(parts, data), context["problem"], context["remedy"])
+    if kind == "missing":
+        *above, key = parts
+        return ApplicationError(_place(above, data), f"the key '{key}' is missing", "add it")
+    if kind.startswith("union_tag"):
+        return _wrong_kind(parts, data)
+    return ApplicationError(_place(parts, data), *_words(detail, context))
+
+
+def _is_marker(part: Any) -> bool:
+    """Parts that pydantic adds to a place: the model that was chosen, `[key]`, the alternative of a union."""
+    if not isinstance(part, str):
+        return False
+    return part.startswith(("kind:", "dict[", "list[", "function-", "literal[", "constrained-")) or part in (
+        "[key]",
+        "ShedSection",
+    )
+
+
+def _words(detail: Mapping[str, Any], context: Mapping[str, Any]) -> tuple[str, str]:
+    """Problem and remedy."""
+    kind, shown = detail["type"], _shown(detail["input"])
+    if kind in _TYPES:
+        return f"{shown} is not {_TYPES[kind]}", f"give {_TYPES[kind]}"
+    if kind == "literal_error":
+        return f"{shown} is not possible here", f"use {context['expected']}"
+    for name, words in (("gt", "above"), ("ge", "at least"), ("lt", "below"), ("le", "at most")):
+        if name in context:
+            return f"{shown} is out of range", f"it must be {words} {context[name]:g}"
+    return f"{shown}: {detail['msg'][0].lower()}{detail['msg'][1:]}", ""
+
+
+def _wrong_kind(parts: list[Any], data: Any) -> ApplicationError:
+    place, value = _place(parts, data), _at(parts, data)
+    section = next((p for p in reversed(parts) if p in _KINDS), "")
+    known = _KINDS.get(section, "")
+    if not isinstance(value, dict):
+        return ApplicationError(place, f"{_shown(value)} is not a mapping", f"write {{kind: ...}}, one of {known}")
+    if "kind" not in value:
+        return ApplicationError(place, "the key 'kind' is missing", f"add it, one of {known}")
+    kind = value["kind"]
+    return ApplicationError(
+        f"{place}.kind", f"there is no kind {_shown(kind)}", known_names("kinds", known.split(", "), str(kind))
+    )
+
+
+def _place(parts: list[Any], data: Any) -> str:
+    """A dotted place; items of a list go by their `id` where they have one."""
+    named: list[str] = []
+    for position, part in enumerate(parts):
+        value = _at(parts[: position + 1], data)
+        has_id = isinstance(part, int) and isinstance(value, dict) and isinstance(value.get("id"), str)
+        named.append(value["id"] if has_id else str(part))
+    return ".".join(named) or "the file"
+
+
+def _at(parts: list[Any], data: Any) -> Any:
+    for part in parts:
+        try:
+            data = data[part]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return data
+
+
+def _shown(value: Any) -> str:
+    text = "nothing" if value is None else f"'{value}'" if isinstance(value, str) else repr(value)
+    return text if len(text) < 60 else text[:57] + "..."

@@ -1,0 +1,314 @@
+"""Seeded column values for the feeder: `values: {k: "uniform 0 20", v: "normal 5 1"}` of an application file.
+
+A value depends on the seed, the column and the row number alone, so neither the arrival times nor the way a
+runtime cuts its batches changes the data: both runtimes feed the very same rows.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Context, Decimal, InvalidOperation
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headgate.feeder.arrivals.checks import whole
+
+BLOCK = 1024  # rows drawn at a time; it takes part in fixing the values: another size, other data
+
+Values = NDArray[Any] | list[str] | list[Decimal]
+Rows = NDArray[np.int64]
+Draw = Callable[[np.random.Generator, int], NDArray[Any]]  # so many values, from a block's own generator
+Given = Literal["time", "sequence"]  # nothing to draw: the values follow from arrival time or row number
+
+FORMS = {
+    "uniform": "uniform a b",
+    "normal": "normal mean sd",
+    "choice": "choice x y z",
+    "zipf": "zipf n theta",
+    "sequence": "sequence",
+    "constant": "constant x",
+    "time": "time",
+}
+DEFAULTS = {
+    "integer": "uniform 0 100",
+    "float": "uniform 0 1",
+    "decimal": "uniform 0 1",
+    "string": "choice a b c d e f g h i j k l m n o p q r s t",
+    "boolean": "choice true false",
+    "timestamp": "time",
+}
+_ALLOWED = {  # text columns take whole numbers, written out, as keys
+    "integer": ("uniform", "normal", "choice", "zipf", "sequence", "constant"),
+    "float": ("uniform", "normal", "choice", "zipf", "sequence", "constant"),
+    "decimal": ("uniform", "normal", "choice", "zipf", "sequence", "constant"),
+    "string": ("uniform", "choice", "zipf", "sequence", "constant"),
+    "boolean": ("choice", "constant"),
+    "timestamp": ("time",),
+}
+_TYPES: dict[str, tuple[str, Any]] = {
+    **dict.fromkeys(("TINYINT", "BYTE"), ("integer", np.int8)),
+    **dict.fromkeys(("SMALLINT", "SHORT"), ("integer", np.int16)),
+    **dict.fromkeys(("INT", "INTEGER"), ("integer", np.int32)),
+    **dict.fromkeys(("BIGINT", "LONG"), ("integer", np.int64)),
+    **dict.fromkeys(("FLOAT", "REAL"), ("float", np.float32)),
+    "DOUBLE": ("float", np.float64),
+    **dict.fromkeys(("DECIMAL", "DEC", "NUMERIC"), ("decimal", object)),
+    **dict.fromkeys(("STRING", "VARCHAR", "CHAR", "CHARACTER"), ("string", object)),
+    "BOOLEAN": ("boolean", np.bool_),
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"), ("timestamp", np.int64)),
+}
+_MOST_ZIPF = 10_000_000  # an 80 MB table of probabilities
+_CONTEXT = Context(prec=76)  # Spark's decimals have up to 38 digits, Python's default context 28
+
+
+class ValueGenerator:
+    """Values of all columns of a stream, in blocks of rows; the feeder of either runtime holds one a stream.
+
+    `columns` are (name, Spark SQL type), `specs` maps some of them to a form (see `FORMS`); without one the
+    time column and every TIMESTAMP get `time`, others the default of their type. `epoch_us` is what the
+    runtime calls time 0, in microseconds since the epoch. A ValueError names the column and the known forms.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[tuple[str, str]],
+        specs: Mapping[str, str],
+        seed: int,
+        time_column: str | None = None,
+        epoch_us: int = 0,
+    ) -> None:
+        self._seed = whole("seed", seed, 0)
+        self._epoch_us = epoch_us
+        names = [name for name, _ in columns]
+        for name in [*specs, *([] if time_column is None else [time_column])]:
+            if name not in names:
+                raise ValueError(f"there is no column {name!r}: the columns are {', '.join(names)}")
+        self._columns = [Column(name, sql_type) for name, sql_type in columns]
+        self._draws: list[Draw | Given] = []
+        for column in self._columns:
+            default = "time" if column.name == time_column else DEFAULTS[column.family]
+            self._draws.append(parse_form(column, specs.get(column.name, default)))
+        self._cached: list[tuple[int, NDArray[Any]]] = [(-1, np.empty(0))] * len(self._columns)
+
+    def block(self, first: int, times: NDArray[np.float64]) -> dict[str, Values]:
+        """Column name -> values of the rows first .. first + len(times) - 1, arriving at `times` (seconds).
+
+        Numbers and booleans come as arrays of the column's width, TIMESTAMP as int64 microseconds since the
+        epoch, STRING and DECIMAL as lists of str and Decimal. Rows are numbered from 0.
+        """
+        first = whole("the first row", first, 0)
+        result: dict[str, Values] = {}
+        for index, column in enumerate(self._columns):
+            draw, end = self._draws[index], first + len(times)
+            if draw == "time":
+                values = self._times(column, np.rint(np.asarray(times) * 1e6).astype(np.int64))
+            elif draw == "sequence":
+                values = column.from_whole(draw, np.arange(first, end))
+            else:
+                values = self._rows(index, draw, first, end)
+            result[column.name] = values.tolist() if column.as_list else values
+        return result
+
+    def _times(self, column: Column, arrivals_us: Rows) -> NDArray[Any]:
+        """TIMESTAMP: microseconds since the epoch. BIGINT: whole seconds since the run began, as `replay` reads it."""
+        if column.family == "timestamp":
+            return self._epoch_us + arrivals_us
+        return column.from_whole("time", arrivals_us // 1_000_000)
+
+    def _rows(self, index: int, draw: Draw, first: int, end: int) -> NDArray[Any]:
+        pieces = [
+            self._drawn(index, draw, number)[max(first - number * BLOCK, 0) : end - number * BLOCK]
+            for number in range(first // BLOCK, max(-(-end // BLOCK), first // BLOCK + 1))
+        ]
+        return np.concatenate(pieces)
+
+    def _drawn(self, index: int, draw: Draw, number: int) -> NDArray[Any]:
+        if self._cached[index][0] != number:
+            rng = np.random.default_rng([self._seed, index, number])
+            self._cached[index] = number, draw(rng, BLOCK)
+        return self._cached[index][1]
+
+
+class Column:
+    """A column's name and type, and how to turn numbers and words into values of that type."""
+
+    def __init__(self, name: str, sql_type: str) -> None:
+        self.name = name
+        self.sql_type = " ".join(sql_type.upper().split())
+        base = re.match(r"\w*", self.sql_type)
+        if base is None or base.group() not in _TYPES:
+            known = "TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL, STRING, BOOLEAN, TIMESTAMP"
+            raise ValueError(f"column {name}: no values can be made for type {sql_type}; they can for {known}")
+        self.family, self.dtype = _TYPES[base.group()]
+        self.as_list = self.dtype is object
+        low: Any = -math.inf
+        high: Any = math.inf
+        self._digits = 0  # after the point; Spark's plain DECIMAL is DECIMAL(10,0)
+        if self.family == "integer":
+            low, high = int(np.iinfo(self.dtype).min), int(np.iinfo(self.dtype).max)
+        elif self.family == "float":
+            low, high = float(np.finfo(self.dtype).min), float(np.finfo(self.dtype).max)
+        elif self.family == "decimal":
+            size = [int(n) for n in re.findall(r"\d+", self.sql_type)] or [10]
+            self._digits = size[1] if len(size) > 1 else 0
+            high = Decimal((0, (9,) * size[0], -self._digits))
+            low = high.copy_negate()  # a minus sign would round to the default context
+        self.low, self.high = low, high
+
+    def error(self, said: str, problem: str) -> ValueError:
+        forms = ", ".join(f"`{FORMS[form]}`" for form in _ALLOWED[self.family])
+        also = ", or `time`" if self.family == "integer" else ""
+        return ValueError(f"column {self.name} {self.sql_type}: {said!r} {problem}; it takes {forms}{also}")
+
+    def takes(self, form: str) -> bool:
+        """Whether the type takes the form; a whole number may hold the time, in seconds."""
+        return form in _ALLOWED[self.family] or (form == "time" and self.family == "integer")
+
+    def from_word(self, said: str, word: str) -> Any:
+        """The value that a word of `choice` or `constant` means."""
+        try:
+            if self.family == "integer":
+                value: Any = int(word)
+            elif self.family == "float":
+                value = float(word)
+            elif self.family == "decimal":
+                value = self._decimal(Decimal(word))
+            elif self.family == "boolean":
+                value = {"true": True, "false": False}[word.lower()]
+            else:
+                return word
+            if not math.isfinite(value):
+                raise ValueError(word)
+        except (ValueError, KeyError, InvalidOperation):
+            raise self.error(said, f"has {word!r}, which is not a {self.sql_type}") from None
+        if self.family != "boolean" and not self.low <= value <= self.high:
+            raise self.error(said, f"has {word}, but the type goes from {self.low} to {self.high}")
+        return value
+
+    def from_whole(self, said: str, numbers: Rows) -> NDArray[Any]:
+        """Whole numbers as values of the type."""
+        if len(numbers) and not self.low <= int(numbers.min()) <= int(numbers.max()) <= self.high:
+            raise self.error(said, f"has left the range of the type, {self.low} to {self.high}")
+        if self.family == "string":
+            return _objects([str(n) for n in numbers.tolist()])
+        if self.family == "decimal":
+            return _objects([self._decimal(Decimal(n)) for n in numbers.tolist()])
+        return numbers.astype(self.dtype)
+
+    def from_real(self, numbers: NDArray[np.float64], rounded: Callable[[Any], Any]) -> NDArray[Any]:
+        """Real numbers as values of the type: `rounded` to its last digit, kept within its range."""
+        if self.family == "float":
+            return numbers.astype(self.dtype)
+        if self.family == "decimal":
+            units = [int(n) for n in rounded(numbers * 10.0**self._digits).tolist()]
+            values = (Decimal(n).scaleb(-self._digits, _CONTEXT) for n in units)
+            return _objects([min(max(v, self.low), self.high) for v in values])
+        # Python's min and max: the largest BIGINT has no float, and the nearest one does not fit.
+        return np.array([min(max(int(n), self.low), self.high) for n in rounded(numbers).tolist()], self.dtype)
+
+    def _decimal(self, value: Decimal) -> Decimal:
+        return value.quantize(Decimal((0, (1,), -self._digits)), context=_CONTEXT)
+
+
+def parse_form(column: Column, said: Any) -> Draw | Given:
+    """What draws the values that `said` describes for the column."""
+    if not isinstance(said, str):
+        raise column.error(str(said), "is not a text")
+    try:
+        form, *words = shlex.split(said)
+    except ValueError:
+        raise column.error(said, "is empty or has an open quotation mark") from None
+    if form not in FORMS:
+        raise column.error(said, "is not a known form")
+    if not column.takes(form):
+        raise column.error(said, f"does not suit type {column.sql_type}")
+    right = FORMS[form].count(" ")
+    if not words if form == "choice" else len(words) != right:
+        raise column.error(said, f"should read `{FORMS[form]}`")
+    if form == "time" or form == "sequence":
+        return form  # type: ignore[return-value]
+    makers: dict[str, Callable[[Column, str, list[str]], Draw]] = {
+        "uniform": _uniform,
+        "normal": _normal,
+        "choice": _choice,
+        "constant": _choice,
+        "zipf": _zipf,
+    }
+    return makers[form](column, said, words)
+
+
+def _uniform(column: Column, said: str, words: list[str]) -> Draw:
+    if column.family in ("integer", "string"):
+        first, last = (_int(column, said, word) for word in words)
+        if first > last:
+            raise column.error(said, "has its ends in the wrong order")
+        column.from_whole(said, np.array([first, last]))
+        return lambda rng, n: column.from_whole(said, rng.integers(first, last, n, endpoint=True))
+    low, high = (_float(column, said, word) for word in words)
+    if low > high:
+        raise column.error(said, "has its ends in the wrong order")
+    if not column.low <= low <= high <= column.high or math.isinf(high - low):
+        raise column.error(said, f"is too wide for the type, {column.low} to {column.high}")
+
+    def draw(rng: np.random.Generator, n: int) -> NDArray[Any]:
+        values = column.from_real(rng.uniform(low, high, n), np.floor)
+        if column.family == "float" and low < high:
+            # Rounding to the column's width may reach the upper end, which is not included.
+            values = np.minimum(values, np.nextafter(column.dtype(high), column.dtype(-np.inf)))
+        return values
+
+    return draw
+
+
+def _normal(column: Column, said: str, words: list[str]) -> Draw:
+    mean, deviation = (_float(column, said, word) for word in words)
+    if deviation < 0:
+        raise column.error(said, "has a negative standard deviation")
+    return lambda rng, n: column.from_real(rng.normal(mean, deviation, n), np.rint)
+
+
+def _choice(column: Column, said: str, words: list[str]) -> Draw:
+    values = [column.from_word(said, word) for word in words]
+    options = _objects(values) if column.as_list else np.array(values, column.dtype)
+    return lambda rng, n: options[rng.integers(0, len(options), n)]
+
+
+def _zipf(column: Column, said: str, words: list[str]) -> Draw:
+    most, theta = _int(column, said, words[0]), _float(column, said, words[1])
+    if not 1 <= most <= _MOST_ZIPF or theta < 0:
+        raise column.error(said, f"needs n from 1 to {_MOST_ZIPF} and theta of 0 or more")
+    column.from_whole(said, np.array([1, most]))
+    cumulated = np.cumsum(np.arange(1, most + 1, dtype=np.float64) ** -theta)
+    cumulated /= cumulated[-1]
+    return lambda rng, n: column.from_whole(said, np.searchsorted(cumulated, rng.random(n), side="right") + 1)
+
+
+def _int(column: Column, said: str, word: str) -> int:
+    try:
+        value = int(word)
+    except ValueError:
+        raise column.error(said, f"has {word!r} where a whole number is needed") from None
+    if not -(2**63) <= value < 2**63:
+        raise column.error(said, f"has {word}, which does not fit into 64 bits")
+    return value
+
+
+def _float(column: Column, said: str, word: str) -> float:
+    try:
+        value = float(word)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise column.error(said, f"has {word!r} where a number is needed")
+    return value
+
+
+def _objects(values: list[Any]) -> NDArray[Any]:
+    result = np.empty(len(values), dtype=object)
+    result[:] = values
+    return result

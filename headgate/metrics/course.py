@@ -1,0 +1,93 @@
+"""How a run went over time, in constant memory: the mean latency of each class in each of at most 120 buckets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headgate.metrics.measures import by_priority, priority_inversion
+
+MOST = 120  # buckets; even, since they are merged in pairs
+_FIRST_A_SECOND = 10.0  # buckets of 0.1 s to begin with
+
+Floats = NDArray[np.float64]
+
+
+class Course:
+    """Results in, `told()` out. When a time lies beyond the last bucket, pairs of buckets become one, twice as wide.
+
+    Widths are 0.1 s times a power of two and times are multiplied by their inverse, so a bucket that was merged holds
+    exactly the results that it would have held from the start. Results stay with the class that they came in for.
+    """
+
+    def __init__(self, priorities: Mapping[str, int]) -> None:
+        self._rows = {name: row for row, name in enumerate(priorities)}
+        self._a_second = _FIRST_A_SECOND
+        self._counts: Floats = np.zeros((len(self._rows), MOST))
+        self._sums: Floats = np.zeros((len(self._rows), MOST))
+        # From which bucket on which priorities are valid; the last of a bucket are valid in all of it.
+        self._valid = {0: dict(priorities)}
+
+    def add(
+        self, class_name: str, times: Floats, latencies: Floats, weights: Sequence[float] | Floats | None = None
+    ) -> None:
+        """Results of a class, at least one: when each was handed out, since the run began, and its latency."""
+        self._reach(float(times.max()))
+        at = np.maximum(times * self._a_second, 0.0).astype(np.int64)
+        row = self._rows[class_name]
+        sizes = None if weights is None else np.asarray(weights, dtype=np.float64)
+        self._counts[row] += np.bincount(at, sizes, minlength=MOST)
+        self._sums[row] += np.bincount(at, latencies if sizes is None else latencies * sizes, minlength=MOST)
+
+    def set_priorities(self, now: float, priorities: Mapping[str, int]) -> None:
+        """These are valid from now on."""
+        self._reach(now)
+        self._valid[int(now * self._a_second)] = dict(priorities)
+
+    def told(self, seconds: float) -> dict[str, Any]:
+        """The course of a run that lasted so long, as in a report: a bucket without results has None."""
+        while math.ceil(seconds * self._a_second) > MOST:
+            self._merge()
+        filled = int(np.flatnonzero(self._counts.any(axis=0)).max(initial=-1)) + 1
+        buckets = max(filled, math.ceil(seconds * self._a_second))
+        classes = {name: self._means(row, buckets) for name, row in self._rows.items()}
+        return {
+            "bucket": 1.0 / self._a_second,
+            "times": [number / self._a_second for number in range(buckets)],
+            "classes": classes,
+            "inversion": self._inversion(classes, buckets),
+        }
+
+    def _means(self, row: int, buckets: int) -> list[float | None]:
+        pairs = zip(self._sums[row, :buckets].tolist(), self._counts[row, :buckets].tolist(), strict=True)
+        return [total / count if count else None for total, count in pairs]
+
+    def _inversion(self, classes: Mapping[str, Sequence[float | None]], buckets: int) -> list[float | None]:
+        """Of the means of each bucket, with the priorities of that time."""
+        found = []
+        for at in range(buckets):
+            if at in self._valid:
+                priorities = self._valid[at]
+                order = by_priority(priorities)
+            found.append(priority_inversion(order, {name: means[at] for name, means in classes.items()}, priorities))
+        return found
+
+    def _reach(self, time: float) -> None:
+        """See that there is a bucket for a time."""
+        while time * self._a_second >= MOST:
+            self._merge()
+
+    def _merge(self) -> None:
+        self._a_second /= 2.0
+        self._counts, self._sums = _merged(self._counts), _merged(self._sums)
+        self._valid = {at // 2: priorities for at, priorities in self._valid.items()}  # the later of two stays
+
+
+def _merged(buckets: Floats) -> Floats:
+    """Sums of neighbours, and as many empty buckets behind them."""
+    pairs = buckets[:, 0::2] + buckets[:, 1::2]
+    return np.concatenate([pairs, np.zeros_like(pairs)], axis=1)

@@ -1,0 +1,46 @@
+"""A monitor for measurements: it keeps every latency."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headgate.metrics.monitor import Monitor, Tap
+from headgate.plan.model import Plan
+
+Floats = NDArray[np.float64]
+
+
+class KeepingMonitor(Monitor):
+    """A monitor that keeps every latency, with the time of its result, by class and query.
+
+    Results of tuples that came before `warm_s` do not count.
+    """
+
+    def __init__(self, plan: Plan, warm_s: float) -> None:
+        super().__init__(plan)
+        self._warm_s = warm_s
+        self._kept: dict[str, dict[str, list[tuple[Floats, Floats]]]] = {name: {} for name in plan.classes}
+
+    def seen(self, tap: Tap, times: Floats, latencies: Floats) -> None:
+        self._kept[tap.class_name].setdefault(tap.query, []).append((times, latencies))
+
+    def of_class(self, name: str) -> tuple[Floats, Floats]:
+        """Times of the results of a class, and their latencies."""
+        self.fold()
+        return self._warm([part for parts in self._kept[name].values() for part in parts])
+
+    def by_query(self, class_name: str, until: float = np.inf) -> dict[str, Floats]:
+        """Latencies of the queries of a class, of those with results; of the results up to a time."""
+        self.fold()
+        warm = {query: self._warm(parts) for query, parts in self._kept[class_name].items()}
+        return {query: latencies[times <= until] for query, (times, latencies) in warm.items()}
+
+    def _warm(self, parts: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+        if not parts:
+            return np.zeros(0), np.zeros(0)
+        times, latencies = (np.concatenate(column) for column in zip(*parts, strict=True))
+        warm = times - latencies >= self._warm_s
+        return times[warm], latencies[warm]

@@ -1,0 +1,233 @@
+"""Statistics learned from the calls that run: costs by regression on row counts, selectivities by smoothed ratios.
+
+The sides of an operator with several inputs are told apart by `SideFit`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from headgate.metrics.sides import SideFit
+from headgate.metrics.stats import OperatorStats, SideStats, declared_stats
+from headgate.plan.model import Edge, Plan
+from headgate.plan.operators.base import Port
+
+START_COST_S = 1e-6  # where learning starts when nothing is declared
+START_SELECTIVITY_WEIGHT = 100.0  # tuples that a declared selectivity counts for
+
+FORGET = 0.98  # weight of the past at each call: about the last 50 calls count
+LOW_SHARE = 0.1  # the fixed cost is what the quickest tenth of all calls take
+LOW_STEP = 0.05  # how fast that follows
+CAUTION = 0.1  # how much the work of calls must vary, beside its mean, before a unit's own slope is believed
+
+
+class FixedCost:
+    """What a call costs beside its tuples: what a tenth of all calls stay below, whatever unit they run.
+
+    All units share it. One unit alone could not tell it apart from the cost of its tuples: when its calls are all of
+    one size, every split of their time into the two fits.
+    """
+
+    def __init__(self) -> None:
+        self.seconds: float | None = None
+
+    def learn(self, seconds: float) -> None:
+        """Take in the time of a call, less what is known to have gone to its tuples."""
+        if self.seconds is None:
+            self.seconds = seconds
+        elif seconds < self.seconds:
+            self.seconds *= 1 - LOW_STEP * (1 - LOW_SHARE)
+        else:
+            self.seconds *= 1 + LOW_STEP * LOW_SHARE
+
+
+class TimeFit:
+    """The time of a unit's calls against their work: a straight line, in which old calls fade.
+
+    Work is the time that the start values promise for a call's rows, so the slope is the factor by which they are off.
+    """
+
+    def __init__(self) -> None:
+        self._calls = self._work = self._time = self._squares = self._products = 0.0
+
+    def learn(self, work: float, seconds: float) -> None:
+        self._calls = self._calls * FORGET + 1.0
+        self._work = self._work * FORGET + work
+        self._time = self._time * FORGET + seconds
+        self._squares = self._squares * FORGET + work * work
+        self._products = self._products * FORGET + work * seconds
+
+    def slope(self, fixed_s: float = math.inf) -> float:
+        """As long as the work hardly varies, what the fixed cost leaves of the mean time; then the regression's.
+
+        Without a fixed cost only what the regression has shown, which is nothing at first.
+        """
+        if not self._work:
+            return 0.0
+        work, time = self._work / self._calls, self._time / self._calls
+        spread = max(0.0, self._squares / self._calls - work * work)
+        together = self._products / self._calls - work * time
+        doubt = CAUTION * work * work
+        left = max(0.0, time - fixed_s) / work
+        return max(0.0, (together + doubt * left) / (spread + doubt))
+
+
+class Ratio:
+    """A ratio of counts in which old counts fade."""
+
+    def __init__(self, start: float | None) -> None:
+        self._over = 0.0 if start is None else start * START_SELECTIVITY_WEIGHT
+        self._under = 0.0 if start is None else START_SELECTIVITY_WEIGHT
+
+    def learn(self, over: float, under: float) -> None:
+        if under > 0:
+            self._over = self._over * FORGET + over
+            self._under = self._under * FORGET + under
+
+    @property
+    def value(self) -> float | None:
+        return self._over / self._under if self._under else None
+
+
+class LearnedStats:
+    """The statistics of a running plan. Not thread-safe: the runtime's lock covers it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._operators = dict(plan.operators)
+        self._declared = declared_stats(plan)
+        self._start = {name: s.cost_s or START_COST_S for name, s in self._declared.items()}
+        self._side_start = {e: self._declared[e.operator].side(e.input).cost_s or START_COST_S for e in plan.edges}
+        self._factors: dict[str, float] = {}  # by which the start values of an operator's costs turned out to be off
+        self._sides = {
+            name: SideFit([side.selectivity for side in s.sides]) for name, s in self._declared.items() if s.sides
+        }
+        self._passing = {
+            Port(name, branch): Ratio(s.branches.get(branch, s.selectivity))
+            for name, s in self._declared.items()
+            for branch in plan.operators[name].branches
+        }
+        self._sizes = {name: Ratio(s.tuple_bytes) for name, s in self._declared.items()}
+        self._streams = {name: Ratio(None) for name in plan.streams}
+        self._fits: dict[tuple[str, ...], TimeFit] = {}
+        self._fixed = FixedCost()
+        self._own: dict[tuple[str, ...], FixedCost] = {}  # of calls with operators with state
+        self._extra: dict[str, float] = {}  # operator with state -> its fixed cost on top of a call's
+
+    @property
+    def call_fixed_s(self) -> float | None:
+        """Fixed cost of a call of any unit; None before the first call."""
+        if self._fixed.seconds is None and self._own:
+            return 0.0  # nothing without state has run: it is all the operators' own
+        return self._fixed.seconds
+
+    def arrived(self, stream: str, rows: int, size: int) -> None:
+        """Take in the size of tuples as they enter the queues, stamps included, as those of operators are measured."""
+        self._streams[stream].learn(size, rows)
+
+    def stream_bytes(self, stream: str) -> float | None:
+        return self._streams[stream].value
+
+    def learn(
+        self,
+        taken: Mapping[str, int],
+        given: Mapping[Port, int],
+        seconds: float,
+        sizes: Mapping[Port, int],
+        entered: Mapping[Edge, int] | None = None,
+    ) -> None:
+        """Take in one call: rows into each operator, rows out of each port, its time, bytes of what came out.
+
+        `entered` says by which inputs the rows came in, of operators with several at least; without it their sides
+        cannot be told apart, and stay as declared.
+        """
+        entered = entered or {}
+        self._learn_costs(taken, entered, seconds)
+        for port, rows in given.items():
+            self._passing[port].learn(rows, taken[port.node])
+        for name in self._sides.keys() & taken.keys():
+            rows_in = [entered[edge] for edge in self._edges(name) if edge in entered]
+            if len(rows_in) == len(self._operators[name].inputs) and Port(name) in given:
+                self._sides[name].learn(rows_in, given[Port(name)])
+        for port, size in sizes.items():
+            self._sizes[port.node].learn(size, given[port])
+
+    def _learn_costs(self, taken: Mapping[str, int], entered: Mapping[Edge, int], seconds: float) -> None:
+        """Scale the costs of a call's operators so that together they explain its time.
+
+        Inside one job the operators' row counts rise and fall together, so their costs cannot be told apart: they keep
+        the ratio of their start values. So do the sides of an operator.
+        """
+        names = tuple(taken)
+        work = sum(self._work(name, taken[name], entered) for name in names)
+        fit = self._fits.setdefault(names, TimeFit())
+        if work:
+            fit.learn(work, seconds)
+        fixed = self._learn_fixed(names, max(0.0, seconds - fit.slope() * work))
+        if work:
+            self._factors.update(dict.fromkeys(names, fit.slope(fixed)))
+
+    def _learn_fixed(self, names: tuple[str, ...], seconds: float) -> float:
+        """What a call of these operators costs beside its tuples.
+
+        Looking at what is remembered costs time whatever comes in, so operators with state have a fixed cost of their
+        own on top of the shared one. It is what the quickest tenth of their own calls take: as long as all calls are
+        of one size, their time counts as fixed. The other way round, a call that is dear would seem to have dear
+        tuples, would be given few of them, and could never show that more cost hardly more.
+        """
+        remembering = [name for name in names if self._operators[name].stateful]
+        if not remembering:
+            self._fixed.learn(seconds)
+            return self._fixed.seconds or 0.0
+        own = self._own.setdefault(names, FixedCost())
+        own.learn(seconds)
+        shared = self._fixed.seconds or 0.0
+        extra = max(0.0, (own.seconds or 0.0) - shared)
+        self._extra.update(dict.fromkeys(remembering, extra / len(remembering)))
+        return shared + extra
+
+    def _work(self, name: str, rows: int, entered: Mapping[Edge, int]) -> float:
+        """Seconds that the start values promise for the rows that an operator took."""
+        edges = self._edges(name)
+        if len(edges) > 1 and all(edge in entered for edge in edges):
+            return sum(self._side_start[edge] * entered[edge] for edge in edges)
+        return self._start[name] * rows
+
+    def _edges(self, name: str) -> list[Edge]:
+        return [Edge(name, index) for index in range(len(self._operators[name].inputs))]
+
+    def of(self, operator: str) -> OperatorStats:
+        kind, declared, factor = self._operators[operator], self._declared[operator], self._factors.get(operator)
+        shares = {branch: self._passing[Port(operator, branch)].value for branch in kind.branches}
+        known = [share for share in shares.values() if share is not None]
+        named = {branch: share for branch, share in shares.items() if branch and share is not None}
+        return OperatorStats(
+            fixed_s=self._extra.get(operator, 0.0),  # beside what any call costs: call_fixed_s
+            cost_s=declared.cost_s if factor is None else self._start[operator] * factor,
+            selectivity=sum(known) if known else None,
+            tuple_bytes=self._sizes[operator].value,
+            branches=named,
+            sides=self._sides_of(operator, factor),
+        )
+
+    def told(self) -> dict[str, Any]:
+        """What has been learned, for the report: seconds, outputs an input, bytes."""
+        found = {name: self.of(name) for name in self._operators}
+        return {
+            "call": self.call_fixed_s,
+            "operators": {
+                name: {"fixed": s.fixed_s, "cost": s.cost_s, "selectivity": s.selectivity, "bytes": s.tuple_bytes}
+                for name, s in found.items()
+            },
+        }
+
+    def _sides_of(self, operator: str, factor: float | None) -> tuple[SideStats, ...]:
+        if operator not in self._sides:
+            return ()
+        declared = self._declared[operator].sides
+        costs = [
+            side.cost_s if factor is None else self._side_start[edge] * factor
+            for edge, side in zip(self._edges(operator), declared, strict=True)
+        ]
+        return tuple(map(SideStats, costs, self._sides[operator].values))

@@ -1,0 +1,256 @@
+"""The monitor: counts what happens in a run and turns it into the report (and into what policies may know of it)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headgate.metrics.by_policy import ByPolicy
+from headgate.metrics.course import Course
+from headgate.metrics.latency import LatencyRecorder
+from headgate.metrics.level import TimeLevel
+from headgate.metrics.measures import LEVELS, by_priority, priority_inversion, starvation_ratio, weighted_mean
+from headgate.metrics.recent import LAST_MOMENTS, Look, Recent
+from headgate.plan.model import Plan
+
+_FOLD = 8192  # results of a query kept before they are folded in together
+
+
+class Schedule(Protocol):
+    """What is told of a policy that makes schedules: how often it did, and when it last did."""
+
+    updates: int
+    updated_at: float
+
+
+class Tap:
+    """Where one query's results are counted. A runtime with very many results may append to `times` and
+    `latencies` itself, and call `Monitor.fold` now and then."""
+
+    __slots__ = ("class_name", "latencies", "query", "recorder", "times")
+
+    def __init__(self, query: str, class_name: str) -> None:
+        self.query = query
+        self.class_name = class_name
+        self.recorder = LatencyRecorder()
+        self.times: list[float] = []  # results of weight 1 that are not folded in yet
+        self.latencies: list[float] = []
+
+
+class Monitor:
+    """Counts inputs, results, shed tuples and queued bytes; used by both runtimes, under their lock.
+
+    Pure: times come in with the calls, in seconds since the run began. `priorities` are the administrator's current
+    ones.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._taps = {q.name: Tap(q.name, q.class_name) for q in plan.queries.values()}
+        self._recent = {name: Recent() for name in plan.classes}
+        self._inputs: dict[str, int] = dict.fromkeys(plan.queries, 0)
+        self._shed: dict[tuple[str, str], int] = {}
+        self._switches: list[dict[str, Any]] = []
+        self._changes: list[dict[str, Any]] = []
+        self._by_policy = ByPolicy()
+        self._memory = TimeLevel()
+        self._course = Course(self.priorities)
+        self._course.set_priorities(0.0, self._compared)
+        self._latest = 0.0
+
+    # What runtimes tell ------------------------------------------------------------------------------------------
+
+    def arrived(self, query: str, tuples: int) -> None:
+        """So many tuples came in on the streams that a query reads."""
+        self._inputs[query] += tuples
+
+    def result(self, query: str, now: float, latency: float, weight: float = 1.0) -> None:
+        """One result of a query. `weight` is the tuple's size in a fluid simulation."""
+        if weight != 1.0:
+            self.results(query, now, np.array([latency]), np.array([weight]))
+            return
+        tap = self._taps[query]
+        tap.times.append(now)
+        tap.latencies.append(latency)
+        if len(tap.times) >= _FOLD:
+            self._fold_tap(tap)
+
+    def results(
+        self,
+        query: str,
+        now: float | Sequence[float] | NDArray[np.float64],
+        latencies: Sequence[float] | NDArray[np.float64],
+        weights: Sequence[float] | NDArray[np.float64] | None = None,
+    ) -> None:
+        """Many results of a query: their latencies in seconds; `now` is one time for all, or one for each."""
+        values = np.asarray(latencies, dtype=np.float64)
+        if len(values):
+            tap = self._taps[query]
+            times = np.broadcast_to(np.asarray(now, dtype=np.float64), values.shape)
+            tap.recorder.add_many(values, weights)
+            self._recent[tap.class_name].add(times, values, weights)
+            self._course.add(tap.class_name, times, values, weights)
+            self._latest = max(self._latest, float(times.max()))
+            self.seen(tap, times, values)
+
+    def seen(self, tap: Tap, times: NDArray[np.float64], latencies: NDArray[np.float64]) -> None:
+        """Results of a query were counted; for monitors that keep more of them."""
+
+    def shed(self, query: str, operator: str, tuples: int) -> None:
+        """So many tuples of a query were dropped in front of an operator to lower the load."""
+        key = (query, operator)
+        self._shed[key] = self._shed.get(key, 0) + tuples
+
+    def memory(self, now: float, level_bytes: float) -> None:
+        """From now on so many bytes are queued between operators."""
+        self._memory.set(now, level_bytes)
+        self._latest = max(self._latest, now)
+
+    def memory_levels(self, times: NDArray[np.float64], levels: NDArray[np.float64]) -> None:
+        """Many changes of the queued bytes at once, in order of time."""
+        self._memory.set_many(times, levels)
+
+    def switched(self, now: float, before: str, after: str, reason: str) -> None:
+        """The policy was replaced."""
+        self.fold()  # what waits in the taps came before
+        self._by_policy.switched(now, before, self._recorders)
+        self._switches.append({"at": now, "from": before, "to": after, "reason": reason})
+
+    @property
+    def _recorders(self) -> dict[str, LatencyRecorder]:
+        return {name: tap.recorder for name, tap in self._taps.items()}
+
+    @property
+    def priorities(self) -> Mapping[str, int]:
+        """Class -> its priority now."""
+        return self._plan.priorities
+
+    @property
+    def _compared(self) -> dict[str, int]:
+        """The priorities of classes with queries: others are nobody's neighbours."""
+        served = {query.class_name for query in self._plan.queries.values()}
+        return {name: priority for name, priority in self.priorities.items() if name in served}
+
+    def use(self, now: float, plan: Plan) -> None:
+        """Classes have other priorities from now on, or queries are in other classes. What they gave before stays with
+        the old class in the course, and in what is recent; in the report it counts for the new one. Queries that have
+        stopped, and are not in this plan, stay in the report."""
+        self.fold()  # what waits in the taps came before
+        self._changes += changes(now, self._plan, plan)
+        self._plan = replace(self._plan, classes=plan.classes, queries={**self._plan.queries, **plan.queries})
+        for query in plan.queries.values():
+            self._taps[query.name].class_name = query.class_name
+        self._course.set_priorities(now, self._compared)
+
+    def tap(self, query: str) -> Tap:
+        """The counter of one query, for runtimes that append to it directly."""
+        return self._taps[query]
+
+    def fold(self) -> None:
+        """Take in what was appended to the taps."""
+        for tap in self._taps.values():
+            self._fold_tap(tap)
+
+    # What policies and people read -------------------------------------------------------------------------------
+
+    def recent(
+        self, class_name: str, now: float | None = None, look: Look = LAST_MOMENTS, since: float = -1.0
+    ) -> float | None:
+        """Recent latency of a class, by default its mean over the last half second; None with too few results.
+
+        `now` is the clock of the caller; without it, the latest time that the monitor heard of. Results up to `since`
+        do not count.
+        """
+        self.fold()
+        return self._recent[class_name].value(self._latest if now is None else now, look, since)
+
+    def report(
+        self, runtime: str, policy: str, slots: int, seconds: float, schedule: Schedule | None = None
+    ) -> dict[str, Any]:
+        """The report of a run, keys as in the documentation; a measure that is not defined is None.
+
+        `throughput` counts a tuple once for each query that reads it.
+        """
+        self.fold()
+        queries = {name: self._query_report(name) for name in self._plan.queries}
+        classes = {name: self._class_report(name) for name in self._plan.classes}
+        levels = {key: {name: one["latency"][key] for name, one in classes.items()} for key in LEVELS}
+        order, means = by_priority(self._compared), levels["mean"]
+        class_of = {name: one["class"] for name, one in queries.items()}
+        return {
+            "runtime": runtime,
+            "policy": policy,
+            "slots": slots,
+            "seconds": seconds,
+            "weighted_mean_latency": weighted_mean(means, self.priorities),
+            "priority_inversion": priority_inversion(order, means, self.priorities),
+            "starvation_ratio": starvation_ratio(order, means),
+            "weighted_latency": {key: weighted_mean(one, self.priorities) for key, one in levels.items()},
+            "inversion": {key: priority_inversion(order, one, self.priorities) for key, one in levels.items()},
+            "classes": classes,
+            "queries": queries,
+            "memory": {"mean": self._memory.mean(seconds), "max": self._memory.max},
+            "throughput": {
+                key: sum(q[key] for q in queries.values()) / seconds if seconds > 0 else 0.0
+                for key in ("inputs", "outputs")
+            },
+            "schedule": {"updates": schedule.updates, "updated_at": schedule.updated_at} if schedule else None,
+            "switches": list(self._switches),
+            "policies": self._by_policy.told(seconds, policy, self._recorders, class_of),
+            "changes": list(self._changes),
+            "shedding": [
+                {"query": query, "operator": operator, "tuples": tuples}
+                for (query, operator), tuples in self._shed.items()
+            ],
+            "course": self._course.told(seconds),
+        }
+
+    def _query_report(self, name: str) -> dict[str, Any]:
+        recorder = self._taps[name].recorder
+        return {
+            "class": self._plan.queries[name].class_name,
+            "inputs": self._inputs[name],
+            "outputs": _whole(recorder.count),
+            "shed": sum(tuples for (query, _), tuples in self._shed.items() if query == name),
+            "latency": recorder.summary(),
+        }
+
+    def _class_report(self, name: str) -> dict[str, Any]:
+        members = [q.name for q in self._plan.queries.values() if q.class_name == name]
+        merged = LatencyRecorder()
+        for query in members:
+            merged.merge(self._taps[query].recorder)
+        return {
+            "priority": self.priorities[name],
+            "inputs": sum(self._inputs[query] for query in members),
+            "outputs": _whole(merged.count),
+            "shed": sum(tuples for (query, _), tuples in self._shed.items() if query in members),
+            "latency": merged.summary(),
+        }
+
+    def _fold_tap(self, tap: Tap) -> None:
+        if tap.times:
+            self.results(tap.query, tap.times, tap.latencies)
+            tap.times.clear()
+            tap.latencies.clear()
+
+
+def changes(now: float, before: Plan, after: Plan) -> list[dict[str, Any]]:
+    """What the administrator changed: priorities of classes, and classes of queries."""
+    found: list[dict[str, Any]] = []
+    for name, priority in after.priorities.items():
+        if priority != before.priorities[name]:
+            found.append({"at": now, "class": name, "from": before.priorities[name], "to": priority})
+    for name, query in after.queries.items():
+        if query.class_name != before.queries[name].class_name:
+            found.append({"at": now, "query": name, "from": before.queries[name].class_name, "to": query.class_name})
+    return found
+
+
+def _whole(count: float) -> int | float:
+    """Counts are whole numbers, except for the fractions of tuples of a fluid simulation."""
+    return int(count) if count == int(count) else count

@@ -1,0 +1,271 @@
+"""How far time has come at each place of a plan, so that operators with state know which instants are complete.
+
+Progress w at a port means: no row with a time of w or earlier will come out of it any more. It starts at the streams,
+travels through the queues behind the rows it speaks of, passes operators that treat each row alone, and stops at
+operators with state until they have been evaluated up to it. Pure bookkeeping, shared lock: the runtime's.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import NamedTuple, Protocol
+
+from headgate.plan.boundaries import boundary_steps
+from headgate.plan.model import Edge, Plan
+from headgate.plan.operators.base import Port
+from headgate.scheduling.boundary_budget import BoundaryBudget
+from headgate.sql.schema import FOREVER
+
+BEGINNING = -(2**62)  # before every instant
+
+
+class Bounds(NamedTuple):
+    """The instants that a call evaluates: after `start`, up to and including `end`."""
+
+    start: int
+    end: int
+
+
+class Settled(NamedTuple):
+    """Where time has got to by itself."""
+
+    due: list[str]  # operators with state that have something to do, though no row may wait for them
+    moved: set[Edge]  # inputs to which progress came
+
+
+class Counted(Protocol):
+    """What progress needs to know of a queue."""
+
+    @property
+    def entered(self) -> int: ...  # rows that ever came in
+    @property
+    def count(self) -> int: ...  # rows that wait
+
+
+class Progress:
+    """Tracks the operators with state and all before them; other plans cost nothing.
+
+    `reached` tells the latest time that a stream has seen, None before its first tuple: when streams have ended,
+    evaluation goes up to the last event of all streams of a query, and no further. `earliest` tells the first time:
+    before it there is nothing to evaluate.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        queues: Mapping[Edge, Counted],
+        reached: Callable[[str], int | None],
+        earliest: Callable[[str], int | None] = lambda _: None,
+    ) -> None:
+        self._reached = reached
+        self._earliest = earliest
+        self._budget = BoundaryBudget({})
+        self._seen: dict[Edge, int] = {}  # progress of the rows that an operator has taken in
+        self._marks: dict[Edge, deque[tuple[int, int]]] = {}  # (rows before it, progress), not taken in yet
+        self._done: dict[str, int] = {}  # operator with state -> evaluated up to here
+        self._told: dict[Port, int] = {}
+        self._next: dict[str, int] = {}  # operator with state -> the first instant at which something happens
+        self._flying: set[str] = set()
+        self.use(plan, queues)
+
+    def use(self, plan: Plan, queues: Mapping[Edge, Counted]) -> None:
+        """Start, or go on with what is left of a plan when queries have stopped."""
+        self._plan = plan
+        self._queues = queues
+        self._timed = dict.fromkeys(timed_operators(plan))  # looked up at every call
+        self._streams = {name: _streams_of(plan, plan.owners[name]) for name in self._timed}
+        self._budget.use(boundary_steps(plan))
+        self._concerns: dict[tuple[str, ...], tuple[str, ...]] = {}  # see `_concerned`
+        self._all = True  # at the next look: others may have something to do now
+
+    @property
+    def tracks(self) -> bool:
+        """Is there any operator with state?"""
+        return bool(self._timed)
+
+    # What runtimes tell ------------------------------------------------------------------------------------------
+
+    def advance(self, port: Port, to: int, behind: int = 0) -> list[Edge]:
+        """A stream has come so far, up to `behind` rows before the last that was queued; FOREVER when it has ended.
+
+        Call it after its rows were queued, then `settle`. Returns the inputs to which it comes.
+        """
+        if to <= self._told.get(port, BEGINNING):
+            return []
+        self._told[port] = to
+        edges = [edge for edge in self._plan.consumers[port] if edge.operator in self._timed]
+        for edge in edges:
+            marks, at = self._marks.setdefault(edge, deque()), self._queues[edge].entered - behind
+            if marks and marks[-1][0] == at:  # time passes while the same rows wait: only the latest counts
+                marks.pop()
+            marks.append((at, to))
+        return edges
+
+    def begin(self, operators: Collection[str]) -> dict[str, Bounds]:
+        """A call has taken its input: the instants that each of its operators with state evaluates. Inputs first."""
+        self._flying.update(operators)
+        bounds: dict[str, Bounds] = {}
+        ahead: dict[str, int] = {}  # progress behind each operator of the call, once it has ended
+        for name in operators:
+            if name not in self._timed:
+                continue
+            come = min(self._come(edge, ahead) for edge in self._edges(name))
+            if self._plan.operators[name].stateful:
+                done = self._done.get(name, BEGINNING)
+                come = max(done, min(come, self._last(name)))
+                come = max(done, self._budget.end(name, self._from(name), come))
+                bounds[name] = Bounds(done, come)
+            ahead[name] = come
+        return bounds
+
+    def reaches(self, operators: Collection[str], slides: Mapping[str, int]) -> bool:
+        """Would a call that takes all that waits bring one of these windows to its next boundary, or to the end?
+
+        `operators` are those of the call, inputs first; `slides` tells how far boundaries are apart.
+        """
+        ahead: dict[str, int] = {}
+        for name in operators:
+            come = min(self._whole(edge, ahead) for edge in self._edges(name))
+            slide = slides.get(name)
+            if slide is None:
+                ahead[name] = come
+            elif come == FOREVER or come >= (self._done.get(name, BEGINNING) // slide + 1) * slide:
+                return True
+        return False
+
+    def finish(
+        self, bounds: Mapping[str, Bounds], events: Mapping[str, int], given: Mapping[str, int] | None = None
+    ) -> None:
+        """Operators with state were evaluated; `events` is when each has something to do next without input, `given`
+        how many rows each gave."""
+        for name, evaluated in bounds.items():
+            self._budget.gave(name, self._from(name), evaluated.end, (given or {}).get(name, 0))
+            self._done[name] = evaluated.end
+            self._next[name] = events.get(name, FOREVER)
+
+    def end(self, operators: Iterable[str]) -> None:
+        """A call is over, whatever became of it, and its results are in the queues. Call `settle` next."""
+        self._flying.difference_update(operators)
+
+    def settle(self, changed: Iterable[str]) -> Settled:
+        """Let progress run through operators that have nothing to do with it; returns those that have, and how far it
+        came.
+
+        `changed` are streams that have come further, or the operators of a call that is over: nothing happens to
+        operators that they do not concern.
+        """
+        due: list[str] = []
+        moved: set[Edge] = set()
+        concerned, self._all = tuple(self._timed) if self._all else self._concerned(tuple(changed)), False
+        for name in concerned:
+            if name in self._flying:
+                continue
+            operator = self._plan.operators[name]
+            come = min(self._settled(edge) for edge in self._edges(name))
+            if operator.stateful:
+                come = self._evaluate(name, min(come, self._last(name)), due)
+            for port in operator.ports:
+                moved.update(self.advance(port, come))
+        return Settled(due, moved)
+
+    def streams_of(self, query: str) -> tuple[str, ...]:
+        """The streams that a query with state reads; none when it has no state, or has stopped."""
+        plan = self._plan  # read once: asked without the lock, while queries may stop
+        known = plan.queries.get(query)
+        if known is None or self._timed.keys().isdisjoint(known.operators):
+            return ()
+        return _streams_of(plan, (query,))
+
+    def last_of(self, streams: Iterable[str]) -> int:
+        """The last event of some streams so far."""
+        return _latest(self._reached, streams)
+
+    # Inside ------------------------------------------------------------------------------------------------------
+
+    def _evaluate(self, name: str, come: int, due: list[str]) -> int:
+        done = self._done.get(name, BEGINNING)
+        if come > done and self._next.get(name, FOREVER) <= come:
+            due.append(name)
+            return done
+        self._done[name] = max(done, come)  # nothing happens up to there
+        return self._done[name]
+
+    def _concerned(self, changed: tuple[str, ...]) -> tuple[str, ...]:
+        """Those that look at the streams named, are named, or come after one of these, inputs first."""
+        found = self._concerns.get(changed)
+        if found is None:
+            nodes = set(changed)
+            for name in self._timed:
+                sources = {port.node for port in self._plan.operators[name].inputs}
+                if not nodes.isdisjoint((*sources, *self._streams[name])):
+                    nodes.add(name)
+            found = self._concerns[changed] = tuple(name for name in self._timed if name in nodes)
+        return found
+
+    def _edges(self, name: str) -> list[Edge]:
+        return [Edge(name, index) for index in range(len(self._plan.operators[name].inputs))]
+
+    def _settled(self, edge: Edge) -> int:
+        """Progress of what the operator has taken in through an input."""
+        marks = self._marks.get(edge)
+        if marks:
+            passed = self._passed(edge)
+            while marks and marks[0][0] <= passed:
+                self._seen[edge] = marks.popleft()[1]
+        return self._seen.get(edge, BEGINNING)
+
+    def _come(self, edge: Edge, ahead: Mapping[str, int]) -> int:
+        """Progress of an input within a call: of what was taken from its queue, and of what comes from inside."""
+        seen, waits = self._seen.get(edge, BEGINNING), False
+        passed = self._passed(edge)
+        for position, mark in self._marks.get(edge, ()):
+            if position > passed:
+                waits = True
+                break
+            seen = mark
+        source = self._plan.operators[edge.operator].inputs[edge.input].node
+        if source in ahead and not waits and not self._queues[edge].count:
+            return max(seen, ahead[source])
+        return seen
+
+    def _whole(self, edge: Edge, ahead: Mapping[str, int]) -> int:
+        """Progress of an input when all that waits has been taken, and all that comes from inside."""
+        marks = self._marks.get(edge)
+        come = marks[-1][1] if marks else self._seen.get(edge, BEGINNING)
+        return max(come, ahead.get(self._plan.operators[edge.operator].inputs[edge.input].node, BEGINNING))
+
+    def _passed(self, edge: Edge) -> int:
+        queue = self._queues[edge]
+        return queue.entered - queue.count
+
+    def _from(self, name: str) -> int:
+        """After which instant an operator has something to evaluate."""
+        done = self._done.get(name, BEGINNING)
+        first = [time for stream in self._streams[name] if (time := self._earliest(stream)) is not None]
+        return max(done, min(first) - 1) if first else done
+
+    def _last(self, name: str) -> int:
+        """Evaluation goes no further than the last event of the queries that an operator works for."""
+        return _latest(self._reached, self._streams[name])
+
+
+def timed_operators(plan: Plan) -> tuple[str, ...]:
+    """Operators with state and all operators before them, inputs first."""
+    needed: set[str] = set()
+    for operator in reversed(list(plan.operators.values())):
+        if operator.stateful or operator.id in needed:
+            needed.add(operator.id)
+            needed.update(port.node for port in operator.inputs)
+    return tuple(name for name in plan.operators if name in needed)
+
+
+def _streams_of(plan: Plan, queries: Iterable[str]) -> tuple[str, ...]:
+    """The streams that some queries read."""
+    operators = {name for query in queries for name in plan.queries[query].operators}
+    nodes = {port.node for name in operators for port in plan.operators[name].inputs}
+    return tuple(name for name in plan.streams if name in nodes)
+
+
+def _latest(reached: Callable[[str], int | None], streams: Iterable[str]) -> int:
+    return max((time for name in streams if (time := reached(name)) is not None), default=BEGINNING)

@@ -1,0 +1,44 @@
+"""How the text of a query is read: sqlglot for what is around expressions, reader.py for the expressions themselves."""
+
+from __future__ import annotations
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+
+from headgate.sql.forms import is_plain, text_of
+from headgate.sql.reader import ExpressionReader
+
+
+class Cql(Spark):
+    """Spark SQL whose expressions keep the words they are written in."""
+
+    class Tokenizer(Spark.Tokenizer):
+        # Since Spark 4 a doubled quote is a quote; sqlglot would take it for two texts, and glue them without it.
+        STRING_ESCAPES = ["\\", "'", '"']  # noqa: RUF012  # sqlglot's way
+        # No WINDOW clause (queries have no OVER), so that GROUP BY may begin with the function window(..).
+        KEYWORDS = {k: v for k, v in Spark.Tokenizer.KEYWORDS.items() if k != "WINDOW"}  # noqa: RUF012
+
+    Parser = ExpressionReader
+
+
+_KEYWORDS = {word for word in Spark.Tokenizer.KEYWORDS if is_plain(word)}
+
+
+def read_expression(text: str) -> exp.Expr:
+    """An expression alone; raises sqlglot's errors when it cannot be read."""
+    found = sqlglot.Dialect.get_or_raise(Cql).parse_into(exp.Condition, text)
+    if len(found) != 1 or found[0] is None:
+        raise sqlglot.errors.ParseError("there is not one expression")
+    return found[0]
+
+
+def sql_of(expression: exp.Expr) -> str:
+    """Spark SQL text of an expression, in the user's own words."""
+    return text_of(expression)
+
+
+def column(name: str) -> exp.Column:
+    """A column by its whole name, in backticks where Spark needs them."""
+    quoted = not is_plain(name) or name.upper() in _KEYWORDS
+    return exp.Column(this=exp.Identifier(this=name, quoted=quoted))

@@ -1,0 +1,92 @@
+"""Columns and their types, as Spark SQL names them; no Spark needed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+
+from headgate.errors import ApplicationError
+
+# Without a handler, Python prints sqlglot's remarks on text that it cannot parse to stderr, beside our own error.
+logging.getLogger("sqlglot").addHandler(logging.NullHandler())
+
+# Columns that Headgate adds to every tuple; a stream may not have columns of these names.
+ARRIVAL = "_arrival"  # BIGINT, microseconds since the run began; of a result, that of its latest cause
+SEQUENCE = "_sequence"  # BIGINT, position in its stream; LATE more for a tuple that came too late for windows
+TIME = "_time"  # BIGINT, the instant in ticks of its stream's clock; null where the tuple has none
+LATE = 2**62
+# Rows of a time-varying relation say from when (TIME) to when they count, and how many times.
+UNTIL = "_until"  # BIGINT, the first instant at which the row counts no more; FOREVER when that is not known
+CHANGE = "_change"  # BIGINT, how many copies of the row it adds (1) or takes away (-1)
+FOREVER = 2**63 - 1
+
+STAMPS = (ARRIVAL, SEQUENCE, TIME)
+RELATION_STAMPS = (*STAMPS, UNTIL, CHANGE)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A name and a Spark SQL type in upper case; `None` where only Spark's analyser can tell the type."""
+
+    name: str
+    type: str | None
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Ordered columns; names are looked up as Spark does, without regard to case."""
+
+    columns: tuple[Column, ...]
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    def find(self, name: str) -> Column | None:
+        wanted = name.lower()
+        return next((column for column in self.columns if column.name.lower() == wanted), None)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{c.name} {c.type or '?'}" for c in self.columns)
+
+
+def parse_schema(text: str, place: str) -> Schema:
+    """Read `location STRING, humidity INT`, the schema text of streams and tables."""
+    remedy = 'write it as "name TYPE, name TYPE", for example "location STRING, humidity INT"'
+    try:
+        # As a type, not as a CREATE TABLE: that one takes unknown types, and more clauses than sqlglot survives.
+        parts = sqlglot.parse_one(f"STRUCT<{text}>", read="spark", into=exp.DataType).expressions
+    except sqlglot.errors.SqlglotError as error:
+        raise ApplicationError(place, f"cannot read the schema {text!r}", remedy) from error
+    if not parts or not all(isinstance(p, exp.ColumnDef) and p.args.get("kind") for p in parts):
+        raise ApplicationError(place, f"cannot read the schema {text!r}", remedy)
+    columns = [Column(p.name, type_name(p.args["kind"])) for p in parts]
+    _refuse_bad_names(columns, place)
+    return Schema(tuple(columns))
+
+
+def type_name(kind: exp.DataType) -> str:
+    """The Spark spelling of a sqlglot type: STRING, INT, BIGINT, DOUBLE, ARRAY<INT>, ..."""
+    text = kind.sql(dialect="spark").upper()
+    return {"INTEGER": "INT", "LONG": "BIGINT", "TEXT": "STRING", "VARCHAR": "STRING"}.get(text, text)
+
+
+def _refuse_bad_names(columns: Sequence[Column], place: str) -> None:
+    seen: set[str] = set()
+    for column in columns:
+        key = column.name.lower()
+        if key in seen:
+            raise ApplicationError(place, f"column '{column.name}' is there twice", "give each column its own name")
+        if key in RELATION_STAMPS:
+            raise ApplicationError(place, f"column name '{column.name}' is kept for Headgate's stamps", "rename it")
+        seen.add(key)

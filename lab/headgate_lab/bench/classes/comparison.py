@@ -1,0 +1,309 @@
+"""headgate bench classes: queries of unequal importance under Headgate and under stock Structured Streaming.
+
+Three classes of priority 6, 3 and 1 (`workload.py`), on the same machine, tuples and rates, in turn:
+
+* stock fifo: Structured Streaming as it comes, tuned (`stock.py`);
+* stock fair: the same with FAIR pools, by whichever way to use them gives class 1 the lowest mean;
+* Headgate under mbd, abd and mrr.
+
+heavy: 50 queries at 0.8 of the highest rate that Headgate was found to hold; medium: 20 queries at 1,500 tuples/s each;
+easy: 5 queries at a rate that stock holds easily; scaling: 5 to 100 queries. Each side has a JVM of its own that stays
+warm; a run begins when every query has run some batches, and its first seconds do not count. Latency is from a tuple's
+arrival to its result being handed to the sink; for windows, from the arrival of the newest tuple in the result. Input
+that was not completed counts with its age at the end. A run of any side during which other tenants of the host took
+much of the machine is made again.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
+from operator import itemgetter
+from typing import Any
+
+import psutil
+import pyspark
+
+from headgate_lab.bench.classes.measured import Measured, summary
+from headgate_lab.bench.classes.sides import Side
+from headgate_lab.bench.classes.stock import VARIANTS
+from headgate_lab.bench.classes.stolen import stolen_time
+from headgate_lab.bench.classes.workload import MASTER, PRIORITIES, Workload
+from headgate_lab.bench.parts import part
+
+log = logging.getLogger("headgate_lab.bench")
+
+HEAVY_QUERIES, LOAD = 50, 0.8
+MBD: dict[str, Any] = {"name": "mbd", "together": 3, "weights": "equal", "variant": "staggered"}
+POLICIES: dict[str, dict[str, Any]] = {"mbd": MBD, "abd": {"name": "abd"}, "mrr": {"name": "mrr"}}
+# The same with more or less of what there is for Spark: what shared jobs, the round, equal weights and counting fixed
+# costs do.
+OTHER_WAYS: dict[str, dict[str, Any]] = {
+    "mbd, as few jobs as can be": {**MBD, "together": HEAVY_QUERIES},
+    "mbd, six queries a job": {**MBD, "together": 6},
+    "mbd, a job a query": {**MBD, "together": 1},
+    "mbd, the round of the source": {**MBD, "variant": "disjoint"},
+    "mbd, slots by cost": {**MBD, "weights": "cost"},
+    "mbd, slots by cost, fixed costs ignored": {**MBD, "weights": "cost", "fixed_costs": "ignored"},
+    "mrr, three queries a job": {"name": "mrr", "together": 3},
+}
+FIFO, FAIR = "stock fifo", "stock fair"
+MEDIUM = Workload("medium", queries=20, rate=1500.0, seconds=0.0)
+EASY = Workload("easy", queries=5, rate=500.0, seconds=0.0)
+SIZES = {"heavy": HEAVY_QUERIES, "medium": MEDIUM.queries, "easy": EASY.queries}
+SCALES, SCALING_RATE = (5, 20, 50, 100), 300.0
+SPOILED, TRIES = 0.05, 3  # share of the machine that others may take during a run, and how often it is made at most
+FIRST_RATE, FINER = 2000.0, 1.1  # the search for the highest rate: where it begins, how close it comes
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long things are measured."""
+
+    seconds: float
+    heavy_s: float  # longer: what is in hand at the end, seconds of input there, should weigh little
+    rounds: int
+    hold_s: float
+    scales: Sequence[int]
+
+
+FULL = Effort(seconds=40.0, heavy_s=60.0, rounds=2, hold_s=20.0, scales=SCALES)
+QUICK = Effort(seconds=20.0, heavy_s=20.0, rounds=1, hold_s=10.0, scales=SCALES[:2])
+SMALLEST = Effort(seconds=6.0, heavy_s=6.0, rounds=1, hold_s=2.0, scales=SCALES[:1])
+
+
+class Sides:
+    """The two Sparks, and what runs on which. Each run is told at once: a bench of an hour may fail at its end."""
+
+    def __init__(self, stock: Side, ours: Side) -> None:
+        self.stock, self.ours = stock, ours
+
+    def run(self, workload: Workload, name: str, setting: Any = None, tries: int = TRIES) -> Measured:
+        """A run that was spoiled is made again; the least spoiled counts."""
+        log.warning("%s: %d queries at %.0f tuples/s, %s", workload.name, workload.queries, workload.rate, name)
+        side = self.stock if name.startswith((FIFO, FAIR)) else self.ours
+        tried: list[tuple[float, Measured]] = []
+        while not tried or (len(tried) < tries and tried[-1][0] > SPOILED):
+            with stolen_time() as stolen, _named(f"{workload.name}, {name}"):
+                measured = side.run(workload, setting)
+            tried.append((stolen.share, replace(measured, details={**measured.details, "stolen": stolen.share})))
+            log.warning("  %s; %.1f%% of the machine stolen", _in_short(summary(measured)), 100 * stolen.share)
+        return min(tried, key=itemgetter(0))[1]
+
+
+def run(quick: bool = False, sizes: Effort | None = None) -> dict[str, Any]:
+    """Measure; headline figures at the top level, all sides of each workload below."""
+    effort = sizes or (QUICK if quick else FULL)
+    with ExitStack() as stack:
+        sides = Sides(stack.enter_context(Side("stock")), stack.enter_context(Side("headgate")))
+        highest = part("highest_rate", lambda: highest_rate(sides.ours, HEAVY_QUERIES, effort.hold_s, MBD))
+        heavy = Workload("heavy", HEAVY_QUERIES, LOAD * highest, effort.heavy_s)
+        warm_up(sides, replace(heavy, seconds=effort.seconds))
+        with _named("source of stock"):
+            source = part("source_of_stock", lambda: sides.stock.source(replace(MEDIUM, seconds=10.0)))
+        found = {
+            workload.name: part(workload.name, partial(compare, sides, workload, effort.rounds))
+            for workload in (*(replace(one, seconds=effort.seconds) for one in (MEDIUM, EASY)), heavy)
+        }
+        with _named("changed priorities"):
+            changed = replace(MEDIUM, name="priorities", seconds=effort.seconds)
+            followed = part("changed_priorities", lambda: sides.ours.follow(changed, MBD))
+        shared = {
+            name: part(f"heavy, {name}", partial(_summed_up, sides, heavy, name, policy))
+            for name, policy in OTHER_WAYS.items()
+        }
+        scaling = {
+            str(n): part(f"scaling, {n}", partial(_scaled, sides, n, effort.seconds / 2, found)) for n in effort.scales
+        }
+        carried = part(
+            "highest_rate_by_way", lambda: {"mbd": highest, **capacities(sides.ours, effort.hold_s, highest)}
+        )
+    return {
+        **headline(found),
+        "highest_rate": highest,
+        "class1_speedup_by_way": {name: speedups(contestants) for name, contestants in found.items()},
+        "best_of_stock": {name: best_ways(contestants) for name, contestants in found.items()},
+        "workloads": found,
+        "heavy_other_ways": {"mbd": found["heavy"]["mbd"], **shared},
+        "highest_rate_by_way": carried,
+        "scaling": scaling,
+        "changed_priorities": followed,
+        "source_of_stock": source,
+        "settings": {
+            "date": date.today().isoformat(),
+            "machine": f"{psutil.cpu_count()} cores of {platform.machine()}, {psutil.virtual_memory().total >> 30} GiB",
+            "python": platform.python_version(),
+            "spark": pyspark.__version__,
+            "master": MASTER,
+            "priorities": PRIORITIES,
+            "queries": SIZES,
+            "rates": {"heavy": heavy.rate, "medium": MEDIUM.rate, "easy": EASY.rate, "scaling": SCALING_RATE},
+            "seconds": {"heavy": effort.heavy_s, "others": effort.seconds},
+            "rounds": effort.rounds,
+        },
+    }
+
+
+def _summed_up(sides: Sides, workload: Workload, name: str, policy: Any) -> dict[str, Any]:
+    return summary(sides.run(workload, name, policy))
+
+
+def headline(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, float | None]:
+    """What is promised, as ratios of stock with FAIR pools and mbd; of input completed, of whichever stock did most."""
+    heavy, easy = found["heavy"], found["easy"]
+    mbd, cpu = heavy["mbd"], easy["mbd"]["cpu_us_per_tuple"]
+    most, cheapest = stock_ways(heavy)[best_ways(heavy)["completed"]], stock_ways(easy)[best_ways(easy)["cpu"]]
+    return {
+        **{f"class1_speedup_{name}": _ratio(_class1(one[FAIR]), _class1(one["mbd"])) for name, one in found.items()},
+        "inversion_mbd": max(mbd["inversion"].values()),
+        "completed_min_mbd": min(figures["completed"] for figures in mbd["classes"].values()),
+        "completed_over_stock": _ratio(mbd["completed"], most["completed"]),
+        "cpu_per_tuple_over_stock": _ratio(cpu, easy[FAIR]["cpu_us_per_tuple"]),
+        "cpu_per_tuple_over_cheapest_stock": _ratio(cpu, cheapest["cpu_us_per_tuple"]),
+    }
+
+
+def stock_ways(contestants: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Figures of FIFO and of every way to use pools; of the way that was used, those of all its runs."""
+    pools = contestants[FAIR]["pools"]
+    tried = {f"{FAIR}, {name}": figures for name, figures in pools["tried"].items()}
+    return {FIFO: contestants[FIFO], **tried, f"{FAIR}, {pools['used']}": contestants[FAIR]}
+
+
+def best_ways(contestants: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Which of them had the lowest mean of class 1 with pools, completed most, and took the least CPU a tuple."""
+    ways = stock_ways(contestants)
+    return {
+        "class1": f"{FAIR}, {contestants[FAIR]['pools']['used']}",
+        "completed": max(ways, key=lambda name: ways[name]["completed"]),
+        "cpu": min(ways, key=lambda name: _or_never(ways[name]["cpu_us_per_tuple"])),
+    }
+
+
+def speedups(contestants: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
+    """Mean latency of class 1 under each way of stock over that under mbd."""
+    mbd = _class1(contestants["mbd"])
+    return {name: _ratio(_class1(figures), mbd) for name, figures in stock_ways(contestants).items()}
+
+
+def warm_up(sides: Sides, heavy: Workload) -> None:
+    """Let the JVM of stock compile what it runs, as Headgate's did while its highest rate was sought.
+
+    Under the heavy workload its batches are large and few: what each of them costs gets warm under another.
+    """
+    medium = replace(MEDIUM, seconds=heavy.seconds)
+    sides.run(heavy, f"{FIFO}, not counted", tries=1)
+    sides.run(heavy, f"{FAIR}, not counted", "weights", tries=1)
+    for name in ("windows", "paced"):
+        sides.run(medium, f"{FAIR}, not counted", name, tries=1)
+
+
+def compare(sides: Sides, workload: Workload, rounds: int) -> dict[str, dict[str, Any]]:
+    """All contestants in turn, round by round; in the first, FAIR pools are tried in every way."""
+    runs: dict[str, list[Measured]] = {}
+    tried = {name: sides.run(workload, f"{FAIR}, {name}", name) for name in VARIANTS}
+    best = best_of({name: summary(measured) for name, measured in tried.items()})
+    for number in range(rounds):
+        runs.setdefault(FIFO, []).append(sides.run(workload, FIFO))
+        again = tried[best] if number == 0 else sides.run(workload, FAIR, best)
+        runs.setdefault(FAIR, []).append(again)
+        for name, policy in POLICIES.items():
+            runs.setdefault(name, []).append(sides.run(workload, name, policy))
+    found = {name: summary(*measured) for name, measured in runs.items()}
+    found[FAIR]["pools"] = {"used": best, "tried": {name: summary(measured) for name, measured in tried.items()}}
+    return found
+
+
+def best_of(tried: Mapping[str, Mapping[str, Any]]) -> str:
+    """The way with the lowest mean of class 1."""
+    return min(tried, key=lambda name: _or_never(_class1(tried[name])))
+
+
+def capacities(side: Side, seconds: float, first: float) -> dict[str, float]:
+    """The highest rate with more and with fewer queries in a job."""
+    return {
+        name: highest_rate(side, HEAVY_QUERIES, seconds, OTHER_WAYS[name], first)
+        for name in ("mbd, as few jobs as can be", "mbd, a job a query")
+    }
+
+
+def highest_rate(
+    side: Side, queries: int, seconds: float, policy: Mapping[str, Any], first: float = FIRST_RATE
+) -> float:
+    """Tuples a second of each query that Headgate can just hold: doubled until it cannot, then halved between.
+
+    A rate that does not hold is tried once more, because anything that disturbs can make it seem so.
+    """
+
+    def holds(rate: float) -> bool:
+        return tried(rate) or tried(rate)
+
+    def tried(rate: float) -> bool:
+        held = side.hold(Workload("rate", queries, rate, seconds), policy)
+        log.warning(
+            "%d queries at %.0f tuples/s: %.2f s behind, then %.2f: %s",
+            queries, rate, *held, "holds" if held.holds else "does not hold",
+        )  # fmt: skip
+        return held.holds
+
+    low, high = 0.0, first
+    while holds(high):
+        low, high = high, 2 * high
+    while low == 0.0:
+        low, high = (high / 2, high) if holds(high / 2) else (0.0, high / 2)
+    while high / low > FINER:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def _scaled(sides: Sides, queries: int, seconds: float, found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Stock with FAIR pools, as it did best with about as many queries, beside mbd."""
+    workload = Workload(f"scaling {queries}", queries, SCALING_RATE, seconds)
+    pools = found[nearest(queries)][FAIR]["pools"]["used"]
+    return {
+        FAIR: summary(sides.run(workload, FAIR, pools)),
+        "mbd": summary(sides.run(workload, "mbd", MBD)),
+    }
+
+
+def nearest(queries: int) -> str:
+    """The workload with about as many queries."""
+    return min(SIZES, key=lambda name: abs(SIZES[name] - queries))
+
+
+@contextmanager
+def _named(what: str) -> Iterator[None]:
+    """A failure says during what: a bench has many runs."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise RuntimeError(f"{what}: {error}") from error
+
+
+def _in_short(found: Mapping[str, Any]) -> str:
+    classes = found["classes"].items()
+    return "; ".join(f"{name} {_in_ms(one['mean'])}, {one['completed'] or 0:.1%} completed" for name, one in classes)
+
+
+def _in_ms(mean: float | None) -> str:
+    return "no result" if mean is None else f"{mean * 1e3:.0f} ms"
+
+
+def _class1(found: Mapping[str, Any]) -> float | None:
+    mean: float | None = found["classes"]["class1"]["mean"]
+    return mean
+
+
+def _or_never(mean: float | None) -> float:
+    return math.inf if mean is None else mean
+
+
+def _ratio(over: float | None, under: float | None) -> float | None:
+    return over / under if over is not None and under else None

@@ -1,0 +1,148 @@
+"""What a side of `bench classes` measured, and the figures made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import psutil
+from numpy.typing import NDArray
+from pyspark.sql import SparkSession
+
+from headgate.metrics.measures import by_priority, priority_inversion, weighted_mean
+from headgate_lab.bench.classes.workload import PRIORITIES
+
+Floats = NDArray[np.float64]
+
+PERCENTILES = (50, 75, 95)
+AGES = 200  # how finely the ages of what was left undone are told apart
+
+
+@dataclass(frozen=True)
+class Served:
+    """What a query got in a run."""
+
+    latencies: Floats  # in seconds, one for each result of a tuple that counts
+    arrived: int  # tuples
+    completed: int  # of them, those whose batch or call had ended before the end
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run of a workload."""
+
+    classes: Mapping[str, Mapping[str, Served]]  # class -> query -> what it got
+    cpu_s: float  # of the JVM and of this process, while it ran
+    seconds: float
+    warm_s: float  # of them, what arrives before does not count
+    details: Mapping[str, Any]
+
+
+def summary(*runs: Measured) -> dict[str, Any]:
+    """Figures of a run, or of several as one, by class and over all; None where there is nothing to tell."""
+    classes = {name: _class_figures(runs, name) for name in PRIORITIES}
+    done = sum(query.completed for query in _queries(runs))
+    means = {name: figures["mean"] for name, figures in classes.items()}
+    order = by_priority(PRIORITIES)
+    return {
+        "classes": classes,
+        "inversion": {
+            key: priority_inversion(order, {name: classes[name][key] for name in order}, PRIORITIES)
+            for key in ("mean", "p75")
+        },
+        "weighted_mean": weighted_mean(means, PRIORITIES),
+        "completed": _share(done, sum(query.arrived for query in _queries(runs))),
+        "cpu_us_per_tuple": sum(run.cpu_s for run in runs) / done * 1e6 if done else None,
+        "details": dict(runs[0].details) if len(runs) == 1 else {"runs": [dict(run.details) for run in runs]},
+    }
+
+
+def _queries(runs: Sequence[Measured], name: str | None = None) -> list[Served]:
+    """Those of a class, or all."""
+    chosen = PRIORITIES if name is None else (name,)
+    return [query for run in runs for one in chosen for query in run.classes.get(one, {}).values()]
+
+
+def _class_figures(runs: Sequence[Measured], name: str) -> dict[str, Any]:
+    found: dict[str, list[Spread]] = {}
+    for run in runs:
+        for query, served in run.classes.get(name, {}).items():
+            if (spread := _spread(served, run)) is not None:
+                found.setdefault(query, []).append(spread)
+    all_served = _queries(runs, name)
+    arrived = sum(query.arrived for query in all_served)
+    results = [query.latencies for query in all_served if query.latencies.size]
+    return {
+        **_latency_figures([spread for spreads in found.values() for spread in spreads]),
+        "mean_of_results": float(np.mean([latencies.mean() for latencies in results])) if results else None,
+        "by_query": {query: float(np.mean([spread.mean for spread in spreads])) for query, spreads in found.items()},
+        "results": sum(latencies.size for latencies in results),
+        "arrived": arrived,
+        "completed": _share(sum(query.completed for query in all_served), arrived),
+    }
+
+
+class Spread(NamedTuple):
+    """How the latencies of a query in a run are distributed."""
+
+    values: Floats
+    weights: Floats  # in sum 1
+
+    @property
+    def mean(self) -> float:
+        return float(self.values @ self.weights)
+
+
+def _spread(served: Served, run: Measured) -> Spread | None:
+    """The latencies of results and, by its part of the time, the ages of the input that was not completed.
+
+    The age at the end of the run is the least that its latency can be. Without it a side that serves a few queries and
+    leaves the others would seem fast. A query without results that left most undone has only ages. None: it had nothing
+    to tell, though its input was looked at.
+    """
+    counted = run.seconds - run.warm_s
+    done = min(1.0, served.completed / served.arrived) if served.arrived else 1.0  # more may come while a run is ended
+    left = min(counted, run.seconds * (1.0 - done))
+    if not served.latencies.size and left <= counted / 2:
+        return None
+    undone = left / counted if served.latencies.size else 1.0
+    ages = (np.arange(AGES) + 0.5) / AGES * left
+    parts = [(served.latencies, 1.0 - undone), (ages, undone)]
+    return Spread(
+        np.concatenate([values for values, _ in parts]),
+        np.concatenate([np.full(values.size, weight / max(1, values.size)) for values, weight in parts]),
+    )
+
+
+def _latency_figures(queries: Sequence[Spread]) -> dict[str, float | None]:
+    """Mean and percentiles in which each query weighs the same, however many results it has.
+
+    The sides count results of windows and joins differently; by result, a side would seem slower or faster by how many
+    it makes of its slow kinds of query.
+    """
+    keys = ["mean", *(f"p{percent}" for percent in PERCENTILES)]
+    if not queries:
+        return dict.fromkeys(keys)
+    latencies = np.concatenate([spread.values for spread in queries])
+    weights = np.concatenate([spread.weights for spread in queries]) / len(queries)
+    order = np.argsort(latencies)
+    reached = np.cumsum(weights[order])
+    places = np.searchsorted(reached, [percent / 100 - 1e-9 for percent in PERCENTILES])
+    return dict(zip(keys, [float(latencies @ weights), *latencies[order][places].tolist()], strict=True))
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def jvm_cpu_s(spark: SparkSession) -> float:
+    """CPU seconds that Spark's JVM has taken so far, with those of the processes that it started and that ended.
+
+    Without Hadoop's native library, writing a file through it can mean to start a `chmod`.
+    """
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    used = psutil.Process(gateway.proc.pid).cpu_times()
+    return float(used.user + used.system + used.children_user + used.children_system)

@@ -1,0 +1,123 @@
+"""The sides of `bench classes`: each has a Spark of its own, in a process of its own, that stays warm between runs."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Mapping
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from types import TracebackType
+from typing import Any, Literal, NamedTuple, Self
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from headgate.runtime.spark.session import spark_runs, start_spark
+from headgate_lab.bench.classes.headgate_side import Held, follow, hold, run_headgate
+from headgate_lab.bench.classes.measured import Measured
+from headgate_lab.bench.classes.source_cost import source_cost
+from headgate_lab.bench.classes.stock import VARIANTS, run_stock
+from headgate_lab.bench.classes.workload import MASTER, Workload
+
+Kind = Literal["stock", "headgate"]
+END_S = 120.0  # for a side to finish what it does
+INTERRUPTED_S = 40.0  # the same after a failure or Ctrl-C: fifty queries take a while to stop
+
+
+class Task(NamedTuple):
+    """What a side is asked to do."""
+
+    action: Literal["run", "hold", "follow", "source"]
+    workload: Workload
+    setting: Any = None  # the pools of stock, or the policy of Headgate
+
+
+class Side:
+    """A process with a Spark. Idle, it costs nothing worth measuring."""
+
+    def __init__(self, kind: Kind) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._asked, there = context.Pipe()
+        self._process = context.Process(target=_serve, args=(there, kind), name=f"headgate-bench-{kind}")
+        self._process.start()
+        there.close()
+
+    def run(self, workload: Workload, setting: str | Mapping[str, Any] | None = None) -> Measured:
+        """Stock with the pools of a variant or FIFO, or Headgate under a policy."""
+        found: Measured = self._ask(Task("run", workload, setting))
+        return found
+
+    def hold(self, workload: Workload, policy: Mapping[str, Any]) -> Held:
+        """Can Headgate hold this rate?"""
+        found: Held = self._ask(Task("hold", workload, policy))
+        return found
+
+    def follow(self, workload: Workload, policy: Mapping[str, Any]) -> dict[str, Any]:
+        """How soon does Headgate follow priorities that change?"""
+        found: dict[str, Any] = self._ask(Task("follow", workload, policy))
+        return found
+
+    def source(self, workload: Workload) -> dict[str, float]:
+        """What stock's source costs by itself."""
+        found: dict[str, float] = self._ask(Task("source", workload))
+        return found
+
+    def _ask(self, task: Task) -> Any:
+        try:
+            self._asked.send(task)
+            answer = self._asked.recv()
+        except (EOFError, OSError) as error:
+            raise RuntimeError(f"{self._process.name} ended with exit code {self._process.exitcode}") from error
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._asked.close()
+        self._process.join(END_S if error is None else INTERRUPTED_S)
+        if self._process.is_alive():
+            self._process.terminate()
+            self._process.join()
+
+
+def _serve(asked: Connection, kind: Kind) -> None:
+    """What the process does until it is asked no more."""
+    do = _on_stock if kind == "stock" else _on_headgate
+    try:
+        while True:
+            task: Task = asked.recv()
+            try:
+                answer = do(task)
+            except Exception as error:
+                answer = RuntimeError(f"{kind} on {task.workload.name}: {error}")
+            give_back()
+            asked.send(answer)
+    except (EOFError, KeyboardInterrupt):
+        pass
+    finally:
+        with suppress(ConnectionError, Py4JError):  # it has died
+            if spark_runs():
+                SparkSession.builder.getOrCreate().stop()
+
+
+def _on_stock(task: Task) -> Any:
+    if task.action == "source":
+        return source_cost(task.workload.rate, task.workload.seconds)
+    return run_stock(task.workload, None if task.setting is None else VARIANTS[task.setting])
+
+
+def _on_headgate(task: Task) -> Any:
+    act = {"hold": hold, "follow": follow, "run": run_headgate}[task.action]
+    return act(start_spark({"master": MASTER}), task.workload, task.setting)
+
+
+def give_back() -> None:
+    """Have the JVM collect its garbage and shrink: the sides share the memory."""
+    with suppress(ConnectionError, Py4JError):  # it has died: the next task tells
+        if spark_runs():
+            SparkSession.builder.getOrCreate().sparkContext._jvm.java.lang.System.gc()  # type: ignore[union-attr]

@@ -1,0 +1,433 @@
+"""The stock side of `bench classes`: a workload as Structured Streaming queries, each tuned as well as we know.
+
+Nothing is measured while it runs but CPU: Spark's own progress reports, kept by each query, tell when a batch began,
+how long its parts took and which lines it consumed; the arrivals of those tuples are known. Results count as handed
+over when addBatch ends, before the batch is committed. In windows a batch hands over the groups that it touched, which
+is kinder to stock than to wait until the watermark has passed them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming import StreamingQuery
+
+from headgate.runtime.spark import session
+from headgate_lab.bench.classes.measured import Measured, Served, jvm_cpu_s
+from headgate_lab.bench.classes.pusher import REHEARSALS, SEPARATOR, WIDTHS, Lines, Pusher, make_lines
+from headgate_lab.bench.classes.workload import MASTER, PRIORITIES, BenchQuery, Tuples, Workload, due, tuples
+
+log = logging.getLogger("headgate_lab.bench")
+
+Floats = NDArray[np.float64]
+Mode = Literal["FIFO", "FAIR"]
+
+MIN_SHARES = {"class1": 2, "class2": 1, "class3": 0}
+MOST_QUERIES = 100  # that have a pool of their own
+LEAD_S = 0.3  # from the end of the rehearsal to the first tuple
+BEFORE_TRIGGER_S = 0.03  # a tick and what the pusher may be late, with room
+GRACE_S = 2.0  # for the last batches to report
+STOCK_MEMORY = "8g"  # the socket source keeps what it has read and not yet processed
+LATE = "10 milliseconds"  # streams are in order: the watermark may follow close behind, and state stays small
+PATIENCE_S = 120.0  # for a rehearsal
+PARTS = ("latestOffset", "walCommit", "getBatch", "queryPlanning", "addBatch")  # of a batch, until results are there
+
+CHECKPOINTING = "org.apache.spark.sql.execution.streaming.checkpointing"
+# What makes a micro-batch cheaper. What only helps after a failure is off: there is none here. State stays in the
+# default store: tried with 20 queries, RocksDB made no difference that stood out from the noise.
+SETTINGS = {
+    "spark.sql.shuffle.partitions": "1",  # of a state store: more are more tasks and files a batch
+    "spark.sql.maxSinglePartitionBytes": str(2**63 - 1),  # single partitions are joined without a shuffle,
+    "spark.sql.defaultSizeInBytes": "1",  # though their size is unknown
+    "spark.sql.adaptive.enabled": "false",  # re-planning costs more than a small job
+    "spark.sql.execution.usePartitionEvaluator": "true",  # else the closure of every stage is examined in each batch
+    "spark.sql.ui.explainMode": "simple",  # the plan is written down for each batch
+    "spark.sql.maxPlanStringLength": "1000",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",  # batches that only drop old state
+    "spark.sql.streaming.minBatchesToRetain": "1000000",  # else each batch lists and deletes old files
+    "spark.sql.streaming.stateStore.maintenanceInterval": "1h",  # snapshots, which only a restart reads
+    "spark.sql.streaming.metricsEnabled": "false",
+    "spark.sql.streaming.numRecentProgressUpdates": "1000000",  # what we measure with
+    "spark.sql.streaming.pollingDelay": "5ms",  # as often as tuples are sent; the default is 10
+    "spark.sql.streaming.stopTimeout": "10s",
+    # Half as many files without checksums. For each, Hadoop starts a `chmod` where it has no native library, and
+    # through its FileContext a `readlink` or two.
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
+    "spark.sql.streaming.checkpointFileManagerClass": f"{CHECKPOINTING}.FileSystemBasedCheckpointFileManager",
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+}
+JAVA_OPTIONS = "-Djdk.lang.Process.launchMechanism=VFORK"  # the cheapest way to start those
+QUIET = Path(session.__file__).with_name("log4j2.properties")  # as Headgate's own
+
+
+# The session and its pools --------------------------------------------------------------------------------------------
+
+
+class Variant(NamedTuple):
+    """A way to tell Spark which queries matter: the pool of each, and how often its batches begin at most."""
+
+    pool: Callable[[BenchQuery], str]
+    every: Callable[[BenchQuery], str | None] = lambda _: None  # None: as soon as the last batch has ended
+
+
+def class_pool(query: BenchQuery) -> str:
+    return f"weights-{query.class_name}"
+
+
+def own_pool(query: BenchQuery) -> str:
+    return f"query-{query.class_name}-{query.name}"  # ties go by name: class 1 first
+
+
+def rarer_below(query: BenchQuery) -> str | None:
+    """Batches of the less important classes are fewer and larger."""
+    return {"class2": "1 second", "class3": "3 seconds"}.get(query.class_name)
+
+
+def once_a_window(query: BenchQuery) -> str | None:
+    """Windows of every class when they end, as Headgate: a batch before that hands over what is not final."""
+    return "1 second" if query.kind in ("count", "average") else rarer_below(query)
+
+
+def paced(query: BenchQuery) -> str | None:
+    """Those below are rarer still, and batches of the first class leave time for each other."""
+    if query.class_name == "class1":
+        return {"filter": "100 milliseconds", "join": "200 milliseconds"}.get(query.kind, "1 second")
+    return {"class2": "2 seconds", "class3": "5 seconds"}[query.class_name]
+
+
+VARIANTS = {
+    "weights": Variant(class_pool),
+    "minshare": Variant(lambda query: f"minshare-{query.class_name}"),
+    "per-query": Variant(own_pool),
+    "triggers": Variant(class_pool, rarer_below),
+    "windows": Variant(class_pool, once_a_window),
+    "windows per-query": Variant(own_pool, once_a_window),
+    "paced": Variant(own_pool, paced),
+}
+PLAIN = Variant(lambda _: "default")
+
+
+def stock_session(mode: Mode) -> SparkSession:
+    """Spark with two slots, in this process. With FAIR it has the pools of all variants.
+
+    The scheduler's mode is fixed when Spark starts. One that runs in the other mode is stopped. The JVM stays, warm:
+    two of them would need more memory than many machines have.
+    """
+    if session.spark_runs():
+        runs = SparkSession.builder.getOrCreate()
+        if runs.sparkContext.getConf().get("spark.scheduler.mode") == mode:
+            return runs
+        runs.stop()
+    chosen = {"master": MASTER, "spark.driver.memory": STOCK_MEMORY, "spark.scheduler.mode": mode, **SETTINGS}
+    chosen["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={QUIET} {JAVA_OPTIONS}"
+    with tempfile.TemporaryDirectory(prefix="headgate-pools-") as folder:  # read while Spark starts
+        file = Path(folder) / "pools.xml"
+        file.write_text(allocations())
+        chosen |= {"spark.scheduler.allocation.file": file.as_uri()} if mode == "FAIR" else {}
+        return session.start_spark(chosen)
+
+
+def allocations() -> str:
+    """The pools of all variants, as Spark's allocation file."""
+    members = Workload("pools", MOST_QUERIES, 1.0, 1.0).members()
+    pools = {VARIANTS["weights"].pool(query): (PRIORITIES[query.class_name], 0) for query in members}
+    pools |= {VARIANTS["minshare"].pool(q): (PRIORITIES[q.class_name], MIN_SHARES[q.class_name]) for q in members}
+    pools |= {VARIANTS["per-query"].pool(q): (PRIORITIES[q.class_name], int(q.class_name == "class1")) for q in members}
+    rows = (
+        f'<pool name="{name}"><schedulingMode>FIFO</schedulingMode>'
+        f"<weight>{weight}</weight><minShare>{share}</minShare></pool>"
+        for name, (weight, share) in pools.items()
+    )
+    return "<allocations>" + "".join(rows) + "</allocations>"
+
+
+# Queries --------------------------------------------------------------------------------------------------------------
+
+
+def read_stream(spark: SparkSession, port: int) -> DataFrame:
+    """ts, k, v of a stream that the pusher serves."""
+    lines = spark.readStream.format("socket").options(host="127.0.0.1", port=port, numPartitions=1).load()
+    records = lines.select(F.explode(F.split("value", SEPARATOR)).alias("r"))
+    at, columns = 1, []
+    for width in WIDTHS:
+        columns.append(F.substring("r", at, width))
+        at += width
+    return records.select(
+        F.timestamp_micros(columns[0].cast("bigint")).alias("ts"),
+        columns[1].cast("int").alias("k"),
+        (columns[2].cast("int") * F.lit(1e-6)).alias("v"),
+    )
+
+
+def build(query: BenchQuery, streams: Sequence[DataFrame]) -> tuple[DataFrame, str]:
+    """The query and its output mode."""
+    if query.kind == "filter":
+        return streams[0].where("v > 0.5").select("k", "v"), "append"
+    timed = [stream.withWatermark("ts", LATE).coalesce(1) for stream in streams]  # no shuffle: a task a batch
+    if query.kind == "join":
+        a, b = timed[0].alias("a"), timed[1].alias("b")
+        near = "a.k = b.k AND b.ts > a.ts - INTERVAL 1 SECOND AND b.ts < a.ts + INTERVAL 1 SECOND"
+        return a.join(b, F.expr(near)).select("a.k", "a.v", F.col("b.v").alias("w")), "append"
+    value = F.count("*") if query.kind == "count" else F.avg("v")
+    return timed[0].groupBy(F.window("ts", "1 second"), "k").agg(value.alias("value")).select("k", "value"), "update"
+
+
+class Place(NamedTuple):
+    """Where queries run: ports by stream, and a folder for their checkpoints."""
+
+    spark: SparkSession
+    ports: Mapping[str, int]
+    folder: Path
+
+    def read(self, query: BenchQuery) -> list[DataFrame]:
+        return [read_stream(self.spark, self.ports[stream]) for stream in query.streams]
+
+    def start(self, query: BenchQuery, frame: DataFrame, mode: str, variant: Variant = PLAIN) -> Running:
+        """Start a query in its pool. The thread that runs it inherits the property of this one."""
+        writer = frame.writeStream.format("noop").outputMode(mode).queryName(query.name)
+        writer = writer.option("checkpointLocation", (self.folder / query.name).as_uri())
+        if query.kind == "filter":
+            writer = writer.option("asyncProgressTrackingEnabled", "true")  # only queries without state may
+        if (every := variant.every(query)) is not None:
+            writer = writer.trigger(processingTime=every)
+        context = self.spark.sparkContext
+        context.setLocalProperty("spark.scheduler.pool", variant.pool(query))
+        try:
+            return Running(query, writer.start(), {self.ports[stream]: stream for stream in query.streams})
+        finally:
+            context.setLocalProperty("spark.scheduler.pool", None)  # type: ignore[arg-type]
+
+
+class Running(NamedTuple):
+    """A started query, and its streams by port."""
+
+    query: BenchQuery
+    handle: StreamingQuery
+    streams: Mapping[int, str]
+
+    def batches(self, epoch: float) -> list[Batch]:
+        """All that was run so far, oldest first."""
+        reports = (json.loads(report.json()) for report in self.handle._jsq.recentProgress())
+        return [batch for batch in (read_batch(report, self.streams, epoch) for report in reports) if batch.lines]
+
+    def reached(self, line: int) -> bool:
+        """Has it consumed this many lines of each stream?"""
+        if (problem := self.handle.exception()) is not None:
+            raise RuntimeError(f"{self.query.name} failed: {problem}")
+        last = self.handle._jsq.lastProgress()
+        if last is None:
+            return False
+        batch = read_batch(json.loads(last.json()), self.streams, 0.0)
+        return all(batch.ends.get(stream, 0) >= line for stream in self.query.streams)
+
+
+# What batches did -----------------------------------------------------------------------------------------------------
+
+
+class Batch(NamedTuple):
+    began: float  # seconds since the start, as `handed`
+    handed: float
+    seconds: float  # all of it, with the commit
+    lines: Mapping[str, tuple[int, int]]  # stream -> first line, and the one after the last; without those with none
+    ends: Mapping[str, int]  # stream -> lines consumed so far
+
+
+def read_batch(report: Mapping[str, Any], streams: Mapping[int, str], epoch: float) -> Batch:
+    """A progress report of Spark. Sources name their port; offsets are numbers of lines, from -1 on."""
+    took = report["durationMs"]
+    began = datetime.fromisoformat(report["timestamp"]).timestamp() - epoch
+    handed = began + sum(took.get(part, 0) for part in PARTS) / 1e3
+    spans = {}
+    for source in report["sources"]:
+        port = int(source["description"].rsplit("port:", 1)[1].strip(" ]"))
+        spans[streams[port]] = _offset(source["startOffset"]), _offset(source["endOffset"])
+    lines = {name: (first + 1, last + 1) for name, (first, last) in spans.items() if last > first}
+    return Batch(began, handed, took.get("triggerExecution", 0) / 1e3, lines, {n: s[1] + 1 for n, s in spans.items()})
+
+
+def _offset(text: str | int | None) -> int:
+    return -1 if text is None else int(text)
+
+
+def arrivals_of_results(query: BenchQuery, parts: Mapping[str, Tuples]) -> Floats:
+    """When the newest tuple of each result came that a batch with these tuples hands over.
+
+    A tuple of a join stands for its pairs.
+    """
+    if query.kind == "join":
+        return np.concatenate([part.arrivals for part in parts.values()])
+    (part,) = parts.values()
+    if query.kind == "filter":
+        return part.arrivals[part.v > 0.5]
+    groups = np.floor(part.arrivals).astype(np.int64) << 32 | part.k
+    _, newest = np.unique(groups[::-1], return_index=True)  # the first from behind
+    return part.arrivals[::-1][newest]
+
+
+class Outcome(NamedTuple):
+    """What a query did until the end."""
+
+    latencies: Floats
+    completed: int
+
+
+def outcome(
+    query: BenchQuery,
+    batches: Sequence[Batch],
+    lines: Mapping[str, Lines],
+    came: Mapping[str, Tuples],
+    workload: Workload,
+) -> Outcome:
+    found, completed = [np.zeros(0)], 0
+    for batch in batches:
+        if batch.handed > workload.seconds:
+            continue
+        parts = {}
+        for stream, (first, after) in batch.lines.items():
+            taken = slice(lines[stream].tuples_before(first), lines[stream].tuples_before(after))
+            arrivals, k, v = came[stream]
+            parts[stream] = Tuples(arrivals[taken], k[taken], v[taken])
+            completed += taken.stop - taken.start
+        times = arrivals_of_results(query, parts)
+        found.append(batch.handed - times[times >= workload.warm_s])
+    return Outcome(np.concatenate(found), completed)
+
+
+# A run ----------------------------------------------------------------------------------------------------------------
+
+
+def run_stock(workload: Workload, variant: Variant | None = None) -> Measured:
+    """One run of a workload, with the pools of a variant or, without one, FIFO."""
+    spark, came = stock_session("FIFO" if variant is None else "FAIR"), tuples(workload)
+    before = time.monotonic()
+    with serving(came) as pusher, scratch() as folder, stopping(spark) as running:
+        place = Place(spark, pusher.ports, folder)
+        for query in workload.members():
+            running.append(place.start(query, *build(query, place.read(query)), variant or PLAIN))
+        rehearse(pusher, running)
+        rehearsed = time.monotonic() - before
+        ran = measure(spark, pusher, running, workload.seconds)
+    details = {"rehearsed_s": rehearsed, "pusher": ran.pusher, "batches": _batch_figures(workload, ran.batches)}
+    return _measured(workload, ran, pusher.lines, came, details)
+
+
+class Ran(NamedTuple):
+    batches: Mapping[str, list[Batch]]  # by query
+    cpu_s: float
+    pusher: Mapping[str, Any]
+
+
+def measure(spark: SparkSession, pusher: Pusher, running: Sequence[Running], seconds: float) -> Ran:
+    """Push for so long, once all has been rehearsed."""
+    epoch = start_time(time.time())
+    pusher.start(epoch)
+    time.sleep(max(0.0, epoch - time.time()))
+    cpu = -(jvm_cpu_s(spark) + time.process_time())
+    time.sleep(max(0.0, epoch + seconds - time.time()))
+    cpu += jvm_cpu_s(spark) + time.process_time()
+    pushed = pusher.stop()
+    time.sleep(GRACE_S)
+    return Ran({one.query.name: one.batches(epoch) for one in running}, cpu, pushed)
+
+
+def start_time(now: float) -> float:
+    """Spark's triggers fire at whole seconds: so windows end, and their last tuples are there, just before."""
+    return math.ceil(now + LEAD_S + BEFORE_TRIGGER_S) - BEFORE_TRIGGER_S
+
+
+def rehearse(pusher: Pusher, running: Sequence[Running]) -> None:
+    """Have each query run some batches, so that its code is compiled and its state is there."""
+    for count in range(1, REHEARSALS + 1):
+        pusher.rehearse(count)
+        deadline = time.monotonic() + PATIENCE_S
+        for query in running:
+            while not query.reached(count * pusher.lines[query.query.streams[0]].rehearsal):
+                if time.monotonic() > deadline:
+                    raise RuntimeError(f"{query.query.name} has not run its rehearsal after {PATIENCE_S:.0f} s")
+                time.sleep(0.05)
+
+
+def _measured(
+    workload: Workload,
+    ran: Ran,
+    lines: Mapping[str, Lines],
+    came: Mapping[str, Tuples],
+    details: Mapping[str, Any],
+) -> Measured:
+    classes: dict[str, dict[str, Served]] = {name: {} for name in PRIORITIES}
+    for query in workload.members():
+        found = outcome(query, ran.batches[query.name], lines, came, workload)
+        classes[query.class_name][query.name] = Served(found.latencies, due(query, workload, came), found.completed)
+    return Measured(classes, ran.cpu_s, workload.seconds, workload.warm_s, details)
+
+
+def _batch_figures(workload: Workload, batches: Mapping[str, Sequence[Batch]]) -> dict[str, dict[str, float]]:
+    """Batches of the run by class and by kind: how many, and how long they took."""
+    spans: dict[str, list[float]] = {}
+    for query in workload.members():
+        took = [batch.seconds for batch in batches[query.name] if batch.began >= 0 and batch.handed <= workload.seconds]
+        for group in (query.class_name, query.kind):
+            spans.setdefault(group, []).extend(took)
+    return {
+        name: {"count": len(took), "mean_ms": float(np.mean(took)) * 1e3 if took else 0.0}
+        for name, took in sorted(spans.items())
+    }
+
+
+# What must end, whatever happens --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def serving(came: Mapping[str, Tuples]) -> Iterator[Pusher]:
+    """A pusher that has these streams."""
+    pusher = Pusher((name, make_lines(found)) for name, found in came.items())
+    try:
+        yield pusher
+    finally:
+        pusher.close()
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder for checkpoints, in memory where there is such a thing."""
+    memory = Path("/dev/shm")
+    folder = Path(tempfile.mkdtemp(prefix="headgate-stock-", dir=memory if memory.is_dir() else None))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def stopping(spark: SparkSession) -> Iterator[list[Running]]:
+    """Stops the queries that were put into the list, also those that wait in vain for a slot."""
+    running: list[Running] = []
+    try:
+        yield running
+    finally:
+        for query in running:
+            with suppress(PySparkException, Py4JError):  # too slow to stop: the jobs are cancelled below
+                query.handle.stop()
+        spark.sparkContext.cancelAllJobs()
+        for query in running:
+            if query.handle.isActive:
+                log.warning("%s did not stop", query.query.name)
+        with suppress(Py4JError):  # else the stores of these queries stay in memory until the next maintenance
+            spark.sparkContext._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()  # type: ignore[union-attr]

@@ -1,0 +1,145 @@
+"""The queries of `bench classes`, the tuples that they meet, and both as a Headgate application.
+
+Queries are dealt to three classes of priority 6, 3 and 1 in turn, and in each class the kinds go round: filters, counts
+and averages over tumbling windows of a second, and joins of two streams with windows of a second. Each query reads
+streams of its own. A join gets half of the rate on each of its two.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headgate.application.checked import Application
+from headgate.application.load import load_application
+from headgate.connect.sources import make_source
+from headgate.sql.schema import ARRIVAL
+
+Kind = Literal["filter", "count", "average", "join"]
+
+MASTER = "local[2]"  # of every side
+PRIORITIES = {"class1": 6, "class2": 3, "class3": 1}
+KINDS: tuple[Kind, ...] = ("filter", "count", "average", "join", *(("filter", "count", "average") * 2))
+KEYS = 20  # of filters and windows; of a join as many as tuples a second, so that half of the tuples find a partner
+SEED = 11
+SCHEMA = "k INT, v DOUBLE"
+
+
+class BenchQuery(NamedTuple):
+    name: str
+    class_name: str
+    kind: Kind
+    streams: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """So many queries at so many tuples a second each, for so many seconds."""
+
+    name: str
+    queries: int
+    rate: float
+    seconds: float
+    warm_s: float = 5.0  # of them; results of tuples that came before do not count
+
+    def members(self) -> list[BenchQuery]:
+        return [_query(number) for number in range(self.queries)]
+
+    def rate_of(self, query: BenchQuery) -> float:
+        """Tuples a second on each stream of a query."""
+        return self.rate / len(query.streams)
+
+    def keys_of(self, query: BenchQuery) -> int:
+        return max(KEYS, round(self.rate)) if query.kind == "join" else KEYS
+
+    def sources(self) -> dict[str, dict[str, Any]]:
+        """Stream -> its feeder."""
+        return {stream: self._feeder(query) for query in self.members() for stream in query.streams}
+
+    def _feeder(self, query: BenchQuery) -> dict[str, Any]:
+        rate = self.rate_of(query)
+        return {
+            "kind": "feeder",
+            "rate": rate,
+            "arrivals": "poisson",
+            "rows": round(rate * self.seconds * 1.1),  # more than come while it runs
+            "values": {"k": f"uniform 0 {self.keys_of(query)}", "v": "uniform 0 1"},
+        }
+
+
+def _query(number: int) -> BenchQuery:
+    kind = KINDS[number // len(PRIORITIES) % len(KINDS)]
+    class_name = list(PRIORITIES)[number % len(PRIORITIES)]
+    name = f"q{number:03d}_{kind}"
+    streams = (f"s{number:03d}a", f"s{number:03d}b") if kind == "join" else (f"s{number:03d}",)
+    return BenchQuery(name, class_name, kind, streams)
+
+
+class Tuples(NamedTuple):
+    """All tuples of a stream, in order of arrival."""
+
+    arrivals: NDArray[np.float64]  # seconds since the run began
+    k: NDArray[np.int32]
+    v: NDArray[np.float64]
+
+
+def tuples(workload: Workload) -> dict[str, Tuples]:
+    """Stream -> the tuples that Headgate's own feeder gives it."""
+    app = application(workload, {"name": "fifo"})
+    found = {}
+    for name, stream in app.plan.streams.items():
+        source = make_source(stream, app.folder, app.seed, 0, quiet=True)
+        table = source.poll(workload.seconds)
+        if table is None:
+            raise ValueError(f"workload {workload.name} has no tuples on {name}")
+        columns = [table.column(column).to_numpy() for column in (ARRIVAL, "k", "v")]
+        found[name] = Tuples(columns[0] / 1e6, columns[1], columns[2])
+    return found
+
+
+def due(query: BenchQuery, workload: Workload, came: Mapping[str, Tuples]) -> int:
+    """Tuples of a query that arrive while the workload lasts, whether or not anybody reads them in time."""
+    return sum(int(np.searchsorted(came[stream].arrivals, workload.seconds)) for stream in query.streams)
+
+
+def application(workload: Workload, policy: dict[str, Any], slots: int = 2) -> Application:
+    """What Headgate runs."""
+    document = {
+        "streams": {name: {"schema": SCHEMA, "source": source} for name, source in workload.sources().items()},
+        "classes": {name: {"priority": priority} for name, priority in PRIORITIES.items()},
+        "queries": {
+            query.name: {"class": query.class_name, "cql": cql(query), "sink": {"kind": "none"}}
+            for query in workload.members()
+        },
+        "policy": policy,
+        "slots": slots,
+        "seed": SEED,
+        "rehearse": True,
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"{workload.name}.yaml"
+        file.write_text(json.dumps(document))
+        return load_application(file)
+
+
+def cql(query: BenchQuery) -> str:
+    first, last = query.streams[0], query.streams[-1]
+    match query.kind:
+        case "filter":
+            return f"SELECT k, v FROM {first} WHERE v > 0.5"
+        case "count":
+            return f"RSTREAM(SELECT k, count(*) AS n FROM {first} [RANGE 1 SECOND SLIDE 1 SECOND] GROUP BY k)"
+        case "average":
+            return f"RSTREAM(SELECT k, avg(v) AS mean FROM {first} [RANGE 1 SECOND SLIDE 1 SECOND] GROUP BY k)"
+        case "join":
+            return (
+                f"ISTREAM(SELECT a.k, a.v, b.v AS w FROM {first} [RANGE 1 SECOND] AS a, {last} [RANGE 1 SECOND] AS b "
+                "WHERE a.k = b.k)"
+            )

@@ -1,0 +1,275 @@
+"""headgate bench decisions: what a decision costs, with few and with many queries registered.
+
+Queries of one operator in three classes, on a board as in a run on Spark, with queues that are only numbers. A decision
+is all that board and policy do for one call: being told of new input, choosing, being told of the end. `busy`: every
+query has input all the time. `sparse`: one in ten has, never the same ones for long. For mbd also `windows`: queries
+over sliding windows, all with input that waits for a boundary; one after the other comes to it. There, keeping track of
+time is part of a decision. `together`: the same, up to six queries a unit; ten queries in three classes make units of
+two, so that it does not tell how cost grows. `microseconds` has the dearest of the other cases of mbd,
+`share_of_unit_call` the dearest of all with most queries, against a call of a small batch on Spark in the same run.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from headgate.application.checked import Application, PolicySettings
+from headgate.metrics.stats import DeclaredStats
+from headgate.plan.graph import build_plan
+from headgate.plan.model import Edge, Plan, Query, QueryClass, Stream
+from headgate.plan.operators import Aggregate, Declared, Operator, Port, Select
+from headgate.plan.windows import RangeWindow, parse_window
+from headgate.policies.registry import make_policy
+from headgate.runtime.spark.engine import SparkRuntime
+from headgate.runtime.spark.session import start_spark
+from headgate.scheduling.board import Board, Claim
+from headgate.scheduling.patience import Patience
+from headgate.scheduling.progress import Progress
+from headgate.sql.schema import parse_schema
+from headgate_lab.bench.batches import key_batch
+from headgate_lab.bench.parts import part
+
+QUERIES = (10, 100, 1000)
+HEADLINE = "mbd"
+POLICIES = (HEADLINE, "ambd", "abd", "cqc", "wehr", "mrr", "ml", "pct", "pcs", "chain", "rb", "fifo", "rr")
+LOADS = {"busy": 1.0, "sparse": 0.1}  # the share of queries that have input
+WINDOWS = {"windows": 1, "together": 6}  # most queries of a unit
+SLIDE_US = 1_000_000
+CLASSES = {"one": 6, "two": 3, "three": 1}
+SCHEMA = parse_schema("k INT", "bench")
+CALL_S = 0.01  # a call beside its tuples, roughly as on Spark: policies reckon with it
+ROWS = 100  # of a call on Spark
+WARM = 50  # calls before any counts
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is measured."""
+
+    decisions: int
+    calls: int  # on Spark
+    queries: Sequence[int] = QUERIES
+    warm: int = WARM
+
+
+FULL = Sizes(decisions=20_000, calls=400)
+QUICK = Sizes(decisions=2_000, calls=50)
+SMALLEST = Sizes(decisions=50, calls=2, queries=(10, 20), warm=2)
+
+
+def run(quick: bool = False, sizes: Sizes | None = None) -> dict[str, Any]:
+    """Measure; microseconds of a decision by the number of queries at the top level, other policies below."""
+    chosen = sizes or (QUICK if quick else FULL)
+    decisions, queries = chosen.decisions, chosen.queries
+    found = {name: part(name, partial(_by_load, name, chosen)) for name in POLICIES}
+    for case, most in WINDOWS.items():
+        found[HEADLINE][case] = part(case, partial(_by_queries, windows_microseconds, chosen, most, decisions))
+    call = part("unit_call_microseconds", lambda: unit_call_us(chosen.calls, chosen.warm))
+    cases, largest = found[HEADLINE], str(queries[-1])
+    headline = {str(n): max(cases[case][str(n)] for case in (*LOADS, "windows")) for n in queries}
+    return {
+        "bench": "decisions",
+        "policy": HEADLINE,
+        "microseconds": headline,
+        "growth": headline[largest] / headline[str(queries[0])],
+        "share_of_unit_call": max(case[largest] for case in cases.values()) / call,
+        "unit_call_microseconds": call,
+        "policies": found,
+        "decisions": decisions,
+    }
+
+
+def _by_load(policy: str, sizes: Sizes) -> dict[str, dict[str, float]]:
+    return {
+        load: {str(n): microseconds(policy, n, share, sizes.decisions) for n in sizes.queries}
+        for load, share in LOADS.items()
+    }
+
+
+def _by_queries(measure: Callable[..., float], sizes: Sizes, *rest: int) -> dict[str, float]:
+    return {str(n): measure(n, *rest) for n in sizes.queries}
+
+
+class Waiting:
+    """A queue of tuples that are only counted."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.entered = 0
+        self.first = 0.0
+
+    @property
+    def oldest(self) -> float | None:
+        return self.first if self.count else None
+
+    @property
+    def bytes(self) -> float:
+        return 8.0 * self.count
+
+
+def microseconds(policy: str, queries: int, share: float, decisions: int) -> float:
+    """The mean time of a decision under a policy, the median of five runs."""
+    return statistics.median(_run(policy, queries, share, decisions // 5, seed) for seed in range(5)) * 1e6
+
+
+def _run(policy: str, queries: int, share: float, decisions: int, seed: int) -> float:
+    """Each call takes what waits for a unit; then a query without input gets a tuple, so that as many have some."""
+    plan = many_queries(queries)
+    queues = {edge: Waiting() for edge in plan.edges}
+    board = Board(plan, queues, make_policy(policy), DeclaredStats(plan), slots=1, call_fixed_s=CALL_S, seed=seed)
+    empty = list(plan.edges)
+    random.Random(seed).shuffle(empty)
+    for _ in range(max(1, round(share * queries))):
+        _feed(board, queues, empty.pop())
+    spent = 0.0
+    for number in range(decisions):
+        board.now = number * 1e-3
+        start = time.perf_counter()
+        claim = board.claim(0)
+        spent += time.perf_counter() - start
+        if claim is None:
+            raise RuntimeError(f"policy {policy} found nothing to do")
+        (edge,) = claim.decision.unit.edges
+        queues[edge].count = 0
+        empty.insert(0, edge)
+        start = time.perf_counter()
+        board.release(claim, 1, 1)
+        _feed(board, queues, empty.pop())
+        spent += time.perf_counter() - start
+    return spent / decisions
+
+
+class Windows:
+    """Queries over windows, each of a stream of its own, and how far time has come on each, as in a run."""
+
+    def __init__(self, queries: int, together: int) -> None:
+        self.plan = many_windows(queries)
+        self.queues = {edge: Waiting() for edge in self.plan.edges}
+        self._come = dict.fromkeys(self.plan.streams, 0)
+        self._progress = Progress(self.plan, self.queues, self._come.get)
+        patience = Patience(self._progress.reaches, lambda _: False, most_bytes=1e9)
+        policy, stats = make_policy(HEADLINE, {"together": together}), DeclaredStats(self.plan)
+        self.board = Board(self.plan, self.queues, policy, stats, slots=1, call_fixed_s=CALL_S, patience=patience)
+        for edge in self.plan.edges:  # the first tuple of a stream comes to a boundary, the second waits for one
+            self.feed(edge)
+        while (claim := self.board.claim(0)) is not None:
+            self.call(claim)
+
+    def feed(self, edge: Edge, boundary: bool = False) -> None:
+        """A tuple comes, and with it the time goes on by a little, or to the next boundary."""
+        (port,) = self.plan.operators[edge.operator].inputs
+        self._come[port.node] += SLIDE_US if boundary else 1
+        queue = self.queues[edge]
+        queue.first = queue.first if queue.count else self.board.now
+        queue.count, queue.entered = queue.count + 1, queue.entered + 1
+        self._progress.advance(port, self._come[port.node])
+        self._progress.settle((port.node,))
+        self.board.fed(edge)
+
+    def call(self, claim: Claim) -> None:
+        """A call takes all, and gives what there is at the boundary; then a tuple for each of its queries comes."""
+        unit = claim.decision.unit
+        for edge in unit.edges:
+            self.queues[edge].count = 0
+        self._progress.finish(self._progress.begin(unit.operators), {})
+        self._progress.end(unit.operators)
+        self.board.look_again(self._progress.settle(unit.operators).moved)
+        self.board.release(claim, 1, 1)
+        for edge in unit.edges:
+            self.feed(edge)
+
+    def decide(self, edge: Edge) -> None:
+        """A query comes to a boundary and is called."""
+        self.feed(edge, boundary=True)
+        claim = self.board.claim(0)
+        if claim is None:
+            raise RuntimeError(f"policy {HEADLINE} found nothing to do")
+        self.call(claim)
+
+
+def windows_microseconds(queries: int, together: int, decisions: int) -> float:
+    """The mean time of a decision of mbd about windows, the median of five stretches."""
+    windows = Windows(queries, together)
+    found = []
+    for stretch in range(5):
+        edges = random.Random(stretch).choices(windows.plan.edges, k=decisions // 5)
+        start = time.perf_counter()
+        for edge in edges:
+            windows.board.now += 1e-3
+            windows.decide(edge)
+        found.append((time.perf_counter() - start) / len(edges))
+    return statistics.median(found) * 1e6
+
+
+def _feed(board: Board, queues: Mapping[Edge, Waiting], edge: Edge) -> None:
+    queues[edge].count, queues[edge].first = 1, board.now
+    board.fed(edge)
+
+
+def many_queries(number: int) -> Plan:
+    """So many queries of one select, a third of them in each class, with costs of 1 to 7 us."""
+    names = list(CLASSES)
+    operators: list[Operator] = [
+        Select(
+            id=f"q{at}/select",
+            inputs=(Port("s"),),
+            where="k >= 0",
+            declared=Declared(fixed_s=0.0, cost_s=(1 + at % 7) * 1e-6, selectivity=0.5),
+        )
+        for at in range(number)
+    ]
+    queries = [
+        Query(f"q{at}", names[at % len(names)], Port(f"q{at}/select"), (), sink={"kind": "none"})
+        for at in range(number)
+    ]
+    return build_plan({"s": _stream("s")}, {}, _classes(), operators, queries)
+
+
+def many_windows(number: int) -> Plan:
+    """So many queries that count over a sliding window, each the tuples of a stream of its own."""
+    names, window = list(CLASSES), parse_window("RANGE 2 SECONDS SLIDE 1 SECOND")
+    assert isinstance(window, RangeWindow)
+    operators: list[Operator] = [
+        Aggregate(id=f"q{at}/count", inputs=(Port(f"s{at}"),), group={}, values={"n": "count(*)"}, window=window)
+        for at in range(number)
+    ]
+    queries = [
+        Query(f"q{at}", names[at % len(names)], Port(f"q{at}/count"), (), sink={"kind": "none"}) for at in range(number)
+    ]
+    return build_plan({f"s{at}": _stream(f"s{at}") for at in range(number)}, {}, _classes(), operators, queries)
+
+
+def _classes() -> dict[str, QueryClass]:
+    return {name: QueryClass(name, priority) for name, priority in CLASSES.items()}
+
+
+def _stream(name: str) -> Stream:
+    return Stream(name, SCHEMA, {"kind": "feeder", "rate": 1.0, "rows": 1})
+
+
+def unit_call_us(calls: int, warm: int = WARM) -> float:
+    """A call of one select on a small batch on Spark, the median."""
+    runtime = SparkRuntime(Application(many_queries(1), PolicySettings(HEADLINE), slots=1), _spark())
+    runtime.open()
+    seconds = []
+    try:
+        for number in range(calls + warm):
+            runtime.deliver({"s": key_batch(SCHEMA, 100, ROWS, number)})
+            start = time.perf_counter()
+            runtime.step(0)
+            seconds.append(time.perf_counter() - start)
+    finally:
+        runtime.stop()
+    return statistics.median(seconds[warm:]) * 1e6
+
+
+def _spark() -> SparkSession:
+    return start_spark({"master": "local[2]"})

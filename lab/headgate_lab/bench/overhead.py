@@ -1,0 +1,257 @@
+"""headgate bench overhead: what a unit call costs beside the same SQL by hand and beside Spark's own floor.
+
+All ways run the same query on the same batches, alternating in one process, so that the ratios mean something even
+where the machine's speed drifts.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyspark
+from pyspark import InheritableThread
+from pyspark.sql import SparkSession
+
+from headgate.application.checked import Application, PolicySettings
+from headgate.plan.arrow_types import arrow_schema
+from headgate.plan.graph import build_plan
+from headgate.plan.model import Plan, Query, QueryClass, Stream
+from headgate.plan.operators import Operator, Port, Project, Select
+from headgate.runtime.spark.engine import SparkRuntime
+from headgate.runtime.spark.session import own_session, start_spark
+from headgate.sql.schema import parse_schema
+from headgate_lab.bench.parts import part
+
+WHERE = "v > 0.3"
+COLUMNS = {"k": "k", "w": "v * 2"}
+SQL = "SELECT k, v * 2 AS w, _arrival, _sequence FROM {view} WHERE v > 0.3"
+STREAM = parse_schema("k INT, v DOUBLE", "bench")
+QUERIES = 8  # for the slots comparison
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is measured."""
+
+    rounds: int  # and as many to warm up
+    large_rounds: int
+    large_warm: int
+    slots_s: float
+    sizes_rounds: int
+    rows: int = 3_000
+    large_rows: int = 300_000
+    sizes: Sequence[int] = (1_000, 10_000, 100_000, 300_000, 1_000_000)
+
+
+FULL = Sizes(rounds=200, large_rounds=15, large_warm=10, slots_s=8.0, sizes_rounds=8)
+QUICK = Sizes(rounds=30, large_rounds=3, large_warm=2, slots_s=2.0, sizes_rounds=2)
+SMALLEST = Sizes(
+    rounds=3, large_rounds=1, large_warm=1, slots_s=0.3, sizes_rounds=1, rows=50, large_rows=100, sizes=(10, 20)
+)
+
+
+def run(quick: bool = False, sizes: Sizes | None = None) -> dict[str, Any]:
+    """Measure; headline ratios at the top level, medians in milliseconds below."""
+    spark = start_spark({"master": "local[2]"})
+    chosen = sizes or (QUICK if quick else FULL)
+    small = part("small_batches", lambda: _compare_small(spark, chosen))
+    large = part("large_batches", lambda: _compare_large(spark, chosen))
+    slots = part("calls_per_second_by_slots", lambda: _compare_slots(spark, chosen))
+    by_rows = part("milliseconds_by_rows", lambda: _compare_sizes(spark, chosen))
+    return {
+        "unit_over_handwritten": small["unit"] / small["handwritten"],
+        "unit_over_floor": small["unit"] / small["floor"],
+        "partitioned_over_handwritten": large["partitioned"] / large["handwritten"],
+        "two_slots_over_one": slots["2"] / slots["1"],
+        "crossover_rows": _crossover(by_rows),
+        "milliseconds": {f"{chosen.rows} rows": small, f"{chosen.large_rows} rows": large, "by rows": by_rows},
+        "calls_per_second_by_slots": slots,
+        "settings": {
+            "rounds": chosen.rounds,
+            "query": SQL,
+            "spark": pyspark.__version__,
+            "master": spark.sparkContext.master,
+        },
+    }
+
+
+def _compare_small(spark: SparkSession, sizes: Sizes) -> dict[str, float]:
+    runtime = _runtime(spark, queries=1)
+    batches = [_batch(sizes.rows, seed) for seed in range(20)]
+    by_hand = _handwritten(spark, partitions=1)
+    floor = _floor(spark, batches[0])
+    ways: dict[str, Callable[[pa.Table], object]] = {
+        "handwritten": by_hand,
+        "floor": lambda _: floor(),
+        "unit": lambda batch: _unit_call(runtime, batch),
+    }
+    try:
+        found = _alternate(ways, batches, sizes.rounds, sizes.rounds)
+        assert runtime.report()["calls"]["prepared"] >= sizes.rounds, "the unit was not run the prepared way"
+        return found
+    finally:
+        runtime.stop()
+
+
+def _compare_large(spark: SparkSession, sizes: Sizes) -> dict[str, float]:
+    runtime = _runtime(spark, queries=1, partitioned_rows=0)
+    ways: dict[str, Callable[[pa.Table], object]] = {
+        "handwritten": _handwritten(spark, partitions=None),
+        "partitioned": lambda batch: _unit_call(runtime, batch),
+    }
+    try:
+        batches = [_batch(sizes.large_rows, seed) for seed in range(3)]
+        return _alternate(ways, batches, sizes.large_warm, sizes.large_rounds)
+    finally:
+        runtime.stop()
+
+
+def _compare_sizes(spark: SparkSession, sizes: Sizes) -> dict[str, dict[str, float]]:
+    """Prepared against partitioned over batch sizes, for the crossover."""
+    prepared, partitioned = _runtime(spark, 1, partitioned_rows=2**40), _runtime(spark, 1, partitioned_rows=0)
+    found = {}
+    try:
+        for rows in sizes.sizes:
+            ways: dict[str, Callable[[pa.Table], object]] = {
+                "prepared": lambda batch: _unit_call(prepared, batch),
+                "partitioned": lambda batch: _unit_call(partitioned, batch),
+            }
+            found[str(rows)] = _alternate(ways, [_batch(rows, seed) for seed in range(3)], 3, sizes.sizes_rounds)
+    finally:
+        prepared.stop()
+        partitioned.stop()
+    return found
+
+
+def _crossover(sizes: dict[str, dict[str, float]]) -> int | None:
+    """The first measured size from which on the partitioned way is quicker; None: at no size."""
+    slower = [int(rows) for rows, ms in sizes.items() if ms["prepared"] <= ms["partitioned"]]
+    quicker = [int(rows) for rows in sizes if int(rows) > max(slower, default=0)]
+    return min(quicker, default=None)
+
+
+def _compare_slots(spark: SparkSession, sizes: Sizes) -> dict[str, float]:
+    """Calls a second with one and with two slots, eight queries always waiting; the better half of alternations."""
+    runtime, seconds = _runtime(spark, QUERIES, slots=2), sizes.slots_s
+    batches = [_batch(sizes.rows, seed) for seed in range(20)]
+    found: dict[str, list[float]] = {"1": [], "2": []}
+    try:
+        _calls_per_second(runtime, batches, 2, seconds)
+        for _ in range(3):
+            for slots in (1, 2):
+                found[str(slots)].append(_calls_per_second(runtime, batches, slots, seconds / 3))
+    finally:
+        runtime.stop()
+    return {slots: statistics.median(values) for slots, values in found.items()}
+
+
+def _calls_per_second(runtime: SparkRuntime, batches: Sequence[pa.Table], slots: int, seconds: float) -> float:
+    until = time.perf_counter() + seconds
+    calls = [0] * slots
+    turn = itertools.count()
+    lock = threading.Lock()
+
+    def work(slot: int) -> None:
+        while time.perf_counter() < until:
+            with lock:
+                number = next(turn)
+            runtime.deliver({f"s{number % QUERIES}": batches[number // QUERIES % len(batches)]})
+            calls[slot] += runtime.step(slot)
+
+    threads = [InheritableThread(target=work, args=(slot,)) for slot in range(slots)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    while runtime.step(0):
+        pass
+    return sum(calls) / seconds
+
+
+def _unit_call(runtime: SparkRuntime, batch: pa.Table) -> None:
+    """A call with all that goes with it: queue, policy, stamps, job, sink, monitor, statistics."""
+    runtime.deliver({"s0": batch})
+    if not runtime.step(0):
+        raise RuntimeError("the policy ran nothing")
+
+
+def _handwritten(spark: SparkSession, partitions: int | None) -> Callable[[pa.Table], pa.Table]:
+    """What a person would write: a temporary view over the batch, and SQL."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.adaptive.enabled", "false")
+    session.conf.set("spark.sql.execution.arrow.localRelationThreshold", "0")  # the quicker setting here
+    session.conf.set("spark.sql.shuffle.partitions", str(partitions or spark.sparkContext.defaultParallelism))
+
+    def call(batch: pa.Table) -> pa.Table:
+        frame = session.createDataFrame(batch)
+        if partitions is not None:
+            frame = frame.coalesce(partitions)
+        frame.createOrReplaceTempView("batch")
+        return session.sql(SQL.format(view="batch")).toArrow()
+
+    return call
+
+
+def _floor(spark: SparkSession, batch: pa.Table) -> Callable[[], pa.Table]:
+    """The same planned query run again on unchanged data: Spark's own cost of a job."""
+    session = own_session(spark)
+    session.createDataFrame(batch).coalesce(1).createOrReplaceTempView("floor")
+    return session.sql(SQL.format(view="floor")).toArrow
+
+
+def _alternate(
+    ways: dict[str, Callable[[pa.Table], object]], batches: Sequence[pa.Table], warm: int, rounds: int
+) -> dict[str, float]:
+    """Median milliseconds of each way, taken in turns on the same batches."""
+    taken: dict[str, list[float]] = {name: [] for name in ways}
+    for index in range(warm + rounds):
+        batch = batches[index % len(batches)]
+        for name, call in ways.items():
+            started = time.perf_counter()
+            call(batch)
+            if index >= warm:
+                taken[name].append((time.perf_counter() - started) * 1e3)
+    return {name: statistics.median(values) for name, values in taken.items()}
+
+
+def _runtime(spark: SparkSession, queries: int, slots: int = 1, partitioned_rows: int | None = None) -> SparkRuntime:
+    app = Application(_plan(queries), PolicySettings("rr", {"unit": "query", "quantum": None}), slots=slots)
+    runtime = SparkRuntime(app, spark, partitioned_rows=partitioned_rows)
+    runtime.open()
+    return runtime
+
+
+def _plan(queries: int) -> Plan:
+    """One stream and one query (select, project) each."""
+    operators: list[Operator] = []
+    for i in range(queries):
+        operators.append(Select(id=f"q{i}/select", inputs=(Port(f"s{i}"),), where=WHERE))
+        operators.append(Project(id=f"q{i}/project", inputs=(Port(f"q{i}/select"),), columns=COLUMNS))
+    return build_plan(
+        {f"s{i}": Stream(f"s{i}", STREAM, {"kind": "feeder"}) for i in range(queries)},
+        {},
+        {"only": QueryClass("only", 1)},
+        operators,
+        [Query(f"q{i}", "only", Port(f"q{i}/project"), (), sink={"kind": "none"}) for i in range(queries)],
+    )
+
+
+def _batch(rows: int, seed: int) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "k": rng.integers(0, 20, rows, dtype=np.int32),
+            "v": rng.random(rows),
+            "_arrival": np.arange(rows, dtype=np.int64),
+            "_sequence": np.arange(rows, dtype=np.int64),
+        },
+        schema=arrow_schema(STREAM),
+    )

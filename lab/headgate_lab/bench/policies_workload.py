@@ -1,0 +1,203 @@
+"""The application of `headgate bench policies`, and what its operators cost on this machine.
+
+Six queries, a path each, of 3 or 4 selections over two streams. A selection costs so many hashes of a tuple's key and
+one of the last hash. As in our replica of the study of paths and segments, what stands at the leaves is cheap, from
+1 to 40 in log-uniform steps, and what follows costs 1 to 5 times that (there it is joins); selectivities are uniform
+from 0.05 to 1. All of it is drawn once, by a seed: the same plan for everybody.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from pyspark.sql import SparkSession
+
+from headgate.application.checked import Application, PolicySettings, SimulatorSettings
+from headgate.plan.graph import build_plan
+from headgate.plan.model import Query, QueryClass, Stream
+from headgate.plan.operators import Declared, Operator, Port, Select
+from headgate.runtime.spark.engine import SparkRuntime
+from headgate.sql.schema import parse_schema
+from headgate_lab.bench.batches import key_batch
+
+SEED = 7
+LENGTHS = (4, 4, 3, 3, 3, 3)  # operators of each path
+STREAMS = ("a", "b")  # the first half of the paths reads the first
+LEAF_HASHES = (10, 400)
+DEARER = (1.0, 5.0)  # than the leaf of its path
+SELECTIVITY = (0.05, 1.0)
+SCHEMA = parse_schema("key INT", "bench")
+KEYS = 1_000_000_000
+
+HASH_S = 0.4e-6  # roughly; it only chooses how many rows measure an operator
+PROBES_S = (0.002, 0.08, 0.02, 0.04)  # work in the calls by which costs are measured, below and above a fixed cost
+WARM_ROUNDS = 12  # until the JVM has compiled what runs: the first rounds cost up to twice as much
+LEAST_COST_S = 1e-7
+
+Sources = Mapping[str, Mapping[str, Any]]  # by stream
+
+
+class Step(NamedTuple):
+    """An operator of a path."""
+
+    id: str
+    hashes: int
+    share: float  # of the tuples that pass
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What was measured: a call beside its tuples, the size of a tuple in a queue, each operator's cost a tuple."""
+
+    call_s: float
+    tuple_bytes: float
+    operators: Mapping[str, float]
+
+
+class Timed(NamedTuple):
+    """A call of one operator that was timed."""
+
+    operator: str
+    rows: int
+    seconds: float
+
+
+def draw_paths() -> dict[str, list[Step]]:
+    """Query -> its operators, leaf first."""
+    rng = np.random.default_rng(SEED)
+    paths = {}
+    for number, length in enumerate(LENGTHS, start=1):
+        leaf = math.exp(rng.uniform(*np.log(LEAF_HASHES)))
+        hashes = [leaf] + [leaf * rng.uniform(*DEARER) for _ in range(length - 1)]
+        shares = rng.uniform(*SELECTIVITY, size=length)
+        paths[f"q{number}"] = [
+            Step(f"q{number}/s{at + 1}", round(hashes[at]), round(float(shares[at]), 4)) for at in range(length)
+        ]
+    return paths
+
+
+def stream_of(query: str) -> str:
+    return STREAMS[(int(query[1:]) - 1) * len(STREAMS) // len(LENGTHS)]
+
+
+def application(policy: PolicySettings, sources: Sources, costs: Costs, call_s: float | None = None) -> Application:
+    """What both runtimes run. The simulator takes the costs as the truth, Spark to start from; `call_s` gives the
+    simulator another cost of a call."""
+    operators: list[Operator] = []
+    queries = []
+    for query, steps in draw_paths().items():
+        source = Port(stream_of(query))
+        for step in steps:
+            operators.append(_select(step, source, costs))
+            source = Port(step.id)
+        queries.append(Query(query, "only", source, (), sink={"kind": "none"}))
+    settings = SimulatorSettings(call_s=costs.call_s if call_s is None else call_s, stops_calls=False)
+    return _application(policy, sources, operators, queries, settings)
+
+
+def full_rates(costs: Costs) -> dict[str, float]:
+    """Tuples a second of each stream, half of the work each, that keep one slot busy, not counting fixed costs."""
+    work = dict.fromkeys(STREAMS, 0.0)
+    for query, steps in draw_paths().items():
+        reach = 1.0
+        for step in steps:
+            work[stream_of(query)] += reach * costs.operators[step.id]
+            reach *= step.share
+    return {stream: 1.0 / len(work) / seconds for stream, seconds in work.items()}
+
+
+def feeder(rate: float, seconds: float, arrivals: str | Mapping[str, Any], tuple_bytes: float) -> dict[str, Any]:
+    """A source. The size is said because the simulator would go by the schema, without the stamps that queues hold on
+    Spark: a selection would then seem to make tuples larger, and policies that save memory would do the opposite."""
+    return {
+        "kind": "feeder",
+        "rate": rate,
+        "rows": round(rate * seconds),
+        "arrivals": arrivals,
+        "bytes": tuple_bytes,
+        "values": {"key": f"uniform 0 {KEYS}"},
+    }
+
+
+def _application(
+    policy: PolicySettings,
+    sources: Sources,
+    operators: Sequence[Operator],
+    queries: Sequence[Query],
+    settings: SimulatorSettings,
+) -> Application:
+    streams = {name: Stream(name, SCHEMA, source, time=None) for name, source in sources.items()}
+    plan = build_plan(streams, {}, {"only": QueryClass("only", 1)}, operators, queries)
+    return Application(plan, policy, slots=1, seed=SEED, simulator=settings, rehearse=True)
+
+
+def _select(step: Step, source: Port, costs: Costs | None) -> Operator:
+    declared = Declared()
+    if costs is not None:
+        declared = Declared(cost_s=costs.operators[step.id], selectivity=step.share, tuple_bytes=costs.tuple_bytes)
+    return Select(id=step.id, inputs=(source,), where=_condition(step), declared=declared)
+
+
+def _condition(step: Step) -> str:
+    """True of so large a share of keys, at the cost of so many hashes."""
+    key = f"concat(cast(key AS STRING), '{step.id}')"
+    text = f"aggregate(sequence(1, {step.hashes}), {key}, (found, n) -> sha2(found, 256))"
+    return f"pmod(crc32({text}), 10000) < {round(step.share * 10000)}"
+
+
+# Measuring --------------------------------------------------------------------------------------------------------
+
+
+def measure(spark: SparkSession, rounds: int) -> Costs:
+    """Every operator is called alone, on a stream of its own, so that those that few tuples reach are measured as well
+    as the leaves. By the clock, so that a call's cost includes what the runtime does around the job."""
+    steps = [step for path in draw_paths().values() for step in path]
+    runtime = SparkRuntime(_apart(steps), spark)
+    runtime.open()
+    timed: list[Timed] = []
+    try:
+        for number in range(WARM_ROUNDS + rounds):
+            work = PROBES_S[number % len(PROBES_S)]
+            for place, step in enumerate(steps):
+                rows = max(1, round(work / (step.hashes * HASH_S)))
+                runtime.deliver({_own_stream(step): key_batch(SCHEMA, KEYS, rows, (number, place))})
+                started = time.perf_counter()
+                runtime.step(0)
+                timed.append(Timed(step.id, rows, time.perf_counter() - started))
+        sizes = [found["bytes"] for found in runtime.report()["stats"]["operators"].values()]
+    finally:
+        runtime.stop()
+    call_s, operators = fit(timed[WARM_ROUNDS * len(steps) :])
+    return Costs(call_s, float(np.median(sizes)), operators)
+
+
+def fit(timed: Sequence[Timed]) -> tuple[float, dict[str, float]]:
+    """The fixed cost of a call, one for all, and each operator's cost a tuple: least squares over all calls.
+
+    The means are what a run pays; what policies learn while they run, a low share of calls, is less on a busy machine.
+    """
+    names = list(dict.fromkeys(call.operator for call in timed))
+    table = np.zeros((len(timed), 1 + len(names)))
+    table[:, 0] = 1.0
+    for at, call in enumerate(timed):
+        table[at, 1 + names.index(call.operator)] = call.rows
+    seconds = np.array([call.seconds for call in timed])
+    call_s, *costs = np.linalg.lstsq(table, seconds, rcond=None)[0].tolist()
+    return max(0.0, call_s), {name: max(LEAST_COST_S, cost) for name, cost in zip(names, costs, strict=True)}
+
+
+def _apart(steps: Sequence[Step]) -> Application:
+    sources = {_own_stream(step): feeder(1.0, 1.0, "poisson", 1.0) for step in steps}
+    operators = [_select(step, Port(_own_stream(step)), None) for step in steps]
+    queries = [Query(f"of {_own_stream(step)}", "only", Port(step.id), (), sink={"kind": "none"}) for step in steps]
+    policy = PolicySettings("rr", {"unit": "operator", "quantum": None})
+    return _application(policy, sources, operators, queries, SimulatorSettings())
+
+
+def _own_stream(step: Step) -> str:
+    return step.id.replace("/", "_")

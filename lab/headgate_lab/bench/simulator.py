@@ -1,0 +1,167 @@
+"""How fast the simulator is, next to the same model written for SimPy."""
+
+from __future__ import annotations
+
+import platform
+import random
+import statistics
+import time
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from types import ModuleType
+from typing import Any
+
+from headgate.application.checked import Application, PolicySettings, RunLimits
+from headgate.plan.graph import build_plan
+from headgate.plan.model import Query, QueryClass, Stream
+from headgate.plan.operators import Declared, Port, Project
+from headgate.runtime.simulated import simulate
+from headgate.sql.schema import parse_schema
+from headgate_lab.bench.parts import part
+
+STREAMS = 50
+UTILISATION = 0.9
+POLICIES: dict[str, dict[str, Any]] = {"rr": {"quantum": 1.0}, "rb": {}, "prb": {}, "chain": {}}  # beside fifo
+ANALYTIC_RESPONSE = 354.0  # M/G/1, first come first served: E[S] + lambda E[S^2] / (2 (1 - rho))
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is measured."""
+
+    tuples: int  # a stream
+    rounds: int
+
+
+FULL = Sizes(tuples=4000, rounds=5)
+QUICK = Sizes(tuples=400, rounds=2)
+SMALLEST = Sizes(tuples=10, rounds=1)
+
+
+def run(quick: bool = False, sizes: Sizes | None = None) -> dict[str, Any]:
+    """Tuples a second of Headgate's simulator and of SimPy on one model, alternating in one process; medians.
+
+    The model: 50 Poisson streams, costs 2, 4, ..., 100, one server, first in first out, load 0.9. SimPy's version
+    is the leanest that we know: a source process a stream, one Store, one server process. Headgate has the monitor and
+    the invariants on. It serves such a model without decisions (see `runtime/simulated/in_order.py`); what its event
+    loop needs, with the board and the policy asked for every tuple, is measured beside it, and so are other policies:
+    `rr` with a quantum of 1 (see `runtime/simulated/in_turns.py`), `rb`, `prb` and `chain` (`in_rank.py`), and these in
+    the event loop, all but `rr`: that would take minutes. Needs `headgate-lab`.
+    """
+    simpy = _simpy()
+    chosen = sizes or (QUICK if quick else FULL)
+    tuples, rounds = chosen.tuples, chosen.rounds
+    ours: list[tuple[float, float]] = []
+    loop: list[tuple[float, float]] = []
+    theirs: list[tuple[float, float]] = []
+    others: dict[str, list[tuple[float, float]]] = {name: [] for name in POLICIES}
+    loops: dict[str, list[tuple[float, float]]] = {name: [] for name in POLICIES if name != "rr"}
+    for seed in range(rounds):
+        told = f"{{}}, round {seed + 1} of {rounds}".format
+        ours.append(part(told("headgate"), partial(run_headgate, tuples, seed)))
+        loop.append(part(told("headgate_event_loop"), partial(run_headgate, tuples, seed, short_cuts=False)))
+        theirs.append(part(told("simpy"), partial(run_simpy, simpy, tuples, seed)))
+        for name, runs in others.items():
+            runs.append(part(told(name), partial(run_headgate, tuples, seed, name)))
+        for name, runs in loops.items():
+            runs.append(part(told(f"{name}_event_loop"), partial(run_headgate, tuples, seed, name, short_cuts=False)))
+    fast, stepwise, slow = _median(ours), _median(loop), _median(theirs)
+    return {
+        "bench": "simulator",
+        "speedup_over_simpy": fast["tuples_per_second"] / slow["tuples_per_second"],
+        "event_loop_over_simpy": stepwise["tuples_per_second"] / slow["tuples_per_second"],
+        "headgate": fast,
+        "headgate_event_loop": stepwise,
+        "simpy": slow,
+        "policies": {name: _median(runs) for name, runs in others.items()},
+        "policies_event_loop": {name: _median(runs) for name, runs in loops.items()},
+        "analytic_mean_response": ANALYTIC_RESPONSE,
+        "streams": STREAMS,
+        "tuples_per_stream": tuples,
+        "rounds": rounds,
+        "utilisation": UTILISATION,
+        "versions": {
+            "python": platform.python_version(),
+            "numpy": version("numpy"),
+            "simpy": version("simpy"),
+        },
+    }
+
+
+def workload(tuples: int, seed: int, policy: str = "fifo") -> Application:
+    """The model as an application: a query with one operator on each stream."""
+    costs = [2.0 + 2.0 * at for at in range(STREAMS)]
+    rate = UTILISATION / sum(costs)
+    schema = parse_schema("v INT", "streams")
+    feeder = {"kind": "feeder", "arrivals": "poisson", "rate": rate, "rows": tuples}
+    streams = {f"s{at}": Stream(f"s{at}", schema, feeder) for at in range(STREAMS)}
+    operators = [
+        Project(
+            id=f"q{at}/work",
+            inputs=(Port(f"s{at}"),),
+            declared=Declared(fixed_s=0.0, cost_s=cost, selectivity=1.0),
+            columns={"v": "v"},
+        )
+        for at, cost in enumerate(costs)
+    ]
+    queries = [Query(f"q{at}", "normal", Port(f"q{at}/work"), ()) for at in range(STREAMS)]
+    plan = build_plan(streams, {}, {"normal": QueryClass("normal", 1)}, operators, queries)
+    return Application(plan, PolicySettings(policy, POLICIES.get(policy, {})), slots=1, seed=seed)
+
+
+def run_headgate(tuples: int, seed: int, policy: str = "fifo", short_cuts: bool = True) -> tuple[float, float]:
+    """Tuples a second and mean response."""
+    app = workload(tuples, seed, policy)
+    start = time.perf_counter()
+    result = simulate(app, RunLimits(until_idle=True), short_cuts=short_cuts)
+    seconds = time.perf_counter() - start
+    normal = result.report["classes"]["normal"]
+    return normal["outputs"] / seconds, normal["latency"]["mean"]
+
+
+def run_simpy(simpy: ModuleType, tuples: int, seed: int) -> tuple[float, float]:
+    """Tuples a second and mean response."""
+    env = simpy.Environment()
+    store = simpy.Store(env)
+    draw = random.Random(seed)
+    latencies: list[float] = []
+    costs = [2.0 + 2.0 * at for at in range(STREAMS)]
+    rate = UTILISATION / sum(costs)
+
+    def source(at: int) -> Any:
+        for _ in range(tuples):
+            yield env.timeout(draw.expovariate(rate))
+            store.put((env.now, at))
+
+    def server() -> Any:
+        for _ in range(tuples * STREAMS):
+            arrival, at = yield store.get()
+            yield env.timeout(costs[at])
+            latencies.append(env.now - arrival)
+
+    for at in range(STREAMS):
+        env.process(source(at))
+    env.process(server())
+    start = time.perf_counter()
+    env.run()
+    seconds = time.perf_counter() - start
+    return len(latencies) / seconds, statistics.fmean(latencies)
+
+
+def _median(runs: list[tuple[float, float]]) -> dict[str, float]:
+    return {
+        "tuples_per_second": statistics.median(speed for speed, _ in runs),
+        "mean_response": statistics.fmean(response for _, response in runs),
+    }
+
+
+def _simpy() -> ModuleType:
+    try:
+        import simpy
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "this benchmark compares with SimPy, which is not installed: pip install 'headgate-lab'"
+        ) from error
+    found: ModuleType = simpy
+    return found

@@ -1,0 +1,316 @@
+"""headgate bench state: what windows cost beside a query without state, how time grows with the updates of a relation,
+and how fast a large file is replayed beside Spark Structured Streaming.
+
+Ways alternate in one process on the same batches or the same file. Times are those of all that goes with a call:
+queues, policy, job, logs, sink, monitor. A window takes its input at its boundaries, so ways are compared over
+whole windows, by what a batch costs on average.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyspark
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from headgate.application.checked import Application, PolicySettings, RunLimits
+from headgate.application.load import load_application
+from headgate.plan.arrow_types import arrow_schema
+from headgate.plan.graph import build_plan
+from headgate.plan.model import Query, QueryClass, Stream
+from headgate.plan.operators import Aggregate, Operator, Port, Project, Select, StreamJoin
+from headgate.plan.windows import RangeWindow, parse_window
+from headgate.runtime.spark.engine import SparkRuntime
+from headgate.runtime.spark.session import start_spark
+from headgate.sql.schema import parse_schema
+from headgate_lab.bench import updates
+from headgate_lab.bench.parts import part
+
+ROWS = 3_000  # a batch
+BATCH_US = 2_000_000  # the time that a batch spans: 1,500 tuples/s
+WINDOW = "RANGE 20 SECONDS"
+TUMBLING = "RANGE 20 SECONDS SLIDE 20 SECONDS"
+SLIDING = "RANGE 20 SECONDS SLIDE 2 SECONDS"  # a boundary in every batch
+GROUPS = 50
+VALUES = {"n": "count(*)", "mean": "avg(t)"}  # the averages of the demonstration: of whole numbers
+DOUBLES = {"n": "count(*)", "mean": "avg(v)"}  # dearer: sums of DOUBLE are folded in the order of time
+KEYS = 30_000  # of the join: about one match a tuple among the 30,000 of the other window
+SCHEMA = parse_schema("ts TIMESTAMP, k INT, v DOUBLE, t INT", "bench")
+WINDOW_S = 20
+SPAN = 10  # batches between two boundaries of the tumbling window
+_REPLAY = """
+policy: {{name: rr, unit: query, quantum: null}}
+streams:
+  s:
+    schema: "ts TIMESTAMP, k INT, v DOUBLE, t INT"
+    time: ts
+    source: {{kind: csv, path: in/data.csv, header: true}}
+queries:
+  q:
+    sink: {{kind: memory}}
+    cql: RSTREAM(SELECT k, {columns} FROM s [{window}] GROUP BY k)
+"""
+REPLAY_RATE = 1_000  # tuples a second of event time in the replayed file
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is measured."""
+
+    warm: int  # windows of SPAN batches before the clock runs
+    spans: int  # and while it runs
+    updates: tuple[int, int]  # of a relation: few, many
+    growth_rounds: int
+    kinds: tuple[str, ...]  # of the queries over that relation
+    replay_rows: int
+    replays: int
+
+
+FULL = Sizes(20, 30, (3_000, 12_000), 3, tuple(updates.QUERIES), 5_000_000, 3)
+QUICK = Sizes(3, 5, (3_000, 12_000), 1, ("max", "max by group"), 200_000, 1)
+SMALLEST = Sizes(2, 1, (60, 240), 1, ("max",), 40_000, 1)
+
+
+def run(quick: bool = False, sizes: Sizes | None = None) -> dict[str, Any]:
+    """Measure; headline ratios at the top level, medians below."""
+    spark = start_spark({"master": "local[2]", "spark.driver.memory": "4g"})
+    return measure(spark, sizes or (QUICK if quick else FULL))
+
+
+def measure(spark: SparkSession, sizes: Sizes) -> dict[str, Any]:
+    steps = part("milliseconds", lambda: _compare_steps(spark, sizes.warm, sizes.spans))
+    counts, rounds = sizes.updates, sizes.growth_rounds
+    grown = part("seconds_by_updates", lambda: updates.compare(spark, sizes.kinds, counts, rounds))
+    replay = part("replayed_tuples_a_second", lambda: _compare_replays(spark, sizes.replay_rows, sizes.replays))
+    few, many = (str(count) for count in sizes.updates)
+    growth = {kind: seconds[many] / seconds[few] for kind, seconds in grown.items()}
+    return {
+        "aggregate_over_stateless": steps["aggregate"] / steps["stateless"],
+        "join_over_stateless": steps["join"] / steps["stateless"],
+        "updates_growth": max(growth.values()),
+        "replay_over_structured_streaming": replay["headgate"] / replay["structured streaming"],
+        "milliseconds": steps,
+        "updates_growth_by_query": growth,
+        "seconds_by_updates": grown,
+        "replayed_tuples_a_second": replay,
+        "settings": {
+            "rows": ROWS,
+            "batches": sizes.spans * SPAN,
+            "windows": {"aggregate": TUMBLING, "sliding aggregate": SLIDING, "join": WINDOW, "replay": TUMBLING},
+            "values": {"aggregate": VALUES, "aggregate of doubles": DOUBLES},
+            "updates": {kind: updates.QUERIES[kind] for kind in sizes.kinds},
+            "spark": pyspark.__version__,
+            "master": spark.sparkContext.master,
+        },
+    }
+
+
+# Steps ------------------------------------------------------------------------------------------------------------
+
+
+def _compare_steps(spark: SparkSession, warm: int, spans: int) -> dict[str, float]:
+    window = _range(WINDOW)
+    kept = Select(id="q/select", inputs=(Port("s"),), where="v > 0.3")
+    stateless = [kept, Project(id="q/project", inputs=(Port("q/select"),), columns={"k": "k", "w": "v * 2"})]
+    aggregates = {
+        name: Aggregate(id="q/group", inputs=(Port("s"),), group={"k": "k"}, values=values, window=_range(text))
+        for name, text, values in (
+            ("aggregate", TUMBLING, VALUES),
+            ("sliding aggregate", SLIDING, VALUES),
+            ("aggregate of doubles", TUMBLING, DOUBLES),
+        )
+    }
+    join = StreamJoin(
+        id="q/join",
+        inputs=(Port("s"), Port("t")),
+        left={"k": "k", "v": "v"},
+        right={"other": "k", "w": "v"},
+        condition="k = other",
+        left_window=window,
+        right_window=window,
+    )
+    ways = {
+        "stateless": _runtime(spark, stateless, "q/project", ("s",)),
+        **{name: _runtime(spark, [operator], "q/group", ("s",)) for name, operator in aggregates.items()},
+        "join": _runtime(spark, [join], "q/join", ("s", "t")),
+    }
+    keys = dict.fromkeys(ways, GROUPS) | {"join": KEYS}
+    try:
+        found = _alternate(ways, keys, warm, spans)
+        for name, runtime in ways.items():
+            assert runtime.report()["calls"]["prepared"] >= spans, f"{name} was not run the prepared way"
+        return found
+    finally:
+        for runtime in ways.values():
+            runtime.stop()
+
+
+def _alternate(ways: Mapping[str, SparkRuntime], keys: Mapping[str, int], warm: int, spans: int) -> dict[str, float]:
+    """Median milliseconds of a batch of ROWS tuples in all, by windows of SPAN batches, taken in turns."""
+    taken: dict[str, list[float]] = {name: [] for name in ways}
+    for span in range(warm + spans):
+        for name, runtime in ways.items():
+            streams = ("s", "t") if name == "join" else ("s",)
+            rows, now = ROWS // len(streams), round(runtime.now() * 1e6)
+            batches = [
+                {s: _batch(number, keys[name], rows, seed, now) for seed, s in enumerate(streams)}
+                for number in range(span * SPAN, (span + 1) * SPAN)
+            ]
+            started = time.perf_counter()
+            steps = sum(_stepped(runtime, tables) for tables in batches)
+            if span >= warm:
+                taken[name].append((time.perf_counter() - started) * 1e3 / SPAN)
+            if not steps and span:  # the first window ends when the second begins
+                raise RuntimeError(f"{name}: nothing ran in {SPAN} batches")
+    return {name: statistics.median(values) for name, values in taken.items()}
+
+
+def _stepped(runtime: SparkRuntime, tables: Mapping[str, pa.Table]) -> int:
+    """Deliver a batch and make the calls that are due; how many they were."""
+    for stream, table in tables.items():
+        runtime.deliver({stream: table})
+    steps = 0
+    while runtime.step(0):
+        steps += 1
+    return steps
+
+
+def _batch(number: int, keys: int, rows: int, seed: int, now_us: int) -> pa.Table:
+    """The tuples of one stretch of event time, which arrive now."""
+    rng = np.random.default_rng((number, seed))
+    first = number * rows
+    times = number * BATCH_US + np.arange(rows, dtype=np.int64) * (BATCH_US // rows)
+    arrival, sequence = np.full(rows, now_us), np.arange(first, first + rows, dtype=np.int64)
+    numbers = rng.integers(0, keys, rows, dtype=np.int32), rng.random(rows), rng.integers(0, 40, rows, dtype=np.int32)
+    columns = [times.astype("datetime64[us]"), *numbers]
+    schema = arrow_schema(SCHEMA)
+    arrays = [pa.array(c).cast(f.type) for c, f in zip([*columns, arrival, sequence], schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _runtime(spark: SparkSession, operators: Sequence[Operator], root: str, streams: tuple[str, ...]) -> SparkRuntime:
+    app = _application(operators, root, {name: {"kind": "feeder"} for name in streams}, {"kind": "none"})
+    runtime = SparkRuntime(app, spark)
+    runtime.open()
+    return runtime
+
+
+def _application(
+    operators: Sequence[Operator],
+    root: str,
+    sources: Mapping[str, Mapping[str, Any]],
+    sink: Mapping[str, Any],
+    folder: Path = Path(),
+) -> Application:
+    plan = build_plan(
+        {name: Stream(name, SCHEMA, source, time="ts") for name, source in sources.items()},
+        {},
+        {"only": QueryClass("only", 1)},
+        operators,
+        [Query("q", "only", Port(root), (), sink=sink)],
+    )
+    return Application(plan, PolicySettings("rr", {"unit": "query", "quantum": None}), folder=folder)
+
+
+def _range(text: str) -> RangeWindow:
+    window = parse_window(text)
+    assert isinstance(window, RangeWindow)
+    return window
+
+
+# Replays ----------------------------------------------------------------------------------------------------------
+
+
+def _compare_replays(spark: SparkSession, rows: int, rounds: int) -> dict[str, float]:
+    """Tuples a second of a file replayed as fast as possible, from the start of the query to its last result."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "in").mkdir()
+        _write(folder / "in" / "data.csv", rows)
+        ways: dict[str, Callable[[str], int]] = {
+            "headgate": lambda _: _headgate(spark, folder, VALUES),
+            "structured streaming": lambda name: _structured_streaming(spark, folder, name, VALUES),
+            "headgate, doubles": lambda _: _headgate(spark, folder, DOUBLES),
+            "structured streaming, doubles": lambda name: _structured_streaming(spark, folder, name, DOUBLES),
+        }
+        taken: dict[str, list[float]] = {way: [] for way in ways}
+        for number in range(rounds + 1):
+            for place, (way, replay) in enumerate(ways.items()):
+                started = time.perf_counter()
+                counted = replay(f"bench_{number}_{place}")
+                seconds = time.perf_counter() - started
+                if not rows - WINDOW_S * REPLAY_RATE <= counted <= rows:  # the last window is not complete
+                    raise RuntimeError(f"{way} counted {counted} of {rows} tuples in complete windows")
+                if number:  # the first round warms all up
+                    taken[way].append(rows / seconds)
+    return {way: statistics.median(values) for way, values in taken.items()}
+
+
+def _headgate(spark: SparkSession, folder: Path, values: Mapping[str, str]) -> int:
+    columns = ", ".join(f"{text} AS {name}" for name, text in values.items())
+    app = folder / "app.yaml"
+    app.write_text(_REPLAY.format(columns=columns, window=TUMBLING))
+    runtime = SparkRuntime(load_application(app), spark)
+    runtime.start()
+    runtime.wait(RunLimits(until_idle=True))
+    report = runtime.stop()
+    if report["errors"]:
+        raise RuntimeError(str(report["errors"]))
+    sink: Any = runtime.sinks["q"]
+    return sum(int(np.sum(table.column("n").to_numpy())) for table in sink.tables())
+
+
+def _structured_streaming(spark: SparkSession, folder: Path, name: str, values: Mapping[str, str]) -> int:
+    session = spark.newSession()
+    session.conf.set("spark.sql.shuffle.partitions", str(spark.sparkContext.defaultParallelism))
+    session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "true")  # else the last windows stay open
+    rows = (
+        session.readStream.schema("ts TIMESTAMP, k INT, v DOUBLE, t INT")
+        .option("header", "true")
+        .csv(str(folder / "in"))
+    )
+    grouped = rows.withWatermark("ts", "0 seconds").groupBy(F.window("ts", "20 seconds"), "k")
+    counts = grouped.agg(*[F.expr(text).alias(column) for column, text in values.items()])
+    query = (
+        counts.writeStream.outputMode("append")
+        .format("memory")
+        .queryName(name)
+        .option("checkpointLocation", str(folder / f"checkpoint-{name}"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    return int(session.sql(f"SELECT sum(n) FROM {name}").collect()[0][0])
+
+
+def _write(path: Path, rows: int) -> None:
+    with path.open("wb") as file:
+        for number, table in enumerate(_parts(rows)):
+            options = pyarrow.csv.WriteOptions(include_header=number == 0)
+            pyarrow.csv.write_csv(table, file, options)
+
+
+def _parts(rows: int, part: int = 500_000) -> Iterator[pa.Table]:
+    rng = np.random.default_rng(7)
+    start = np.datetime64("2026-01-01T00:00:00", "us").astype(np.int64)
+    for first in range(0, rows, part):
+        count = min(part, rows - first)
+        times = start + np.arange(first, first + count, dtype=np.int64) * (1_000_000 // REPLAY_RATE)
+        yield pa.table(
+            {
+                "ts": times.astype("datetime64[us]"),
+                "k": rng.integers(0, GROUPS, count, dtype=np.int32),
+                "v": rng.random(count).round(6),
+                "t": rng.integers(0, 40, count, dtype=np.int32),
+            }
+        )

@@ -1,0 +1,88 @@
+"""How long queries over a relation take when it has had few and many updates; part of `headgate bench state`.
+
+An update takes the old row of a key away and brings the new one; as many rows are live throughout. Twice the updates
+should take twice the time: less where what a call costs by itself counts, more where old changes are looked at again.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from headgate.application.checked import RunLimits
+from headgate.application.load import load_application
+from headgate.runtime.spark.engine import SparkRuntime
+
+KEYS = 200
+QUERIES = {
+    "max": "SELECT max(v) AS x FROM r",
+    "max by group": "SELECT k % 20 AS g, max(v) AS x, min(v) AS y FROM r GROUP BY k % 20",
+    "sum and average": "SELECT sum(v) AS x, avg(v) AS y, count(*) AS n FROM r",
+    "sum of doubles": "SELECT sum(d) AS x FROM r",
+    "count distinct": "SELECT count(DISTINCT v % 50) AS x FROM r",
+    "percentile": "SELECT percentile(v, 0.5) AS x FROM r",
+    "having": "SELECT k % 20 AS g, count(*) AS n FROM r GROUP BY k % 20 HAVING max(v) > 500",
+    "distinct": "SELECT DISTINCT v FROM r",
+    "join": "SELECT a.k, b.v FROM r AS a, r AS b WHERE a.k = b.k",
+}
+_APPLICATION = """
+policy: {{name: rr, unit: query, quantum: null}}
+streams:
+  r:
+    schema: "k INT, v INT, d DOUBLE, t BIGINT"
+    relation: true
+    time: t
+    source: {{kind: csv, path: updates.csv, header: true}}
+queries:
+  q: {{sink: {{kind: none}}, cql: "{query}"}}
+"""
+
+
+def compare(
+    spark: SparkSession, kinds: Sequence[str], counts: Sequence[int], rounds: int
+) -> dict[str, dict[str, float]]:
+    """Seconds of each kind of query by the number of updates, medians of rounds; without the start of the query."""
+    taken: dict[str, dict[str, list[float]]] = {kind: {str(count): [] for count in counts} for kind in kinds}
+    with tempfile.TemporaryDirectory() as name:
+        for kind in kinds:
+            for number in range(rounds + 1):
+                for count in counts:
+                    seconds = _seconds(spark, Path(name), QUERIES[kind], count)
+                    if number:  # the first round warms up
+                        taken[kind][str(count)].append(seconds)
+    return {kind: {n: statistics.median(values) for n, values in found.items()} for kind, found in taken.items()}
+
+
+def _seconds(spark: SparkSession, folder: Path, query: str, count: int) -> float:
+    _write(folder / "updates.csv", count)
+    app = folder / "app.yaml"
+    app.write_text(_APPLICATION.format(query=query))
+    runtime = SparkRuntime(load_application(app), spark)
+    runtime.start()
+    started = time.perf_counter()
+    runtime.wait(RunLimits(until_idle=True))
+    seconds = time.perf_counter() - started
+    report: dict[str, Any] = runtime.stop()
+    if report["errors"]:
+        raise RuntimeError(str(report["errors"]))
+    return seconds
+
+
+def _write(path: Path, count: int) -> None:
+    rng = random.Random(7)
+    values: dict[int, int] = {}
+    with path.open("w") as file:
+        file.write("change,k,v,d,t\n")
+        for time_ in range(count):
+            key = rng.randrange(KEYS)
+            if key in values:
+                file.write(f"-,{key},{values[key]},{values[key] / 7},{time_}\n")
+            values[key] = rng.randrange(1_000)
+            file.write(f"+,{key},{values[key]},{values[key] / 7},{time_}\n")

@@ -1,0 +1,187 @@
+"""`headgate reproduce`: make a paper's experiments again and judge its claims."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from headgate.cli.options import JsonOption, MasterOption
+from headgate.cli.output import console, fail, print_json, speaks_plainly
+
+if TYPE_CHECKING:
+    from headgate_lab.studies.study import Outcome, Profile, Study
+
+# Name -> what it studies; `headgate_lab.studies.<name>.STUDY` is it.
+STUDIES = {
+    "prb": "preemptive rate-based operator scheduling",
+    "paths": "path capacity, segments, Chain and Threshold",
+    "aqsios": "class-based scheduling of continuous queries",
+}
+EXAMPLES = """
+[bold]Examples[/bold]
+
+headgate reproduce prb --quick
+
+headgate reproduce prb --seeds 10 --out reports/prb
+
+headgate reproduce prb --quick --json
+"""
+INCOMPLETE = "incomplete.parquet"
+FAILED = 1  # exit code of a study that failed after it had run something
+_COLOURS = {"reproduced": "green", "refuted": "red", "inconclusive": "yellow"}
+Tell = Callable[[int, int], None]
+
+
+@speaks_plainly
+def reproduce(
+    name: Annotated[
+        str, typer.Argument(metavar="STUDY", help=", ".join(f"{n}: {what}" for n, what in STUDIES.items()))
+    ],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A smoke run under a minute: few tuples and values, so few firm verdicts.")
+    ] = False,
+    seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="Number of seeds.")] = None,
+    tuples: Annotated[int | None, typer.Option("--tuples", min=1, help="Tuples of each stream.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Where figures, report and raw rows go (default: out/STUDY)."),
+    ] = None,
+    master: MasterOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a paper's experiments again in the simulator, in parallel on Spark, and judge its claims.
+
+    Each claim gets the measured value with a confidence interval over seeds and a verdict: reproduced, refuted or
+    inconclusive.
+    """
+    from headgate.charts.files import need_matplotlib
+
+    study = _study(name)
+    need_matplotlib()  # rather now than after the runs
+    profile = _profile(study, quick, seeds, tuples)
+    folder = out or Path("out") / name
+    _make(folder)
+    from headgate_lab.studies.report import write, write_rows
+    from headgate_lab.studies.sweep import SweepError
+
+    try:
+        with _progress(name) as tell:
+            outcome = _run(study, profile, master, tell)
+    except SweepError as error:
+        write_rows(error.rows, folder / INCOMPLETE)
+        kept = f"the {len(error.rows)} runs that went well are in {folder / INCOMPLETE}"
+        _say_incomplete(name, error, kept, as_json)
+    try:
+        files = write(outcome, folder)
+    except Exception as error:
+        write_rows(outcome.results.rows, folder / INCOMPLETE)
+        _say_incomplete(name, error, f"all runs are in {folder / INCOMPLETE}", as_json)
+    if as_json:
+        print_json({**outcome.summary(), "files": files})
+    else:
+        _print(outcome, folder)
+
+
+def _say_incomplete(name: str, error: Exception, kept: str, as_json: bool) -> NoReturn:
+    """A study that fails late keeps its runs, says where, and ends with exit code 1."""
+    lines = str(error).strip().splitlines()
+    reason = f"{lines[0]} {lines[-1]}" if len(lines) > 1 else (lines or [type(error).__name__])[0]
+    if as_json:
+        print_json({"study": name, "incomplete": True, "error": reason})
+    fail(f"study '{name}' failed: {reason}; {kept}", FAILED)
+
+
+def _study(name: str) -> Study:
+    if name not in STUDIES:
+        from headgate.errors import known_names
+
+        fail(f"there is no study '{name}'; {known_names('studies', STUDIES, name)}")
+    study: Study = importlib.import_module(f"headgate_lab.studies.{name}").STUDY
+    return study
+
+
+def _profile(study: Study, quick: bool, seeds: int | None, tuples: int | None) -> Profile:
+    chosen = study.quick if quick else study.full
+    return replace(chosen, seeds=seeds or chosen.seeds, tuples=tuples or chosen.tuples)
+
+
+def _make(folder: Path) -> None:
+    """Make the folder and see whether it can be written: rather now than after the runs."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=folder).close()
+    except OSError as error:
+        fail(f"--out {folder}: cannot write there: {error.strerror}; give a folder that can be made and written")
+
+
+def _run(study: Study, profile: Profile, master: str | None, tell: Tell) -> Outcome:
+    """On the Spark that this process has, or on one that ends with the study."""
+    from headgate.runtime.spark.session import spark_runs, start_spark
+    from headgate_lab.studies.study import reproduce as made_again
+
+    ours = not spark_runs()
+    spark = start_spark({"master": master} if master else {})
+    try:
+        return made_again(study, profile, spark.sparkContext, tell)
+    finally:
+        if ours:
+            spark.stop()
+
+
+@contextmanager
+def _progress(name: str) -> Iterator[Tell]:
+    """A bar on stderr; nothing when that is not a terminal."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    bar = Progress(
+        *columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
+    )
+    with bar:
+        task = bar.add_task(f"study {name}", total=None)
+        yield lambda done, of: bar.update(task, completed=done, total=of)
+
+
+def _print(outcome: Outcome, folder: Path) -> None:
+    from headgate.cli.tables import Column, FittedTable
+
+    profile = outcome.profile
+    title = f"study {outcome.study.name}: {profile.tuples:,} tuples a stream, {profile.seeds} seeds"
+    names = ("claim", "the paper says", "measured", "interval", "verdict")
+    out = console()
+    out.print(FittedTable([Column(name) for name in names], [_cells(claim) for claim in outcome.claims], title, True))
+    out.print(f"report: {folder / 'report.html'}", highlight=False, soft_wrap=True)
+
+
+def _cells(claim: Mapping[str, Any]) -> tuple[Any, ...]:
+    from rich.text import Text
+
+    low, high = claim["interval"]
+    verdict = claim["verdict"]
+    return (
+        f"{claim['id']}\n{claim['figure']}",
+        claim["claim"],
+        claim["measured"],
+        f"{low:.3g} to {high:.3g}",
+        Text(verdict, style=_COLOURS[verdict]).append("\n(fitted)" if claim["fitted"] else "", style="default"),
+    )
+
+
+def register(app: typer.Typer) -> None:
+    app.command("reproduce", epilog=EXAMPLES)(reproduce)

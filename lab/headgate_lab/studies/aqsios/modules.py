@@ -1,0 +1,256 @@
+"""Modules against priority inversion: claims PI-1 to PI-10 (section 6.3.3, Figures 84 to 106), and what adapts to
+changes (`adaptation`, `piat`).
+
+5G_4 with one class at 500 tuples/s. That a slow input makes a class slower rests on our reading that operators with two
+inputs consume them in step; the texts of PI-1 to PI-5 tell what comes without. Modules look at the last 0.5 s; texts of
+PI-6 to PI-10 tell what comes when they look at all results since the start. Inversion is that of the whole run: the
+time before a module has put it right is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headgate_lab.studies.aqsios import adaptation, piat
+from headgate_lab.studies.aqsios.courses import late_inversion
+from headgate_lab.studies.aqsios.parts import (
+    alike,
+    counted,
+    free,
+    greater,
+    highest,
+    in_ms,
+    listed,
+    lowest,
+    more,
+    nothing,
+    shown,
+    shown_ms,
+    something,
+)
+from headgate_lab.studies.aqsios.quantities import Runs, by_seed, known, over_all, ratio, smallest, to_ms
+from headgate_lab.studies.aqsios.readings import Told, numbered, point
+from headgate_lab.studies.aqsios.schedulers import MODULES
+from headgate_lab.studies.claims import BySeed, Claim, Finding, Part, Results, judge
+from headgate_lab.studies.study import Profile
+
+WORKLOAD = "5G_4"
+LOWS = (1, 2, 3, 4, 5)
+AT_MEAN, AT_P75 = (1, 3), (1, 2, 3)  # which class is low where modules look at the mean, and at the 75th percentile
+COARSE = ("DVP", "DSP")
+CUMULATIVE = " cumulative"
+FITTED = frozenset({"PI-1", "PI-2", "PI-3", "PI-4", "PI-5"})  # the mixes of 5G_4 were chosen with these in view
+
+
+def points(profile: Profile) -> list[dict[str, Any]]:
+    """All experiments with modules; a coarse profile has two of the four modules and one reading."""
+    return [*_low_points(profile), *adaptation.points(profile), *piat.points(profile)]
+
+
+def _low_points(profile: Profile) -> list[dict[str, Any]]:
+    names = COARSE if profile.coarse else MODULES
+    windows = ("",) if profile.coarse else ("", CUMULATIVE)
+    runs = [("MBD", 0, True), *(("MBD", low, True) for low in LOWS)]
+    runs += [("MBD", low, False) for low in LOWS if not profile.coarse]
+    for lows, level in ((AT_MEAN, "mean"), (AT_P75, "p75")):
+        runs += [(_named(name, level, window), low, True) for low in lows for name in names for window in windows]
+    return [
+        point(WORKLOAD, scheduler, profile.tuples, seed, low=low, in_step=in_step)
+        for scheduler, low, in_step in runs
+        for seed in range(profile.seeds)
+    ]
+
+
+def _named(module: str, level: str, window: str = "") -> str:
+    return f"MBD_{module}{'' if level == 'mean' else f'_{level}'}{window}"
+
+
+# Without modules
+
+
+def _without(results: Results, low: int) -> Runs:
+    return Runs(results, WORKLOAD, "MBD", low=low)
+
+
+def _told(results: Results, low: int, first: int, second: int, level: str = "mean") -> str:
+    """Two neighbours, with inputs in step and not."""
+    texts = []
+    for label, in_step in (("", True), ("; without inputs in step ", False)):
+        runs = Runs(results, WORKLOAD, "MBD", low=low, in_step=in_step)
+        rate = ratio(runs.of(f"{level}_{first}"), runs.of(f"{level}_{second}"))
+        texts.append(f"{label}{in_ms(runs, level)}, class {first} over {second} {shown(rate)}")
+    return f"{level}: {''.join(texts)}"
+
+
+def _slower(runs: Runs, first: int, second: int, level: str = "mean") -> Part:
+    slow, fast = (runs.of(f"{level}_{k}") for k in (first, second))
+    return greater(f"class {first} slower than {second} at {level}", slow, fast)
+
+
+def _pi1(results: Results) -> Finding:
+    part = _slower(_without(results, 1), 1, 2)
+    return judge([part], part.samples, _told(results, 1, 1, 2))
+
+
+def _pi2(results: Results) -> Finding:
+    runs = _without(results, 2)
+    part = _slower(runs, 2, 3, "p75")
+    told = "; ".join(_told(results, 2, 2, 3, level) for level in ("mean", "p75"))
+    text = f"{told}; inversion {counted({'at mean': runs.inverted()})}"
+    return judge([free(runs), part], part.samples, text)
+
+
+def _pi3(results: Results) -> Finding:
+    part = _slower(_without(results, 3), 3, 4)
+    return judge([part], part.samples, _told(results, 3, 3, 4))
+
+
+def _pi4(results: Results) -> Finding:
+    runs = _without(results, 4)
+    part = alike("classes 4 and 5 similar", runs.of("mean_4"), runs.of("mean_5"))
+    text = f"{_told(results, 4, 4, 5)}; inversion {counted({'at mean': runs.inverted()})}"
+    return judge([free(runs), part], part.samples, text)
+
+
+def _pi5(results: Results) -> Finding:
+    runs, before = (_without(results, low) for low in (5, 0))
+    part = greater("class 5 slower than with the usual rate", runs.of("mean_5"), before.of("mean_5"))
+    text = f"{_told(results, 5, 4, 5)}; with the usual rate {in_ms(before)}"
+    return judge([free(runs), part], part.samples, text)
+
+
+# With modules
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the dissertation saw of the four modules in an experiment; empty where it says nothing."""
+
+    low: int
+    level: str
+    corrected: Sequence[str]  # these end without inversion,
+    kept: Sequence[str]  # these do not
+    quickest: str  # fewest updates, and the last of them soonest
+    lowest: Sequence[str] = ()  # weighted time; one of these
+    highest: str = ""
+    closest: str = ""  # to MBD's
+
+    def check(self, results: Results) -> Finding:
+        """Judge one experiment."""
+        runs = self._runs(results, "")
+        inverted = {name: r.inverted((self.level,)) for name, r in runs.items()}
+        weighted = {name: r.weighted() for name, r in runs.items()}
+        parts = [nothing(f"{name} without inversion at {self.level}", inverted[name]) for name in self.corrected]
+        parts += [something(f"{name} inverted at {self.level}", inverted[name]) for name in self.kept]
+        parts += self._times(weighted, _without(results, self.low).weighted())
+        for what, measure in (("updates", "updates"), ("time of the last update", "updated_at")):
+            parts += lowest(what, {name: r.of(measure) for name, r in runs.items()}, self.quickest)
+        return judge(parts, known(inverted[self.quickest]), self._text(results))
+
+    def _runs(self, results: Results, window: str) -> dict[str, Runs]:
+        named = {name: _named(name, self.level, window) for name in MODULES}
+        return {name: Runs(results, WORKLOAD, scheduler, low=self.low) for name, scheduler in named.items()}
+
+    def _times(self, weighted: Mapping[str, BySeed], plain: BySeed) -> list[Part]:
+        parts = []
+        if self.highest:
+            parts += highest("weighted time", weighted, self.highest)
+        if self.lowest:
+            least = over_all(smallest, [weighted[name] for name in self.lowest])
+            others = [name for name in MODULES if name not in self.lowest]
+            label = " or ".join(self.lowest)
+            parts += [more(f"weighted time of {label} below {name}'s", weighted[name], least) for name in others]
+        if self.closest:
+            away = {name: by_seed(lambda a, b: abs(a - b), of, plain) for name, of in weighted.items()}
+            parts += lowest("distance to MBD's weighted time", away, self.closest)
+        return parts
+
+    def _text(self, results: Results) -> str:
+        plain = _without(results, self.low)
+        inverted, weighted = plain.inverted((self.level,)), plain.weighted()
+        texts = [f"MBD alone: inversion {shown(inverted)}, weighted {shown_ms(weighted)} ms"]
+        for label, window in (("looking at 0.5 s", ""), ("looking at all since the start", CUMULATIVE)):
+            runs = self._runs(results, window)
+            if not any(r.rows for r in runs.values()):
+                continue
+            told: dict[str, Callable[[Runs], BySeed]] = {
+                "weighted ms": lambda r: to_ms(r.weighted()),
+                "updates": lambda r: r.of("updates"),
+                "last at s": lambda r: r.of("updated_at"),
+                "inversion of means in the second half": late_inversion,
+            }
+            counts = counted({name: r.inverted((self.level,)) for name, r in runs.items()})
+            listings = [f"{what} {listed({n: of(r) for n, r in runs.items()})}" for what, of in told.items()]
+            texts.append(f"{label}: inversion at {self.level} {counts}; {'; '.join(listings)}")
+        return ". ".join(texts)
+
+
+_LOW_INPUT_1 = Expected(
+    1, "mean", corrected=MODULES, kept=(), quickest="DVP", lowest=("DVP",), highest="DSP", closest="DVP"
+)
+_LOW_INPUT_3 = Expected(3, "mean", corrected=MODULES, kept=(), quickest="DSP", closest="IVP")
+_LOW75_1 = Expected(
+    1, "p75", corrected=("DSP",), kept=("DVP", "IVP", "ISP"), quickest="DSP", lowest=("DVP",), highest="DSP"
+)
+_LOW75_2 = Expected(
+    2, "p75", corrected=("IVP", "DSP", "ISP"), kept=("DVP",), quickest="DSP", lowest=("DVP",), highest="DSP"
+)
+_LOW75_3 = Expected(
+    3, "p75", corrected=("DSP",), kept=("DVP", "IVP", "ISP"), quickest="DSP", lowest=("DVP", "IVP"), highest="DSP"
+)
+
+_TOLD: tuple[Told, ...] = (
+    ("Figure 84", "class 1 low, no module: class 1 is slower than class 2", _pi1),
+    ("Figure 85", "class 2 low, no module: no inversion at the average, but at p75 class 2 is slower than 3", _pi2),
+    ("Figure 86", "class 3 low, no module: class 3 is slower than class 4", _pi3),
+    ("Figure 87", "class 4 low, no module: classes 4 and 5 are similar, without inversion", _pi4),
+    ("Figure 88", "class 5 low, no module: no inversion, class 5 is slower than before", _pi5),
+    (
+        "Figures 89 to 91",
+        "class 1 low, modules at the average: all four end without inversion; the weighted time is lowest with DVP, "
+        "closest to MBD's, and highest with DSP; DVP has the fewest updates and is fastest",
+        _LOW_INPUT_1.check,
+    ),
+    (
+        "Figures 92 to 94",
+        "class 3 low, modules at the average: all four correct it; IVP is closest to MBD's weighted time; DSP has the "
+        "fewest updates and is fastest",
+        _LOW_INPUT_3.check,
+    ),
+    (
+        "Figures 95 to 98",
+        "class 1 low, modules at p75: only DSP reaches zero inversion at p75; the weighted time is lowest with DVP and "
+        "highest with DSP; DSP has the fewest updates and is fastest",
+        _LOW75_1.check,
+    ),
+    (
+        "Figures 99 to 102",
+        "class 2 low, modules at p75: all but DVP reach zero inversion at p75; the weighted time is lowest with DVP, "
+        "highest with DSP; DSP has the fewest updates and is fastest",
+        _LOW75_2.check,
+    ),
+    (
+        "Figures 103 to 106",
+        "class 3 low, modules at p75: only DSP reaches zero inversion at p75; the weighted time is highest with DSP, "
+        "lowest with IVP (caption) or DVP (text); DSP has the fewest updates and is fastest",
+        _LOW75_3.check,
+    ),
+)
+CLAIMS: tuple[Claim, ...] = (
+    *numbered("PI", "section 6.3.3", _TOLD, fitted=FITTED),
+    *adaptation.CLAIMS,
+    *piat.CLAIMS,
+)
+NOTES = (
+    "Inversion with modules (PI, SEL) is that of the whole run: the time before a module has acted is in it; texts "
+    "have that of the second half, too. Modules look at the results of the last 0.5 s; texts of PI-6 to PI-10 have "
+    "them look at all results as well, texts of PI-1 to PI-5 have operators whose inputs do not wait for each other.",
+    "Figures 107, 116 and 121 to 123 are lost: those changes over time are ours. Where priorities change, classes are "
+    "compared by their means between changes, without the first 0.2 s after each, under the priorities of that time. "
+    "'Only episode' (PIAT-7): more than half of the inversion; 'rises continuously': from quarter to quarter.",
+    "Source cores serve in the order of arrival and all tuples cost the same there, so that two ways of scheduling "
+    "sources (SRC-1) are the same run. AMBD is compared with MBD on 3D_6, one of the workloads with 63 queries. Cache "
+    "misses (AFF-1) are not measured.",
+)

@@ -1,0 +1,60 @@
+"""What the dissertation leaves open, read in several ways."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from headgate_lab.studies.aqsios.quantities import Runs
+from headgate_lab.studies.claims import Finding, Results, judge
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A reading of what the dissertation leaves open: other schedulers in the place of some, inputs in step or not."""
+
+    label: str
+    schedulers: Mapping[str, str] = field(default_factory=dict)
+    in_step: bool = True
+
+    def named(self, scheduler: str) -> str:
+        """The scheduler in this place."""
+        return self.schedulers.get(scheduler, scheduler)
+
+    def ran(self, results: Results, workload: str, profile: str) -> bool:
+        """Was a workload run so?"""
+        found = results.values("scheduler", workload=workload, profile=profile, in_step=self.in_step)
+        return bool(found) and all(name in found for name in self.schedulers.values())
+
+    def runs(self, results: Results, workload: str, scheduler: str, profile: str = "") -> Runs:
+        """Of a scheduler, by its name in the dissertation."""
+        named = self.named(scheduler)
+        return Runs(results, workload, named, profile=profile, in_step=self.in_step, name=scheduler)
+
+
+Check = Callable[[Results, Setting], Finding]
+
+
+def in_settings(
+    check: Check, settings: Sequence[Setting], workload: str, profile: str = ""
+) -> Callable[[Results], Finding]:
+    """Judge a claim in the first setting; the text tells what comes of it in the others, if they were run."""
+
+    def judged(results: Results) -> Finding:
+        if not settings[0].ran(results, workload, profile):
+            return left_out()
+        found = check(results, settings[0])
+        told = [found.measured]
+        for setting in settings[1:]:
+            if setting.ran(results, workload, profile):
+                other = check(results, setting)
+                told.append(f"{setting.label}: {other.value:.3g}, {other.verdict}")
+        return replace(found, measured="; ".join(told))
+
+    return judged
+
+
+def left_out() -> Finding:
+    """Of a claim whose runs a profile does not have."""
+    return judge([], [math.nan], "not run at this size")

@@ -1,0 +1,173 @@
+"""Claims of a paper, and what measured results say about them.
+
+A claim is judged by its parts. A part is a quantity with one sample a seed and the open range in which the claim puts
+it. Its confidence interval (Student t) decides: inside the range the part holds, outside it fails, across a border the
+part is open, as it is when a sample is not a finite number. A claim is reproduced when all parts hold, refuted when
+one fails, inconclusive otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from headgate_lab.studies.student import student_t
+
+Verdict = Literal["reproduced", "refuted", "inconclusive"]
+Row = Mapping[str, Any]  # one run: its parameters, its `seed` and what was measured
+BySeed = Mapping[int, float]  # seed -> value
+CONFIDENCE = 0.95
+
+
+class Results:
+    """The rows of a sweep, asked by parameters."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self.rows = list(rows)
+
+    def by_seed(self, measure: str, **parameters: Any) -> dict[int, float]:
+        """One value for each seed, of the runs with these parameters. Raises LookupError when there is none, or when
+        two runs of one seed fit: that is a mistake in the study. What a run could not measure is nan."""
+        found: dict[int, float] = {}
+        for row in self.rows:
+            if all(row.get(name) == value for name, value in parameters.items()):
+                if row["seed"] in found:
+                    raise LookupError(f"more than one run with {parameters} and seed {row['seed']}")
+                found[row["seed"]] = math.nan if row[measure] is None else float(row[measure])
+        if not found:
+            raise LookupError(f"no run with {parameters}")
+        return found
+
+    def values(self, parameter: str, **parameters: Any) -> list[Any]:
+        """The values that a parameter takes in the runs with these other parameters, sorted."""
+        return sorted(
+            {
+                row[parameter]
+                for row in self.rows
+                if parameter in row and all(row.get(name) == value for name, value in parameters.items())
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over seeds with its confidence interval. The interval is infinitely wide with fewer than two seeds. Where
+    a sample is not finite, it is so too, and the mean is nan."""
+
+    mean: float
+    low: float
+    high: float
+    seeds: int
+
+
+def estimate(samples: Iterable[float], confidence: float = CONFIDENCE) -> Estimate:
+    """Student's t interval. Raises ValueError without samples."""
+    values = list(samples)
+    if not values:
+        raise ValueError("nothing was measured")
+    count = len(values)
+    if not all(map(math.isfinite, values)):  # a ratio to nothing, say: no number to stand for all, hence no verdict
+        return Estimate(math.nan, -math.inf, math.inf, count)
+    mean = statistics.fmean(values)
+    if count == 1:
+        return Estimate(mean, -math.inf, math.inf, 1)
+    half = student_t(confidence, count - 1) * statistics.stdev(values) / math.sqrt(count)
+    return Estimate(mean, mean - half, mean + half, count)
+
+
+def paired(of: Callable[..., float], *measures: BySeed) -> list[float]:
+    """A quantity of several runs, seed by seed: runs that share a seed share all random numbers.
+
+    `paired(lambda rb, prb: 1 - prb / rb, rb_means, prb_means)`. Only seeds that all have count.
+    """
+    common = set.intersection(*(set(measure) for measure in measures))
+    return [of(*(measure[seed] for measure in measures)) for seed in sorted(common)]
+
+
+def reduction(base: BySeed, other: BySeed) -> list[float]:
+    """By which share `other` is below `base`, seed by seed."""
+    return paired(lambda b, o: (b - o) / b, base, other)
+
+
+def difference(first: BySeed, second: BySeed) -> list[float]:
+    """`first` minus `second`, seed by seed."""
+    return paired(lambda a, b: a - b, first, second)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A quantity, and the open range in which the claim puts it."""
+
+    what: str
+    samples: Sequence[float]
+    low: float = -math.inf
+    high: float = math.inf
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was measured about a claim. `value` and `interval` are its headline quantity at 95 % confidence."""
+
+    value: float
+    interval: tuple[float, float]
+    seeds: int
+    measured: str  # for people: what holds where
+    verdict: Verdict
+
+
+def judge(parts: Sequence[Part], headline: Sequence[float], measured: str) -> Finding:
+    """Weigh the parts of a claim; those that do not hold are named at the end of the text.
+
+    That all parts hold needs no correction for their number: a false one must slip through its own test at 5 %. That
+    some part fails does, since each has its chance to fail by accident: there the 5 % are shared (Bonferroni).
+    """
+    shared = 1 - (1 - CONFIDENCE) / max(1, len(parts))
+    failed = [part.what for part in parts if _fails(part, shared)]
+    undecided = [part.what for part in parts if part.what not in failed and not _holds(part)]
+    verdict: Verdict = "refuted" if failed else "inconclusive" if undecided or not parts else "reproduced"
+    for label, names in (("fails", failed), ("open", undecided)):
+        if names:
+            measured += f"; {label}: {', '.join(names)}"
+    head = estimate(headline)
+    return Finding(head.mean, (head.low, head.high), head.seeds, measured, verdict)
+
+
+def _holds(part: Part) -> bool:
+    got = estimate(part.samples)
+    return got.low > part.low and got.high < part.high
+
+
+def _fails(part: Part, confidence: float) -> bool:
+    got = estimate(part.samples, confidence)
+    return got.high <= part.low or got.low >= part.high
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that a paper reported. `check` is called once, with the results of the study's whole sweep."""
+
+    id: str  # "PRB-C1"
+    source: str  # paper and section
+    figure: str
+    text: str  # the paper's words in numbers
+    check: Callable[[Results], Finding]
+    fitted: bool = False  # it served to choose what the paper does not tell: that it holds then proves nothing
+
+    def judged(self, results: Results) -> dict[str, Any]:
+        """The claim as the JSON report has it."""
+        found = self.check(results)
+        return {
+            "id": self.id,
+            "source": self.source,
+            "figure": self.figure,
+            "claim": self.text,
+            "measured": found.measured,
+            "value": found.value,
+            "interval": list(found.interval),
+            "seeds": found.seeds,
+            "verdict": found.verdict,
+            "fitted": self.fitted,
+        }

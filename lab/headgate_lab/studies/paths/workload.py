@@ -1,0 +1,98 @@
+"""The application of a point: random trees, self-similar streams, and rates for the wanted load."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headgate.application.checked import Application, PolicySettings
+from headgate.plan.graph import build_plan
+from headgate.plan.model import Query, QueryClass, Stream
+from headgate.plan.operators import Declared, Operator, Port, Select, Union
+from headgate.seeds import derived_seed
+from headgate.sql.schema import parse_schema
+from headgate_lab.studies.paths.plans import STREAMS, Node, Numbers, draw_trees, leaves_by_stream, work_by_stream
+from headgate_lab.studies.sweep import Point
+
+TUPLE_BYTES = 100.0  # every tuple: the paper's claims on memory suppose equal sizes
+CLASS = "normal"
+HIGHEST = 0.95  # load
+SURGE = (0.5, 0.6)  # of a phase: when rates are larger, in runs that have a surge
+EVEN, UNEVEN = (1.0,) * STREAMS, tuple(float(number) for number in range(1, STREAMS + 1))
+
+
+def application(point: Point) -> Application:
+    """Plans depend on the seed and on `Numbers`, arrivals on the seed, the load and the burst settings: never on the
+    policy."""
+    trees = trees_of(point)
+    rates = stream_rates(point)
+    streams = {f"s{at}": _stream(at, rate, point) for at, rate in enumerate(rates)}
+    operators: list[Operator] = []
+    queries = [Query(f"q{at}", CLASS, _add(tree, f"q{at}", operators), ()) for at, tree in enumerate(trees)]
+    plan = build_plan(streams, {}, {CLASS: QueryClass(CLASS, 1)}, operators, queries)
+    policy = PolicySettings(point["policy"], _parameters(point, trees, rates))
+    return Application(plan, policy, slots=1, seed=derived_seed(point["seed"], "paths"))
+
+
+def trees_of(point: Point) -> list[Node]:
+    """The plans of a seed. All costs are scaled alike, such that at the highest load the tuples that there are keep the
+    machine as busy as they should: a run with more tuples has cheaper ones, and the same bursts."""
+    given = ("cheapest_s", "dearest_s", "least_times", "most_times", "growing_joins")
+    numbers = Numbers(**{name: point[name] for name in given})
+    trees = draw_trees(point["seed"], numbers)
+    rates = stream_rates({**point, "load": HIGHEST})
+    busy = sum(rate * work for rate, work in zip(rates, work_by_stream(trees), strict=True))
+    return [tree.scaled(HIGHEST / busy) for tree in trees]
+
+
+def stream_rates(point: Point) -> list[float]:
+    """Tuples a second of each stream, in the ratio 1 : 2 : .. : 5 or even. `tuples` is their mean number at the highest
+    load."""
+    weights = UNEVEN if point["uneven"] else EVEN
+    mean = point["tuples"] / point["seconds"] * point["load"] / HIGHEST
+    return [mean * STREAMS * weight / sum(weights) for weight in weights]
+
+
+def _stream(at: int, rate: float, point: Point) -> Stream:
+    """With `rows` the arrivals are stretched to the wanted mean rate: with such heavy tails the mean would be off by
+    6 % and more after 4,000 s, and with it the load."""
+    source: dict[str, Any] = {
+        "kind": "feeder",
+        "arrivals": {
+            "kind": "self-similar",
+            "flows": point["flows"],
+            "on_scale": point["burst_s"],
+            "off_scale": point["burst_s"],
+        },
+        "rate": rate,
+        "rows": max(1, round(rate * point["seconds"])),
+        "seed": derived_seed(point["seed"], "paths stream", str(at), str(point["load"])),
+        "bytes": TUPLE_BYTES,
+    }
+    if point["surge"] != 1.0:
+        begin, end = (share * point["seconds"] for share in SURGE)
+        source["rate"] = rate / (1.0 + (SURGE[1] - SURGE[0]) * (point["surge"] - 1.0))  # so that the mean is as before
+        source["changes"] = [[begin, point["surge"]], [end, 1.0]]
+    return Stream(f"s{at}", parse_schema("v INT", "streams"), source)
+
+
+def _add(node: Node, query: str, operators: list[Operator]) -> Port:
+    inputs = tuple(
+        Port(f"s{source}") if isinstance(source, int) else _add(source, query, operators) for source in node.inputs
+    )
+    declared = Declared(0.0, node.cost_s, node.selectivity, TUPLE_BYTES)
+    name = f"{query}/o{len(operators)}"
+    if len(inputs) > 1:
+        operators.append(Union(id=name, inputs=inputs, declared=declared))
+    else:
+        operators.append(Select(id=name, inputs=inputs, declared=declared, where="true"))
+    return Port(name)
+
+
+def _parameters(point: Point, trees: list[Node], rates: list[float]) -> dict[str, Any]:
+    """Threshold's memory as seconds of input: so it means the same for every plan. A stream's tuple waits once for each
+    leaf that reads it."""
+    if point["policy"] != "threshold":
+        return {}
+    readers = leaves_by_stream(trees)
+    copies = sum(rate * count for rate, count in zip(rates, readers, strict=True))
+    return {"memory": point["memory_s"] * copies * TUPLE_BYTES}

@@ -1,0 +1,127 @@
+"""The claims of the PRB paper: C10 to C14, on the dearest operator and on overheads (sections 5.5 and 5.6).
+
+Overheads are added up, not simulated: mean response(v) = mean response(0) + v * transitions for each result. The paper
+goes to v = 50 with some 14 transitions on 55 units of work a tuple; charged as processor time that is no stable system.
+"""
+
+from __future__ import annotations
+
+from headgate_lab.studies.claims import Claim, Finding, Part, Results, difference, estimate, judge, paired
+from headgate_lab.studies.prb.claims import PAPER, listed, means, saving, shown
+from headgate_lab.studies.prb.points import DEAREST, RHO, tree_parameters
+from headgate_lab.studies.prb.workloads import DEPTH
+
+MOST_OVERHEAD = 50.0  # Table 2
+QUANTUM = 1.0
+FAR_WORSE = 2.0  # the paper gives no number; the same as "sharply" in the study of paths
+
+
+def transitions(results: Results, policy: str, rho: float = RHO) -> dict[int, float]:
+    """Transitions for each result, by seed: invoke operator, preempt operator, invoke scheduler (section 5.6)."""
+    setting = tree_parameters(cost=DEAREST, rho=rho)
+    work = results.by_seed("work", policy=policy, traced=False, **setting)
+    if policy == "rr":  # all three a quantum; quanta that end early, because a queue is empty, would only add to it
+        return {seed: 3 * value / QUANTUM for seed, value in work.items()}
+    executed = 2.0 * (DEPTH + 1)  # operator and scheduler, for each operator from leaf to root: every tuple passes all
+    if policy == "rb":
+        return dict.fromkeys(work, executed)
+    # PRB asks the scheduler at each arrival too; a preemption is one, and the operator is invoked again.
+    stopped = results.by_seed("preemptions", policy="prb", traced=True, **setting)
+    return {seed: executed + 1 + 2 * value for seed, value in stopped.items()}
+
+
+def response(results: Results, policy: str, overhead: float, rho: float = RHO) -> dict[int, float]:
+    """The mean response with an overhead cost, by seed."""
+    base = means(results, policy, **tree_parameters(cost=DEAREST, rho=rho))
+    each = transitions(results, policy, rho)
+    return {seed: base[seed] + overhead * each[seed] for seed in base}
+
+
+def crossing(results: Results, rho: float = RHO) -> list[float]:
+    """The overhead cost up to which PRB stays below RB, by seed."""
+    return paired(
+        lambda rb, prb, rb_each, prb_each: (rb - prb) / (prb_each - rb_each),
+        response(results, "rb", 0.0, rho),
+        response(results, "prb", 0.0, rho),
+        transitions(results, "rb", rho),
+        transitions(results, "prb", rho),
+    )
+
+
+def rr_to_rb(results: Results, cost: float = DEAREST, rho: float = RHO) -> list[float]:
+    """RR's mean response over RB's, by seed."""
+    setting = tree_parameters(cost=cost, rho=rho)
+    return paired(lambda rr, rb: rr / rb, means(results, "rr", **setting), means(results, "rb", **setting))
+
+
+def _loads(results: Results) -> list[float]:
+    found: list[float] = results.values("rho", workload="tree", cost=DEAREST)
+    return found
+
+
+def _c10(results: Results) -> Finding:
+    costs = results.values("cost", workload="tree", policy="rr", rho=RHO)
+    curve = [saving(results, **tree_parameters(cost=cost)) for cost in costs]
+    parts = [
+        Part(f"prb is below rb at cost {cost:g}", samples, low=0.0) for cost, samples in zip(costs, curve, strict=True)
+    ]
+    return judge(parts, curve[-1], f"reduction by cost: {listed(costs, curve, True)}")
+
+
+def _c11(results: Results) -> Finding:
+    costs = results.values("cost", workload="tree", policy="rr", rho=RHO)
+    curve = [rr_to_rb(results, cost=cost) for cost in costs]
+    by_load = listed(_loads(results), [rr_to_rb(results, rho=rho) for rho in _loads(results)])
+    text = f"rr / rb at cost 300 is {shown(curve[-1])}. By cost: {listed(costs, curve)}. By load, cost 300: {by_load}"
+    return judge([Part("rr is below rb at cost 300 and load 0.9", curve[-1], high=1.0)], curve[-1], text)
+
+
+def _c12(results: Results) -> Finding:
+    each = {policy: list(transitions(results, policy).values()) for policy in ("rr", "rb", "prb")}
+    parts = [Part(f"{policy}'s response grows", samples, low=0.0) for policy, samples in each.items()]
+    text = ", ".join(f"{policy} {shown(samples)}" for policy, samples in each.items())
+    text = f"growth for a unit of overhead (transitions for each result): {text}"
+    return judge(parts, each["prb"], f"{text}. By construction it cannot be otherwise: overheads are added up")
+
+
+def _c13(results: Results) -> Finding:
+    free = rr_to_rb(results)
+    dear = paired(lambda rr, rb: rr / rb, response(results, "rr", 1.0), response(results, "rb", 1.0))
+    parts = [
+        Part("rr is below rb at v = 0", free, high=1.0),
+        Part("rr is at least twice rb at v = 1", dear, low=FAR_WORSE),
+    ]
+    by_load = listed(_loads(results), [rr_to_rb(results, rho=rho) for rho in _loads(results)])
+    text = f"rr / rb is {shown(dear)} at v = 1 and {shown(free)} at v = 0. By load, v = 0: {by_load}"
+    return judge(parts, dear, text)
+
+
+def _c14(results: Results) -> Finding:
+    limits = crossing(results)
+    gap = difference(response(results, "prb", MOST_OVERHEAD), response(results, "rb", MOST_OVERHEAD))
+    by_load = listed(_loads(results), [crossing(results, rho) for rho in _loads(results)])
+    stopped = results.by_seed("preemptions", policy="prb", traced=True, **tree_parameters(cost=DEAREST))
+    text = (
+        f"prb stays below rb up to v = {shown(limits)}; at v = 50 prb - rb is {shown(gap)}; preemptions for each "
+        f"result {estimate(stopped.values()).mean:.3g}. Limit by load: {by_load}"
+    )
+    return judge([Part("prb is below rb at v = 50", gap, high=0.0)], limits, text)
+
+
+CLAIMS = (
+    Claim("PRB-C10", f"{PAPER}, section 5.5", "Figure 11", "PRB is below RB for every cost from 25 to 300", _c10),
+    Claim(
+        "PRB-C11", f"{PAPER}, section 5.5", "Figure 11", "RR is below RB when the expensive operator costs 300", _c11
+    ),
+    Claim(
+        "PRB-C12", f"{PAPER}, section 5.6", "Figure 12", "response grows with the overhead cost for every policy", _c12
+    ),
+    Claim(
+        "PRB-C13",
+        f"{PAPER}, section 5.6",
+        "Figure 12",
+        "RR is below RB only at an overhead cost of 0; at 1 it is far worse",
+        _c13,
+    ),
+    Claim("PRB-C14", f"{PAPER}, section 5.6", "Figure 12", "PRB stays below RB up to an overhead cost of 50", _c14),
+)

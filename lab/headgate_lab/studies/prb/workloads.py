@@ -1,0 +1,121 @@
+"""The queries of the PRB paper (sections 4 and 5) as applications for the simulator. A time unit is a second here."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headgate.application.checked import Application, PolicySettings
+from headgate.plan.graph import build_plan
+from headgate.plan.model import Query, QueryClass, Stream
+from headgate.plan.operators import Declared, Operator, Port, Project, Select, Union
+from headgate.sql.schema import parse_schema
+from headgate_lab.studies.sweep import Point
+
+FAN_OUT = 50  # streams of the flat queries, section 5.1
+DEPTH = 6  # of the trees, root at 0: 64 leaves and 127 operators, section 5.3
+RANKS = 100  # of the Zipf distribution: costs 1 to 100, selectivities 0.01 to 1
+CLASS = "normal"
+
+
+@dataclass(frozen=True)
+class Node:
+    """An operator: its children, or none for one that reads a stream of its own."""
+
+    cost: float
+    selectivity: float = 1.0
+    children: tuple[Node, ...] = ()
+
+
+def application(point: Point) -> Application:
+    """The workload of a point. Costs are drawn once a seed and do not depend on the policy."""
+    parameters = {"quantum": 1.0} if point["policy"] == "rr" else {}
+    roots = roots_of(point)
+    interarrival = sum(path_cost for root in roots for path_cost in path_costs(root)) / point["rho"]
+    return _application(roots, interarrival, point, PolicySettings(point["policy"], parameters))
+
+
+def roots_of(point: Point) -> list[Node]:
+    """The queries of a point."""
+    return WORKLOADS[point["workload"]](point)
+
+
+def cost_skew(point: Point) -> list[Node]:
+    """Section 5.1: leaf costs 1 to 100, skewed towards cheap. The merge above the leaves costs nothing and is left
+    out: each leaf is a root."""
+    return [Node(float(rank)) for rank in zipf_ranks(point["theta"], FAN_OUT, point["seed"])]
+
+
+def selectivity_skew(point: Point) -> list[Node]:
+    """Section 5.2: cost 100 everywhere, selectivities 0.01 to 1, skewed towards low."""
+    return [Node(100.0, rank / RANKS) for rank in zipf_ranks(point["theta"], FAN_OUT, point["seed"])]
+
+
+def tree(point: Point) -> list[Node]:
+    """Sections 5.3 to 5.6: a binary tree, cheap but for `count` operators of `cost` at `depth`, from the left."""
+    expensive = {(point["depth"], at): point["cost"] for at in range(point["count"])}
+    draw = random.Random(f"prb tree {point['seed']}")
+    cheap = {(depth, at): draw.uniform(1.0, 10.0) for depth in range(DEPTH + 1) for at in range(2**depth)}
+    costs = cheap | expensive
+
+    def node(depth: int, at: int) -> Node:
+        children = (node(depth + 1, 2 * at), node(depth + 1, 2 * at + 1)) if depth < DEPTH else ()
+        return Node(costs[depth, at], children=children)
+
+    return [node(0, 0)]
+
+
+WORKLOADS = {"cost": cost_skew, "selectivity": selectivity_skew, "tree": tree}
+
+
+def zipf_ranks(theta: float, count: int, seed: int) -> list[int]:
+    """Ranks 1 to 100 with probability ~ 1 / rank^theta; 0 is uniform. Drawn by inversion from the same uniform numbers
+    for every theta, so that runs with different skew are paired too."""
+    weights = [rank**-theta for rank in range(1, RANKS + 1)]
+    total, draw = sum(weights), random.Random(f"prb costs {seed}")
+    return [_rank_at(weights, draw.random() * total) for _ in range(count)]
+
+
+def _rank_at(weights: Sequence[float], level: float) -> int:
+    for rank, weight in enumerate(weights, start=1):
+        level -= weight
+        if level < 0:
+            return rank
+    return len(weights)
+
+
+def path_costs(root: Node, above: float = 0.0) -> list[float]:
+    """D of each leaf (equation 1's denominator): the expected cost of a tuple from there to the root. `above` is D of
+    the root's parent."""
+    own = root.cost + root.selectivity * above
+    return [cost for child in root.children for cost in path_costs(child, own)] or [own]
+
+
+def _application(roots: list[Node], interarrival: float, point: Point, policy: PolicySettings) -> Application:
+    schema = parse_schema("v INT", "streams")
+    feeder = {"kind": "feeder", "arrivals": "poisson", "rate": 1.0 / interarrival, "rows": point["tuples"]}
+    streams: dict[str, Stream] = {}
+    operators: list[Operator] = []
+
+    def add(node: Node, query: str) -> Port:
+        inputs = tuple(add(child, query) for child in node.children)
+        if not inputs:
+            name = f"s{len(streams)}"
+            streams[name] = Stream(name, schema, feeder)
+            inputs = (Port(name),)
+        operators.append(_operator(f"{query}/o{len(operators)}", inputs, node))
+        return Port(operators[-1].id)
+
+    queries = [Query(f"q{at}", CLASS, add(root, f"q{at}"), ()) for at, root in enumerate(roots)]
+    plan = build_plan(streams, {}, {CLASS: QueryClass(CLASS, 1)}, operators, queries)
+    return Application(plan, policy, slots=1, seed=point["seed"])
+
+
+def _operator(name: str, inputs: tuple[Port, ...], node: Node) -> Operator:
+    declared = Declared(fixed_s=0.0, cost_s=node.cost, selectivity=node.selectivity)
+    if len(inputs) > 1:
+        return Union(id=name, inputs=inputs, declared=declared)
+    if node.selectivity < 1.0:
+        return Select(id=name, inputs=inputs, declared=declared, where="true")
+    return Project(id=name, inputs=inputs, declared=declared, columns={"v": "v"})

@@ -1,0 +1,76 @@
+"""What a study is made of, and how it is made again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headgate_lab.studies.claims import Claim, Results
+from headgate_lab.studies.sweep import Point, sweep
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+    from headgate_lab.studies.figures import Chart
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The size of a study. `coarse`: fewer values of each swept parameter."""
+
+    name: str  # "full" or "quick"
+    tuples: int  # a stream
+    seeds: int
+    coarse: bool = False
+
+
+@dataclass(frozen=True)
+class Study:
+    """One paper. `run` and `weight` are functions of a module: Spark sends them to its workers by name."""
+
+    name: str  # as in `headgate reproduce NAME`
+    title: str
+    source: str  # the paper
+    full: Profile
+    quick: Profile
+    points: Callable[[Profile], list[dict[str, Any]]]  # every run; `seed` goes from 0 to profile.seeds - 1
+    run: Callable[[Point], dict[str, Any]]  # simulate one point: what was measured
+    weight: Callable[[Point], float]  # a guess at how long that takes
+    claims: Sequence[Claim]
+    charts: Callable[[Results], list[Chart]]
+    notes: Sequence[str] = ()  # how the paper was read where it leaves something open
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A study made again."""
+
+    study: Study
+    profile: Profile
+    results: Results
+    claims: list[dict[str, Any]]  # as `Claim.judged` gives them
+
+    def summary(self) -> dict[str, Any]:
+        """What `headgate reproduce --json` prints."""
+        return {
+            "study": self.study.name,
+            "title": self.study.title,
+            "source": self.study.source,
+            "profile": self.profile.name,
+            "tuples_per_stream": self.profile.tuples,
+            "seeds": self.profile.seeds,
+            "runs": len(self.results.rows),
+            "claims": self.claims,
+        }
+
+
+def reproduce(
+    study: Study, profile: Profile, spark: SparkContext | None, tell: Callable[[int, int], None] = lambda done, of: None
+) -> Outcome:
+    """Run the whole sweep and judge every claim. `tell` hears how many runs of how many are done."""
+    points = study.points(profile)
+    tell(0, len(points))
+    rows = sweep(study.run, points, spark, weight=study.weight, tell=lambda done: tell(done, len(points)))
+    results = Results(rows)
+    return Outcome(study, profile, results, [claim.judged(results) for claim in study.claims])

@@ -1,0 +1,29 @@
+"""The benchmark of decisions: windows that wait for a boundary."""
+
+from __future__ import annotations
+
+import pytest
+
+from headgate.scheduling.patience import Patience
+from headgate_lab.bench import decisions
+
+
+@pytest.mark.parametrize("together", decisions.WINDOWS.values(), ids=list(decisions.WINDOWS))
+def test_windows_wait_for_their_boundary(together: int) -> None:
+    assert decisions.windows_microseconds(10, together, 50) > 0
+    windows = decisions.Windows(10, together)
+    assert all(unit.patient and unit.waiting and not unit.ready for unit in windows.board.units)
+
+
+def test_a_decision_looks_at_one_unit_however_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    waits = Patience.waits
+
+    def counted(patience: Patience, unit: object, now: float) -> bool:
+        asked.append(unit.id)  # type: ignore[attr-defined]
+        return waits(patience, unit, now)  # type: ignore[arg-type]
+
+    windows = decisions.Windows(30, 1)
+    monkeypatch.setattr(Patience, "waits", counted)
+    windows.decide(windows.plan.edges[4])
+    assert set(asked) == {"q4"}

@@ -1,0 +1,11 @@
+"""`headgate bench state`: what it measures. That it runs: test_every_bench.py."""
+
+from __future__ import annotations
+
+from headgate_lab.bench import state, updates
+
+
+def test_every_kind_of_query_is_measured() -> None:
+    assert state.FULL.kinds == tuple(updates.QUERIES)
+    assert set(state.QUICK.kinds) <= set(updates.QUERIES)
+    assert state.FULL.updates == state.QUICK.updates == (3_000, 12_000)

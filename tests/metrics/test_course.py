@@ -1,0 +1,111 @@
+"""The course of a run: in buckets of any width the same as computed from all results."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headgate.metrics.course import MOST, Course
+from headgate.metrics.measures import by_priority, priority_inversion
+
+PRIORITIES = {"high": 6, "low": 2}
+
+Results = list[tuple[str, float, float, float]]  # class, time, latency, weight
+tenths = st.integers(0, 4000).map(lambda number: number / 10)  # on the borders of buckets
+results = st.lists(
+    st.tuples(
+        st.sampled_from(list(PRIORITIES)),
+        tenths | st.floats(0, 30) | st.floats(0, 1e6),
+        st.floats(1e-6, 1e3),
+        st.sampled_from([1.0, 0.25, 3.0]),
+    ),
+    max_size=60,
+)
+
+
+def add(course: Course, found: Results, weighted: bool) -> None:
+    for name in PRIORITIES:
+        mine = [one[1:] for one in found if one[0] == name]
+        if mine:
+            times, latencies, weights = np.array(mine).T
+            course.add(name, times, latencies, weights if weighted else None)
+
+
+def expected(found: Results, name: str, at: int, a_second: float, weighted: bool) -> float | None:
+    """The mean of a bucket, from all results."""
+    inside = [one for one in found if one[0] == name and np.floor(one[1] * a_second) == at]
+    if not inside:
+        return None
+    return float(np.average([one[2] for one in inside], weights=[one[3] if weighted else 1.0 for one in inside]))
+
+
+@settings(deadline=None)
+@given(results, st.integers(1, 5), st.booleans())
+def test_equal_to_what_all_results_give(found: Results, parts: int, weighted: bool) -> None:
+    """However they come: in one piece or in several, in any order of time."""
+    course = Course(PRIORITIES)
+    for part in range(parts):
+        add(course, found[part::parts], weighted)
+    told = course.told(max((time for _, time, _, _ in found), default=0.0))
+    a_second = 1.0 / told["bucket"]
+    assert len(told["times"]) <= MOST
+    assert told["times"] == [pytest.approx(at * told["bucket"]) for at in range(len(told["times"]))]
+    for name in PRIORITIES:
+        wanted = [expected(found, name, at, a_second, weighted) for at in range(len(told["times"]))]
+        assert told["classes"][name] == [None if one is None else pytest.approx(one) for one in wanted]
+    for at, inversion in enumerate(told["inversion"]):
+        means = {name: told["classes"][name][at] for name in PRIORITIES}
+        assert inversion == priority_inversion(by_priority(PRIORITIES), means, PRIORITIES)
+
+
+@settings(deadline=None)
+@given(results, st.floats(0, 1e7))
+def test_merging_keeps_counts_and_sums(found: Results, seconds: float) -> None:
+    course = Course(PRIORITIES)
+    add(course, found, weighted=False)
+    counts, sums = course._counts.sum(axis=1), course._sums.sum(axis=1)
+    course.told(seconds)  # makes room for as long a run
+    assert course._counts.sum(axis=1).tolist() == counts.tolist()
+    assert course._sums.sum(axis=1) == pytest.approx(sums)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "bucket", "buckets"),
+    [(0.0, 0.1, 0), (0.05, 0.1, 1), (12.0, 0.1, 120), (12.01, 0.2, 61), (24.0, 0.2, 120), (3600.0, 51.2, 71)],
+)
+def test_a_course_lasts_as_long_as_its_run(seconds: float, bucket: float, buckets: int) -> None:
+    told = Course(PRIORITIES).told(seconds)
+    assert told["bucket"] == bucket
+    assert len(told["times"]) == len(told["inversion"]) == len(told["classes"]["high"]) == buckets
+    assert set(told["inversion"]) <= {None}
+
+
+def test_a_result_on_a_border_is_in_the_bucket_that_begins() -> None:
+    course = Course(PRIORITIES)
+    times = np.arange(120) / 10  # 0.3 / 0.1 would be below 3
+    course.add("high", times, times)
+    assert course.told(12.0)["classes"]["high"] == course.told(12.0)["times"] == times.tolist()
+
+
+def inverted_unless(course: Course, until: float) -> None:
+    """In every tenth the class `high` waits twice as long."""
+    times = np.arange(0.05, until, 0.1)
+    course.add("high", times, np.full(len(times), 2.0))
+    course.add("low", times, np.ones(len(times)))
+
+
+def test_inversion_goes_by_the_priorities_of_the_time() -> None:
+    course = Course(PRIORITIES)
+    course.set_priorities(0.32, {"high": 1, "low": 2})
+    course.set_priorities(0.38, {"high": 2, "low": 2})  # the last of a bucket are valid in it
+    course.set_priorities(0.5, {"high": 4, "low": 1})
+    inverted_unless(course, 0.7)
+    assert course.told(0.7)["inversion"] == [3.0, 3.0, 3.0, 0.0, 0.0, 4.0, 4.0]
+
+
+def test_of_priorities_in_merged_buckets_the_later_are_valid() -> None:
+    course = Course(PRIORITIES)
+    course.set_priorities(0.5, {"high": 4, "low": 1})
+    inverted_unless(course, 12.0)
+    course.set_priorities(13.0, {"high": 1, "low": 1})
+    assert course.told(13.0)["inversion"][:4] == [3.0, 3.0, 4.0, 4.0]
