@@ -29,7 +29,7 @@ import pyspark
 from headgate.errors import ApplicationError
 from headgate_lab.bench.parts import part
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 FILES = ("first.yaml", "readings.csv", "places.csv")
 FIRST_OUTPUT = "out/fire.csv"
 PATIENCE_S = 600.0
