@@ -62,7 +62,8 @@ class Records:
                     break
                 rest, skipped = self._set_aside(rest, line, file)
                 line += skipped
-            size = max(CHUNK, len(rest))  # a long record is not looked at again for every chunk
+            # A long record is not looked at again for every chunk, and not read any further when it is too long.
+            size = min(max(CHUNK, len(rest)), LONGEST + 1 - len(rest))
 
     def starts(self, block: Block) -> list[tuple[int, int]]:
         """Where the records of a block begin, blank lines left out: the place in its text, and the line."""
@@ -106,7 +107,7 @@ class Records:
         """Refuse the first line; what follows it, and how many lines went."""
         end = _LINE_END.search(rest)
         if end is not None:
-            self._refuse(line, rest[: end.start()], _TOO_LONG if end.start() > LONGEST else _NO_END)
+            self._refuse(line, rest[: end.start()], _NO_END)
             return rest[end.end() :], 1
         self._refuse(line, rest, _TOO_LONG)
         while chunk := file.read(CHUNK):

@@ -60,6 +60,23 @@ def test_a_row_that_is_too_long_is_set_aside_alone(tmp_path: Path, monkeypatch: 
     assert [(line, "longer" in reason) for line, _, reason in aside] == [(MANY + 2, True)]
 
 
+@pytest.mark.parametrize("before", [0, 300])
+@pytest.mark.parametrize("quote", ["", '"'])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_the_longest_row_is_as_long_wherever_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int, quote: str, end: str
+) -> None:
+    """One of up to twice the length was read, or not, as it happened to lie in the pieces that are read at a time."""
+    monkeypatch.setattr(records, "LONGEST", 10_000)
+    monkeypatch.setattr(records, "CHUNK", 1000)
+    room = records.LONGEST - len("-1,") - 2 * len(quote)
+    for more in (0, 1, 3000, 5000, 9000):
+        lines = ["a,t", *["1,w"] * before, f"-1,{quote}{'x' * (room + more)}{quote}", "2,w"]
+        source, aside = opened(tmp_path, end.join(lines) + end)
+        found = [a for a, _ in rows_of(source)][before:]
+        assert (found, len(aside)) == (([2], 1) if more else ([-1, 2], 0)), more
+
+
 @pytest.mark.parametrize("later", [[], ['7,"quoted, later"'], ['7,"two\nlines"', '8,"and ""more"""']])
 def test_an_unclosed_mark_costs_its_line(tmp_path: Path, later: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "CHUNK", 4096)
