@@ -10,7 +10,7 @@ from headgate.policies.credit import Credit, slices
 from headgate.policies.hr import HighestRate
 from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import one_of, positive
-from headgate.scheduling.policy import TOLERANCE, Call, Decision, View
+from headgate.scheduling.policy import TOLERANCE, FinishedCall, Decision, View
 
 POLLS = 2  # that find nothing, after which a class that reads its own sources hands on
 
@@ -79,7 +79,7 @@ class ContinuousQueryClasses(HighestRate):
         self._switches = 0  # turns with nothing to do anywhere cost nobody anything
         return None
 
-    def finished(self, call: Call) -> None:
+    def finished(self, call: FinishedCall) -> None:
         if self._opener == call.slot:  # going on to the class is no part of its time: only now is it known how long
             self._since, self._opener = call.started, None
 

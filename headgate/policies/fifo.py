@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Literal
 
-from headgate.policies.costs import grain
+from headgate.scheduling.costs import grain
 from headgate.policies.parameters import one_of
 from headgate.policies.shortcuts import ArrivalOrder, FixedRanks
 from headgate.policies.worth import Rank, Worth

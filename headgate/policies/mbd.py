@@ -21,7 +21,7 @@ from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import one_of, percentage, positive, whole
 from headgate.policies.query_costs import QueryCosts
 from headgate.policies.shares import Queries, shares
-from headgate.scheduling.policy import Call, Decision, Policy, View
+from headgate.scheduling.policy import FinishedCall, Decision, Policy, View
 from headgate.scheduling.units import Group, Unit
 from headgate.seeds import derived_seed
 
@@ -152,7 +152,7 @@ class MultiBroadcastDisk(Policy):
         for units in self._again:  # to run once more at once would find nothing, and later is not at once
             units.clear()
 
-    def finished(self, call: Call) -> None:
+    def finished(self, call: FinishedCall) -> None:
         index = call.unit.index
         self._missed.ran(index, self._at)
         self._trains[call.unit.class_name].learn(call.tuples, 1)

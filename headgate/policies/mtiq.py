@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.policies.costs import train_length
+from headgate.scheduling.costs import train_length
 from headgate.policies.parameters import whole
 from headgate.scheduling.policy import Decision, Policy, View
 from headgate.scheduling.units import Unit

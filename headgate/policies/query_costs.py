@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from headgate.metrics.learning import Ratio
 from headgate.plan.model import Edge, Query
-from headgate.policies.costs import costs_on_the_way, fixed_cost
+from headgate.scheduling.costs import costs_on_the_way, fixed_cost
 from headgate.scheduling.policy import View
 
 

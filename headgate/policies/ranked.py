@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from headgate.policies.costs import train_length
+from headgate.scheduling.costs import train_length
 from headgate.policies.shortcuts import FixedRanks
 from headgate.policies.starvation import Relief, Starvation, aged, ageing_factors, oldest_unit
 from headgate.policies.worth import Rank, Worth, finite, ratio

@@ -8,7 +8,7 @@ from headgate.metrics.recent import LAST_MOMENTS, Look
 from headgate.metrics.stats import OperatorStats, Stats
 from headgate.plan.model import Edge, Plan
 from headgate.scheduling.patience import Patience
-from headgate.scheduling.policy import Call, Decision, Policy, PolicyError
+from headgate.scheduling.policy import FinishedCall, Decision, Policy, PolicyError
 from headgate.scheduling.units import Queue, Unit, make_units, most_important
 
 # Class, now, how to look, since when: recent latency, or None.
@@ -247,7 +247,7 @@ class Board:
             other.blocked -= 1
         if self._listens and not orphan:
             seconds = self.now - claim.started
-            self.policy.finished(Call(unit, claim.slot, claim.started, seconds, tuples, outputs, preempted))
+            self.policy.finished(FinishedCall(unit, claim.slot, claim.started, seconds, tuples, outputs, preempted))
         for other in overlaps:
             self._announce(other)
         if not self.ready_units and self._pauses:

@@ -36,7 +36,7 @@ class Decision(NamedTuple):
     ahead: int = 0
 
 
-class Call(NamedTuple):
+class FinishedCall(NamedTuple):
     """What became of a decision: told to the policy when the call has ended."""
 
     unit: Unit
@@ -155,7 +155,7 @@ class Policy(ABC):
         """
         return None
 
-    def finished(self, call: Call) -> None:
+    def finished(self, call: FinishedCall) -> None:
         """A call has ended, completely or preempted."""
 
     def ran_dry(self) -> None:
