@@ -12,13 +12,13 @@ from headgate.metrics.stats import Stats
 from headgate.plan.model import Plan
 from headgate.policies.broadcast import VARIANTS, Variant, broadcast_schedule
 from headgate.policies.class_order import ClassOrder
-from headgate.scheduling.costs import cost_per_tuple, fixed_cost
 from headgate.policies.groupings import operators_by_query
 from headgate.policies.inversion import abd_frequencies, first_frequencies, inverted
 from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import one_of, positive, whole
 from headgate.policies.rotation import Rotation
-from headgate.scheduling.policy import TOLERANCE, FinishedCall, Decision, Policy, View
+from headgate.scheduling.costs import cost_per_tuple, fixed_cost
+from headgate.scheduling.policy import TOLERANCE, Decision, FinishedCall, Policy, View
 from headgate.scheduling.units import Group, Unit
 
 LEAST_QUOTA_S = 1e-6

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from headgate.metrics.stats import OperatorStats
 from headgate.plan.paths import Path
-from headgate.scheduling.costs import fixed_cost
 from headgate.policies.worth import Worth
+from headgate.scheduling.costs import fixed_cost
 from headgate.scheduling.policy import View
 from headgate.scheduling.segments import Step, bytes_released, path_cost, path_steps
 from headgate.scheduling.units import Unit

@@ -10,7 +10,7 @@ from headgate.policies.credit import Credit, slices
 from headgate.policies.hr import HighestRate
 from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import one_of, positive
-from headgate.scheduling.policy import TOLERANCE, FinishedCall, Decision, View
+from headgate.scheduling.policy import TOLERANCE, Decision, FinishedCall, View
 
 POLLS = 2  # that find nothing, after which a class that reads its own sources hands on
 

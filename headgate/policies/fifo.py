@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Literal
 
-from headgate.scheduling.costs import grain
 from headgate.policies.parameters import one_of
 from headgate.policies.shortcuts import ArrivalOrder, FixedRanks
 from headgate.policies.worth import Rank, Worth
+from headgate.scheduling.costs import grain
 from headgate.scheduling.policy import Decision, Policy, View
 from headgate.scheduling.units import Unit
 

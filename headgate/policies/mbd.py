@@ -21,7 +21,7 @@ from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import one_of, percentage, positive, whole
 from headgate.policies.query_costs import QueryCosts
 from headgate.policies.shares import Queries, shares
-from headgate.scheduling.policy import FinishedCall, Decision, Policy, View
+from headgate.scheduling.policy import Decision, FinishedCall, Policy, View
 from headgate.scheduling.units import Group, Unit
 from headgate.seeds import derived_seed
 

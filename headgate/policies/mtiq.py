@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from headgate.scheduling.costs import train_length
 from headgate.policies.parameters import whole
+from headgate.scheduling.costs import train_length
 from headgate.scheduling.policy import Decision, Policy, View
 from headgate.scheduling.units import Unit
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from headgate.scheduling.costs import train_length
 from headgate.policies.shortcuts import FixedRanks
 from headgate.policies.starvation import Relief, Starvation, aged, ageing_factors, oldest_unit
 from headgate.policies.worth import Rank, Worth, finite, ratio
+from headgate.scheduling.costs import train_length
 from headgate.scheduling.policy import Decision, Policy, View
 from headgate.scheduling.units import Unit
 

@@ -8,7 +8,7 @@ from headgate.metrics.recent import LAST_MOMENTS, Look
 from headgate.metrics.stats import OperatorStats, Stats
 from headgate.plan.model import Edge, Plan
 from headgate.scheduling.patience import Patience
-from headgate.scheduling.policy import FinishedCall, Decision, Policy, PolicyError
+from headgate.scheduling.policy import Decision, FinishedCall, Policy, PolicyError
 from headgate.scheduling.units import Queue, Unit, make_units, most_important
 
 # Class, now, how to look, since when: recent latency, or None.

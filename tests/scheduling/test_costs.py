@@ -6,9 +6,9 @@ from headgate.metrics.stats import DeclaredStats
 from headgate.plan.model import Edge
 from headgate.plan.operators import Declared, Port, Union
 from headgate.plan.operators.base import Side
-from headgate.scheduling.costs import cost_per_tuple, grain, train_length
 from headgate.policies.registry import make_policy
 from headgate.scheduling.board import Board
+from headgate.scheduling.costs import cost_per_tuple, grain, train_length
 from tests.conformance.plans import feeder, make_plan, project, select, split, union
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.plan.model import Edge
-from headgate.scheduling.costs import cost_per_tuple, fixed_cost, grain
 from headgate.runtime.spark.suspects import Suspects
 from headgate.scheduling.board import Board
+from headgate.scheduling.costs import cost_per_tuple, fixed_cost, grain
 from headgate.scheduling.policy import Decision
 from headgate.scheduling.queue import BatchQueue, SpillError
 
