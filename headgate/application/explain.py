@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from headgate.application.checked import Application
-from headgate.metrics.assumed import ASSUMED_SELECTIVITY
-from headgate.metrics.sizes import port_bytes
+from headgate.metrics.assumptions import ASSUMED_SELECTIVITY
 from headgate.metrics.stats import OperatorStats, declared_stats
+from headgate.metrics.tuple_sizes import port_bytes
 from headgate.plan.model import Plan, Query
 from headgate.plan.operators import Aggregate
 from headgate.plan.operators.base import Operator

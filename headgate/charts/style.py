@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from headgate.durations import format_duration
-from headgate.metrics.measures import by_priority
+from headgate.metrics.class_measures import by_priority
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

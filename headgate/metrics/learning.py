@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from headgate.metrics.sides import SideFit
+from headgate.metrics.side_fit import SideFit
 from headgate.metrics.stats import OperatorStats, SideStats, declared_stats
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
@@ -74,7 +74,7 @@ class TimeFit:
         return max(0.0, (together + doubt * left) / (spread + doubt))
 
 
-class Ratio:
+class FadingRatio:
     """A ratio of counts in which old counts fade."""
 
     def __init__(self, start: float | None) -> None:
@@ -104,12 +104,12 @@ class LearnedStats:
             name: SideFit([side.selectivity for side in s.sides]) for name, s in self._declared.items() if s.sides
         }
         self._passing = {
-            Port(name, branch): Ratio(s.branches.get(branch, s.selectivity))
+            Port(name, branch): FadingRatio(s.branches.get(branch, s.selectivity))
             for name, s in self._declared.items()
             for branch in plan.operators[name].branches
         }
-        self._sizes = {name: Ratio(s.tuple_bytes) for name, s in self._declared.items()}
-        self._streams = {name: Ratio(None) for name in plan.streams}
+        self._sizes = {name: FadingRatio(s.tuple_bytes) for name, s in self._declared.items()}
+        self._streams = {name: FadingRatio(None) for name in plan.streams}
         self._fits: dict[tuple[str, ...], TimeFit] = {}
         self._fixed = FixedCost()
         self._own: dict[tuple[str, ...], FixedCost] = {}  # of calls with operators with state
@@ -211,7 +211,7 @@ class LearnedStats:
             sides=self._sides_of(operator, factor),
         )
 
-    def told(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """What has been learned, for the report: seconds, outputs an input, bytes."""
         found = {name: self.of(name) for name in self._operators}
         return {

@@ -9,18 +9,24 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.metrics.by_policy import ByPolicy
-from headgate.metrics.course import Course
+from headgate.metrics.class_measures import (
+    COMPARED_STATISTICS,
+    by_priority,
+    priority_inversion,
+    starvation_ratio,
+    weighted_mean,
+)
 from headgate.metrics.latency import LatencyRecorder
-from headgate.metrics.level import TimeLevel
-from headgate.metrics.measures import LEVELS, by_priority, priority_inversion, starvation_ratio, weighted_mean
-from headgate.metrics.recent import LAST_MOMENTS, Look, Recent
+from headgate.metrics.latency_over_time import LatencyOverTime
+from headgate.metrics.level_over_time import LevelOverTime
+from headgate.metrics.policy_latencies import PolicyLatencies
+from headgate.metrics.recent import LAST_MOMENTS, Look, RecentValues
 from headgate.plan.model import Plan
 
 _FOLD = 8192  # results of a query kept before they are folded in together
 
 
-class Schedule(Protocol):
+class ScheduleUpdates(Protocol):
     """What is told of a policy that makes schedules: how often it did, and when it last did."""
 
     updates: int
@@ -51,15 +57,15 @@ class Monitor:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._taps = {q.name: Tap(q.name, q.class_name) for q in plan.queries.values()}
-        self._recent = {name: Recent() for name in plan.classes}
+        self._recent = {name: RecentValues() for name in plan.classes}
         self._inputs: dict[str, int] = dict.fromkeys(plan.queries, 0)
         self._shed: dict[tuple[str, str], int] = {}
         self._switches: list[dict[str, Any]] = []
         self._changes: list[dict[str, Any]] = []
-        self._by_policy = ByPolicy()
-        self._memory = TimeLevel()
-        self._course = Course(self.priorities)
-        self._course.set_priorities(0.0, self._compared)
+        self._policy_latencies = PolicyLatencies()
+        self._memory = LevelOverTime()
+        self._over_time = LatencyOverTime(self.priorities)
+        self._over_time.set_priorities(0.0, self._compared)
         self._latest = 0.0
 
     # What runtimes tell ------------------------------------------------------------------------------------------
@@ -93,11 +99,11 @@ class Monitor:
             times = np.broadcast_to(np.asarray(now, dtype=np.float64), values.shape)
             tap.recorder.add_many(values, weights)
             self._recent[tap.class_name].add(times, values, weights)
-            self._course.add(tap.class_name, times, values, weights)
+            self._over_time.add(tap.class_name, times, values, weights)
             self._latest = max(self._latest, float(times.max()))
-            self.seen(tap, times, values)
+            self.record(tap, times, values)
 
-    def seen(self, tap: Tap, times: NDArray[np.float64], latencies: NDArray[np.float64]) -> None:
+    def record(self, tap: Tap, times: NDArray[np.float64], latencies: NDArray[np.float64]) -> None:
         """Results of a query were counted; for monitors that keep more of them."""
 
     def shed(self, query: str, operator: str, tuples: int) -> None:
@@ -117,7 +123,7 @@ class Monitor:
     def switched(self, now: float, before: str, after: str, reason: str) -> None:
         """The policy was replaced."""
         self.fold()  # what waits in the taps came before
-        self._by_policy.switched(now, before, self._recorders)
+        self._policy_latencies.switched(now, before, self._recorders)
         self._switches.append({"at": now, "from": before, "to": after, "reason": reason})
 
     @property
@@ -140,11 +146,11 @@ class Monitor:
         the old class in the course, and in what is recent; in the report it counts for the new one. Queries that have
         stopped, and are not in this plan, stay in the report."""
         self.fold()  # what waits in the taps came before
-        self._changes += changes(now, self._plan, plan)
+        self._changes += class_changes(now, self._plan, plan)
         self._plan = replace(self._plan, classes=plan.classes, queries={**self._plan.queries, **plan.queries})
         for query in plan.queries.values():
             self._taps[query.name].class_name = query.class_name
-        self._course.set_priorities(now, self._compared)
+        self._over_time.set_priorities(now, self._compared)
 
     def tap(self, query: str) -> Tap:
         """The counter of one query, for runtimes that append to it directly."""
@@ -169,7 +175,7 @@ class Monitor:
         return self._recent[class_name].value(self._latest if now is None else now, look, since)
 
     def report(
-        self, runtime: str, policy: str, slots: int, seconds: float, schedule: Schedule | None = None
+        self, runtime: str, policy: str, slots: int, seconds: float, schedule: ScheduleUpdates | None = None
     ) -> dict[str, Any]:
         """The report of a run, keys as in the documentation; a measure that is not defined is None.
 
@@ -178,7 +184,7 @@ class Monitor:
         self.fold()
         queries = {name: self._query_report(name) for name in self._plan.queries}
         classes = {name: self._class_report(name) for name in self._plan.classes}
-        levels = {key: {name: one["latency"][key] for name, one in classes.items()} for key in LEVELS}
+        levels = {key: {name: one["latency"][key] for name, one in classes.items()} for key in COMPARED_STATISTICS}
         order, means = by_priority(self._compared), levels["mean"]
         class_of = {name: one["class"] for name, one in queries.items()}
         return {
@@ -200,13 +206,13 @@ class Monitor:
             },
             "schedule": {"updates": schedule.updates, "updated_at": schedule.updated_at} if schedule else None,
             "switches": list(self._switches),
-            "policies": self._by_policy.told(seconds, policy, self._recorders, class_of),
+            "policies": self._policy_latencies.summary(seconds, policy, self._recorders, class_of),
             "changes": list(self._changes),
             "shedding": [
                 {"query": query, "operator": operator, "tuples": tuples}
                 for (query, operator), tuples in self._shed.items()
             ],
-            "course": self._course.told(seconds),
+            "course": self._over_time.summary(seconds),
         }
 
     def _query_report(self, name: str) -> dict[str, Any]:
@@ -239,7 +245,7 @@ class Monitor:
             tap.latencies.clear()
 
 
-def changes(now: float, before: Plan, after: Plan) -> list[dict[str, Any]]:
+def class_changes(now: float, before: Plan, after: Plan) -> list[dict[str, Any]]:
     """What the administrator changed: priorities of classes, and classes of queries."""
     found: list[dict[str, Any]] = []
     for name, priority in after.priorities.items():

@@ -25,7 +25,7 @@ class Look(NamedTuple):
 LAST_MOMENTS = Look()
 
 
-class Recent:
+class RecentValues:
     """Values with their times, kept in order of time for as long as the longest window that was asked for.
 
     Policies may look after every few results, so neither adding nor looking goes over all that is kept.

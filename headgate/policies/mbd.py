@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Literal
 
-from headgate.metrics.learning import Ratio
+from headgate.metrics.learning import FadingRatio
 from headgate.metrics.recent import Look
 from headgate.metrics.stats import Stats
 from headgate.plan.model import Plan
@@ -83,7 +83,7 @@ class MultiBroadcastDisk(Policy):
     def start(self, view: View) -> None:
         super().start(view)
         self._chance = random.Random(derived_seed(view.seed, "mbd"))
-        self._trains = {name: Ratio(None) for name in view.plan.classes}  # tuples a call
+        self._trains = {name: FadingRatio(None) for name in view.plan.classes}  # tuples a call
         self._costs = QueryCosts(view, self._trains if self._amortised else None)
         self._waiting: dict[int, None] = {}  # units that were announced and not found without input since
         self._marked: set[int] = set()  # units to run once more when they are done

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headgate.metrics.learning import Ratio
+from headgate.metrics.learning import FadingRatio
 from headgate.plan.model import Edge, Query
 from headgate.scheduling.costs import costs_on_the_way, fixed_cost
 from headgate.scheduling.policy import View
@@ -21,7 +21,7 @@ class QueryCosts:
     and be served even more often.
     """
 
-    def __init__(self, view: View, trains: Mapping[str, Ratio] | None = None) -> None:
+    def __init__(self, view: View, trains: Mapping[str, FadingRatio] | None = None) -> None:
         self._view = view
         self._trains = trains
         self._seen = self._sources()

@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from headgate.metrics.sizes import port_bytes
 from headgate.metrics.stats import Stats
+from headgate.metrics.tuple_sizes import port_bytes
 from headgate.plan.model import Plan
 from headgate.plan.operators.base import Port
 from headgate.plan.paths import Path, find_paths

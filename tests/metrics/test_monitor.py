@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from headgate.metrics.measures import LEVELS, priority_inversion, starvation_ratio, weighted_mean
+from headgate.metrics.class_measures import COMPARED_STATISTICS, priority_inversion, starvation_ratio, weighted_mean
 from headgate.metrics.monitor import Monitor
 from headgate.metrics.recent import Look
 from tests.conformance.plans import feeder, make_plan, project
@@ -39,7 +39,7 @@ def test_an_empty_report_has_every_key_and_no_invented_numbers(monitor):
         assert set(part["latency"].values()) == {None}
         assert part["inputs"] == part["outputs"] == part["shed"] == 0
     assert report["memory"] == {"mean": 0.0, "max": 0.0}
-    assert report["weighted_latency"] == report["inversion"] == dict.fromkeys(LEVELS)
+    assert report["weighted_latency"] == report["inversion"] == dict.fromkeys(COMPARED_STATISTICS)
     assert set(report["course"]["inversion"]) == {None}
     assert json.loads(json.dumps(report)) == report
 
@@ -91,7 +91,7 @@ def test_classes_are_compared_at_every_level(monitor):
     monitor.results("fire", 1.0, np.array([0.1] * 90 + [3.0] * 10))
     monitor.results("average", 1.0, np.full(100, 1.0))
     report = monitor.report("simulated", "rr", 1, 10.0)
-    assert list(report["weighted_latency"]) == list(report["inversion"]) == list(LEVELS)
+    assert list(report["weighted_latency"]) == list(report["inversion"]) == list(COMPARED_STATISTICS)
     assert report["weighted_latency"]["mean"] == report["weighted_mean_latency"]
     assert report["inversion"]["mean"] == report["priority_inversion"] == 0.0
     assert report["weighted_latency"]["p75"] == pytest.approx((6 * 0.1 + 3 * 1.0) / 9, rel=0.01)

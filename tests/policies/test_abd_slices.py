@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.application.checked import RunLimits
-from headgate.metrics.recent import Recent
+from headgate.metrics.recent import RecentValues
 from headgate.policies.inversion import SUM_MAX, first_frequencies, order_repair
 from headgate.runtime.simulated.simulation import simulate
 from tests.conformance.plans import make_app, make_plan, project, recorded
@@ -24,7 +24,7 @@ def inverted_once_exchanged(**parameters):
     """Class a is fast and b slow for 10 s, then b becomes the more important one; rounds go on."""
     desk = Desk(queries({"a": 1e-3, "b": 1e-3}, {"a": (2, ["a"]), "b": (1, ["b"])}), "abd", quota=1.0, **parameters)
     times = np.arange(100) / 10
-    recent = {"a": Recent(), "b": Recent()}
+    recent = {"a": RecentValues(), "b": RecentValues()}
     for name, latency in (("a", 1.0), ("b", 3.0)):
         recent[name].add(times, np.full(100, latency))
     desk.board._latency = lambda name, now, look, since: recent[name].value(now, look, since)

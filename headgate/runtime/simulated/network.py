@@ -7,10 +7,10 @@ from dataclasses import replace
 from itertools import repeat
 
 from headgate.application.checked import Application
-from headgate.metrics.assumed import ASSUMED_COST_S, ASSUMED_SELECTIVITY
+from headgate.metrics.assumptions import ASSUMED_COST_S, ASSUMED_SELECTIVITY
 from headgate.metrics.monitor import Monitor, Tap
-from headgate.metrics.sizes import port_bytes
 from headgate.metrics.stats import OperatorStats, declared_stats
+from headgate.metrics.tuple_sizes import port_bytes
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Operator, Port
 from headgate.runtime.simulated.draws import Draw, SidedDraw, factors, make_draw, make_sided_draw, make_varying_draw

@@ -8,7 +8,7 @@ from typing import Any
 
 from headgate.application.checked import Application, RunLimits
 from headgate.errors import ApplicationError
-from headgate.metrics.assumed import assumed
+from headgate.metrics.assumptions import assumptions
 from headgate.metrics.monitor import Monitor
 from headgate.metrics.recent import Look
 from headgate.policies.registry import make_policy
@@ -76,7 +76,7 @@ def simulate(
     if kept is not None:
         kept.memory.extend(ledger.trace())
     report = monitor.report("simulated", app.policy.name, app.slots, seconds, engine.policy)
-    report["assumed"] = assumed(app.plan)
+    report["assumed"] = assumptions(app.plan)
     report["rejected"] = {source.stream: source.rejected for source in sources}
     return SimulationResult(report, _counters(network), kept)
 

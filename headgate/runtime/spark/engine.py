@@ -464,7 +464,7 @@ class SparkRuntime(Administered):
     def _report(self, seconds: float) -> dict[str, Any]:
         report = self._monitor.report("spark", self._policy.name, self._app.slots, seconds, self._board.policy)
         rejected = dict(self._feed.rejected) if self._feed else {}
-        told = {"rounds": self._board.rounds, "stats": self._stats.told(), "late": self._time.late}
+        told = {"rounds": self._board.rounds, "stats": self._stats.summary(), "late": self._time.late}
         told |= {"rejected": rejected, "dead_letters": self.dead_letters.told()}
         told |= {"errors": dict(self.errors), "unprocessed": dict(self.unprocessed)}
         return report | told | self._caller.told(self._plan)

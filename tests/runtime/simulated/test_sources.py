@@ -6,7 +6,7 @@ import pytest
 from headgate.application.checked import Application, RunLimits
 from headgate.connect.sources import make_source as make_real_source
 from headgate.errors import ApplicationError
-from headgate.metrics.sizes import port_bytes
+from headgate.metrics.tuple_sizes import port_bytes
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Query, QueryClass, Stream
 from headgate.plan.operators import Declared, Port, Project

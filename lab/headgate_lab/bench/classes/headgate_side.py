@@ -12,7 +12,7 @@ import numpy as np
 from pyspark.sql import SparkSession
 
 from headgate.application.checked import RunLimits
-from headgate.metrics.kept import KeepingMonitor
+from headgate.metrics.recording_monitor import RecordingMonitor
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate_lab.bench.classes.measured import Measured, Served, jvm_cpu_s
 from headgate_lab.bench.classes.workload import PRIORITIES, Workload, application, due, tuples
@@ -99,7 +99,7 @@ def _late_mean(course: Mapping[str, Any], name: str) -> float | None:
 def run_headgate(spark: SparkSession, workload: Workload, policy: Mapping[str, Any]) -> Measured:
     """One run. What calls have in hand when it ends counts as not completed, as on the other side."""
     app, came = application(workload, dict(policy)), tuples(workload)
-    monitor = KeepingMonitor(app.plan, workload.warm_s)
+    monitor = RecordingMonitor(app.plan, workload.warm_s)
     runtime = SparkRuntime(app, spark, monitor=monitor)
     before = time.monotonic()
     with running(runtime):

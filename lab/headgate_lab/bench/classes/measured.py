@@ -11,7 +11,7 @@ import psutil
 from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 
-from headgate.metrics.measures import by_priority, priority_inversion, weighted_mean
+from headgate.metrics.class_measures import by_priority, priority_inversion, weighted_mean
 from headgate_lab.bench.classes.workload import PRIORITIES
 
 Floats = NDArray[np.float64]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean, pstdev
 
-from headgate.metrics.measures import by_priority, priority_inversion
+from headgate.metrics.class_measures import by_priority, priority_inversion
 from headgate_lab.studies.aqsios.parts import shown
 from headgate_lab.studies.aqsios.quantities import Runs, by_seed, known, number, over, total
 from headgate_lab.studies.aqsios.readings import GROWN, priorities

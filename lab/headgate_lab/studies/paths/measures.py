@@ -42,7 +42,7 @@ class SecondsMonitor(Monitor):
             found = np.where(at >= 0, levels[np.maximum(at, 0)], 0.0)
         return found
 
-    def seen(self, tap: Tap, times: Floats, latencies: Floats) -> None:
+    def record(self, tap: Tap, times: Floats, latencies: Floats) -> None:
         seconds = times.astype(np.int64)
         self._grow(int(seconds.max()) + 1)
         self.outputs += np.bincount(seconds, minlength=len(self.outputs))

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from headgate.metrics.kept import KeepingMonitor
+from headgate.metrics.recording_monitor import RecordingMonitor
 from headgate_lab.bench.classes.workload import Workload, application
 
 
 def test_results_of_calls_that_ended_after_the_end_do_not_count():
     workload = Workload("w", 3, 10.0, seconds=4.0, warm_s=1.0)
-    monitor = KeepingMonitor(application(workload, {"name": "mbd"}).plan, workload.warm_s)
+    monitor = RecordingMonitor(application(workload, {"name": "mbd"}).plan, workload.warm_s)
     query, _, other = (one.name for one in workload.members())
     for handed, latency in ((1.1, 0.3), (1.5, 0.2), (4.0, 0.4), (4.1, 0.5)):  # the first came before it was warm
         monitor.results(query, handed, [latency])

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.metrics.course import MOST, Course
-from headgate.metrics.measures import by_priority, priority_inversion
+from headgate.metrics.class_measures import by_priority, priority_inversion
+from headgate.metrics.latency_over_time import MOST, LatencyOverTime
 
 PRIORITIES = {"high": 6, "low": 2}
 
@@ -23,7 +23,7 @@ results = st.lists(
 )
 
 
-def add(course: Course, found: Results, weighted: bool) -> None:
+def add(course: LatencyOverTime, found: Results, weighted: bool) -> None:
     for name in PRIORITIES:
         mine = [one[1:] for one in found if one[0] == name]
         if mine:
@@ -43,10 +43,10 @@ def expected(found: Results, name: str, at: int, a_second: float, weighted: bool
 @given(results, st.integers(1, 5), st.booleans())
 def test_equal_to_what_all_results_give(found: Results, parts: int, weighted: bool) -> None:
     """However they come: in one piece or in several, in any order of time."""
-    course = Course(PRIORITIES)
+    course = LatencyOverTime(PRIORITIES)
     for part in range(parts):
         add(course, found[part::parts], weighted)
-    told = course.told(max((time for _, time, _, _ in found), default=0.0))
+    told = course.summary(max((time for _, time, _, _ in found), default=0.0))
     a_second = 1.0 / told["bucket"]
     assert len(told["times"]) <= MOST
     assert told["times"] == [pytest.approx(at * told["bucket"]) for at in range(len(told["times"]))]
@@ -61,10 +61,10 @@ def test_equal_to_what_all_results_give(found: Results, parts: int, weighted: bo
 @settings(deadline=None)
 @given(results, st.floats(0, 1e7))
 def test_merging_keeps_counts_and_sums(found: Results, seconds: float) -> None:
-    course = Course(PRIORITIES)
+    course = LatencyOverTime(PRIORITIES)
     add(course, found, weighted=False)
     counts, sums = course._counts.sum(axis=1), course._sums.sum(axis=1)
-    course.told(seconds)  # makes room for as long a run
+    course.summary(seconds)  # makes room for as long a run
     assert course._counts.sum(axis=1).tolist() == counts.tolist()
     assert course._sums.sum(axis=1) == pytest.approx(sums)
 
@@ -74,20 +74,20 @@ def test_merging_keeps_counts_and_sums(found: Results, seconds: float) -> None:
     [(0.0, 0.1, 0), (0.05, 0.1, 1), (12.0, 0.1, 120), (12.01, 0.2, 61), (24.0, 0.2, 120), (3600.0, 51.2, 71)],
 )
 def test_a_course_lasts_as_long_as_its_run(seconds: float, bucket: float, buckets: int) -> None:
-    told = Course(PRIORITIES).told(seconds)
+    told = LatencyOverTime(PRIORITIES).summary(seconds)
     assert told["bucket"] == bucket
     assert len(told["times"]) == len(told["inversion"]) == len(told["classes"]["high"]) == buckets
     assert set(told["inversion"]) <= {None}
 
 
 def test_a_result_on_a_border_is_in_the_bucket_that_begins() -> None:
-    course = Course(PRIORITIES)
+    course = LatencyOverTime(PRIORITIES)
     times = np.arange(120) / 10  # 0.3 / 0.1 would be below 3
     course.add("high", times, times)
-    assert course.told(12.0)["classes"]["high"] == course.told(12.0)["times"] == times.tolist()
+    assert course.summary(12.0)["classes"]["high"] == course.summary(12.0)["times"] == times.tolist()
 
 
-def inverted_unless(course: Course, until: float) -> None:
+def inverted_unless(course: LatencyOverTime, until: float) -> None:
     """In every tenth the class `high` waits twice as long."""
     times = np.arange(0.05, until, 0.1)
     course.add("high", times, np.full(len(times), 2.0))
@@ -95,17 +95,17 @@ def inverted_unless(course: Course, until: float) -> None:
 
 
 def test_inversion_goes_by_the_priorities_of_the_time() -> None:
-    course = Course(PRIORITIES)
+    course = LatencyOverTime(PRIORITIES)
     course.set_priorities(0.32, {"high": 1, "low": 2})
     course.set_priorities(0.38, {"high": 2, "low": 2})  # the last of a bucket are valid in it
     course.set_priorities(0.5, {"high": 4, "low": 1})
     inverted_unless(course, 0.7)
-    assert course.told(0.7)["inversion"] == [3.0, 3.0, 3.0, 0.0, 0.0, 4.0, 4.0]
+    assert course.summary(0.7)["inversion"] == [3.0, 3.0, 3.0, 0.0, 0.0, 4.0, 4.0]
 
 
 def test_of_priorities_in_merged_buckets_the_later_are_valid() -> None:
-    course = Course(PRIORITIES)
+    course = LatencyOverTime(PRIORITIES)
     course.set_priorities(0.5, {"high": 4, "low": 1})
     inverted_unless(course, 12.0)
     course.set_priorities(13.0, {"high": 1, "low": 1})
-    assert course.told(13.0)["inversion"][:4] == [3.0, 3.0, 4.0, 4.0]
+    assert course.summary(13.0)["inversion"][:4] == [3.0, 3.0, 4.0, 4.0]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from headgate.metrics.learning import LearnedStats
-from headgate.metrics.sides import SideFit
+from headgate.metrics.side_fit import SideFit
 from headgate.plan.model import Edge
 from headgate.plan.operators import Declared, Port, Union
 from headgate.plan.operators.base import Side

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-LEVELS = ("mean", "p50", "p75", "p90", "p95", "p99")  # at which classes are compared
+COMPARED_STATISTICS = ("mean", "p50", "p75", "p90", "p95", "p99")  # at which classes are compared
 
 Latencies = Mapping[str, float | None]
 

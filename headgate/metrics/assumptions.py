@@ -15,7 +15,7 @@ ASSUMED_COST_S = 10e-6
 ASSUMED_SELECTIVITY = 1.0
 
 
-def assumed(plan: Plan) -> dict[str, Any]:
+def assumptions(plan: Plan) -> dict[str, Any]:
     """The defaults, and the operators that they stand for: `assumed` in the report of a simulation."""
     operators = plan.operators.values()
     return {

@@ -10,7 +10,7 @@ from headgate.metrics.latency import LatencyRecorder
 Recorders = Mapping[str, LatencyRecorder]  # by query
 
 
-class ByPolicy:
+class PolicyLatencies:
     """Told of every switch, it gives the latencies under each policy. Results count for the policy of the moment when
     they are given out, so the first after a switch bear what the policy before it left waiting."""
 
@@ -26,7 +26,7 @@ class ByPolicy:
         self._since = now
         self._at_switch = {query: recorder.copy() for query, recorder in recorders.items()}
 
-    def told(self, now: float, policy: str, recorders: Recorders, classes: Mapping[str, str]) -> dict[str, Any]:
+    def summary(self, now: float, policy: str, recorders: Recorders, classes: Mapping[str, str]) -> dict[str, Any]:
         """As in a report: for each policy its seconds, and the latencies of each class. `classes` is by query."""
         seconds, recorded = self._until(now, policy, recorders)
         return {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.metrics.measures import by_priority, priority_inversion
+from headgate.metrics.class_measures import by_priority, priority_inversion
 
 MOST = 120  # buckets; even, since they are merged in pairs
 _FIRST_A_SECOND = 10.0  # buckets of 0.1 s to begin with
@@ -17,8 +17,8 @@ _FIRST_A_SECOND = 10.0  # buckets of 0.1 s to begin with
 Floats = NDArray[np.float64]
 
 
-class Course:
-    """Results in, `told()` out. When a time lies beyond the last bucket, pairs of buckets become one, twice as wide.
+class LatencyOverTime:
+    """Results in, `summary()` out. When a time lies beyond the last bucket, pairs of buckets become one, twice as wide.
 
     Widths are 0.1 s times a power of two and times are multiplied by their inverse, so a bucket that was merged holds
     exactly the results that it would have held from the start. Results stay with the class that they came in for.
@@ -48,7 +48,7 @@ class Course:
         self._reach(now)
         self._valid[int(now * self._a_second)] = dict(priorities)
 
-    def told(self, seconds: float) -> dict[str, Any]:
+    def summary(self, seconds: float) -> dict[str, Any]:
         """The course of a run that lasted so long, as in a report: a bucket without results has None."""
         while math.ceil(seconds * self._a_second) > MOST:
             self._merge()

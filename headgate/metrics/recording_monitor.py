@@ -13,7 +13,7 @@ from headgate.plan.model import Plan
 Floats = NDArray[np.float64]
 
 
-class KeepingMonitor(Monitor):
+class RecordingMonitor(Monitor):
     """A monitor that keeps every latency, with the time of its result, by class and query.
 
     Results of tuples that came before `warm_s` do not count.
@@ -24,7 +24,7 @@ class KeepingMonitor(Monitor):
         self._warm_s = warm_s
         self._kept: dict[str, dict[str, list[tuple[Floats, Floats]]]] = {name: {} for name in plan.classes}
 
-    def seen(self, tap: Tap, times: Floats, latencies: Floats) -> None:
+    def record(self, tap: Tap, times: Floats, latencies: Floats) -> None:
         self._kept[tap.class_name].setdefault(tap.query, []).append((times, latencies))
 
     def of_class(self, name: str) -> tuple[Floats, Floats]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from headgate.metrics.measures import by_priority, priority_inversion, starvation_ratio, weighted_mean
+from headgate.metrics.class_measures import by_priority, priority_inversion, starvation_ratio, weighted_mean
 
 FIVE = (50, 40, 30, 20, 10)
 THREE = (30, 20, 10)  # 3F_6

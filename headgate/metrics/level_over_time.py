@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class TimeLevel:
+class LevelOverTime:
     """A step function of time that starts at 0; several changes at one instant count as the last of them."""
 
     def __init__(self) -> None:
