@@ -117,9 +117,9 @@ def _plot(app: Application, folder: Path, quiet: bool) -> None:
     """Draw the paths whose costs are known, and name the others."""
     from headgate.application.explain import AssumedStats
     from headgate.charts.progress_charts import draw_charts
-    from headgate.policies.explained import charts
+    from headgate.policies.explanations import explain_charts
 
-    found = charts(app.plan, AssumedStats(app.plan))
+    found = explain_charts(app.plan, AssumedStats(app.plan))
     known = [chart for chart in found if chart["points"]]
     if not known:
         remedy = "declare the cost of every operator of a path"

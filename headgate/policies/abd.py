@@ -13,7 +13,7 @@ from headgate.plan.model import Plan
 from headgate.policies.broadcast import VARIANTS, Variant, broadcast_schedule
 from headgate.policies.class_order import ClassOrder
 from headgate.policies.groupings import operators_by_query
-from headgate.policies.inversion import abd_frequencies, first_frequencies, inverted
+from headgate.policies.inversion import abd_frequencies, first_frequencies, inverted_pairs
 from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import one_of, positive, whole
 from headgate.policies.rotation import Rotation
@@ -81,7 +81,7 @@ class AdaptiveBroadcastDisk(Policy):
             self.start(self.view)
             for unit in ready:
                 self.became_ready(unit)
-        if not any(turns.waits() for turns in self._turns):
+        if not any(turns.has_ready() for turns in self._turns):
             self._slice = None
             return None
         rounds = self._rounds
@@ -121,14 +121,14 @@ class AdaptiveBroadcastDisk(Policy):
         turns = self._turns[current.place]
         before = turns.next_place
         unit = turns.next()
-        if unit is None or turns.passed >= self._visits_left(current):
+        if unit is None or turns.passed_over >= self._visits_left(current):
             if unit is not None:
-                turns.back(unit)
+                turns.put_back(unit)
                 turns.next_place = before
             self._pass_over_the_rest(current)
             return None
-        current.visited += turns.passed + 1
-        self._empty += turns.passed
+        current.visited += turns.passed_over + 1
+        self._empty += turns.passed_over
         fixed, cost = fixed_cost(unit, self.view), cost_per_tuple(unit, self.view)
         if fixed is None or cost is None:
             return Decision(unit)
@@ -137,7 +137,7 @@ class AdaptiveBroadcastDisk(Policy):
         if wanted <= left + slack:
             return Decision(unit)
         fits = math.floor((left + slack - fixed) / cost) if cost > 0.0 else 0
-        turns.back(unit)
+        turns.put_back(unit)
         if fits < 1:
             self._grow(wanted + max(0.0, -left))
             return None
@@ -160,7 +160,7 @@ class AdaptiveBroadcastDisk(Policy):
 
     def _next_slice(self, slot: int) -> _Slice:
         """The next slice of a class that has something to do. All operators of those before it are found empty."""
-        waiting = [place for place, turns in enumerate(self._turns) if turns.waits()]
+        waiting = [place for place, turns in enumerate(self._turns) if turns.has_ready()]
         while True:
             due = [at for place in waiting if (at := self._following(place)) is not None]
             at = min(due, default=len(self._schedule))
@@ -192,7 +192,7 @@ class AdaptiveBroadcastDisk(Policy):
 
     def _monitor(self) -> None:
         latencies = [self.view.latency(name, self._look, self._since) for name in self._order.names]
-        pairs = inverted(self._order.priorities, latencies)
+        pairs = inverted_pairs(self._order.priorities, latencies)
         if any(pairs):
             self._frequencies = abd_frequencies(self._frequencies, self._order.priorities, pairs)
             self._rebuild()

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from headgate.plan.paths import find_paths
-from headgate.policies.capacities import ViewedStats, steps_by_path
-from headgate.policies.explained import charts
+from headgate.policies.explanations import explain_charts
+from headgate.policies.path_worths import ViewStats, steps_by_path
 from headgate.policies.ranked import RankedPolicy
 from headgate.policies.worth import Worth, operator_fixed_s
 from headgate.scheduling.policy import View
@@ -30,7 +30,7 @@ class Chain(RankedPolicy):
     )
 
     def explain(self) -> dict[str, Any]:
-        return super().explain() | {"charts": charts(self.view.plan, ViewedStats(self.view))}
+        return super().explain() | {"charts": explain_charts(self.view.plan, ViewStats(self.view))}
 
     def worths(self) -> Sequence[Worth | None]:
         found: dict[str, Worth | None] = {}

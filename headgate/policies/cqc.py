@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from headgate.policies.class_credit import Credit, slices
 from headgate.policies.class_order import ClassOrder
-from headgate.policies.credit import Credit, slices
 from headgate.policies.hr import HighestRate
 from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import one_of, positive
@@ -50,11 +50,11 @@ class ContinuousQueryClasses(HighestRate):
         self._switches = 0  # turns begun since the last decision
         super().start(view)
 
-    def lines(self) -> Sequence[int]:
+    def rankings(self) -> Sequence[int]:
         return self._order.place_of
 
     @property
-    def line_count(self) -> int:
+    def ranking_count(self) -> int:
         return len(self._order.names)
 
     def choose(self, slot: int) -> Decision | None:
@@ -74,7 +74,7 @@ class ContinuousQueryClasses(HighestRate):
                 idle += 1
                 polled += POLLS * self._leaves_of[self._turn]
             else:
-                idle = 0 if self.waits(self._turn) else idle + 1
+                idle = 0 if self.has_ready(self._turn) else idle + 1
             self._hand_on(now)
         self._switches = 0  # turns with nothing to do anywhere cost nobody anything
         return None

@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 from typing import Literal
 
 from headgate.policies.parameters import one_of
-from headgate.policies.shortcuts import ArrivalOrder, FixedRanks
+from headgate.policies.predictable_order import ArrivalOrder, FixedRanks
 from headgate.policies.worth import Rank, Worth
 from headgate.scheduling.costs import grain
 from headgate.scheduling.policy import Decision, Policy, View

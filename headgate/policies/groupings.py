@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from headgate.plan.boundaries import slides_before_results
 from headgate.plan.model import Plan
-from headgate.policies.shares import sharing_groups
+from headgate.policies.query_shares import sharing_groups
 from headgate.scheduling.units import Group, most_important
 
 
@@ -17,13 +17,13 @@ def operators_by_query(plan: Plan) -> list[Group]:
     return [Group(name, (name,)) for name in names]
 
 
-def queries_apart(plan: Plan) -> list[Group]:
+def separate_queries(plan: Plan) -> list[Group]:
     """A unit for each query; those that share operators are one."""
     return [_unit(plan, members) for members in _sharing(plan)]
 
 
-def queries_together(plan: Plan, most: int) -> list[Group]:
-    """As `queries_apart`, but up to `most` queries of a class are one unit: as few units as that takes, of like size.
+def combined_queries(plan: Plan, most: int) -> list[Group]:
+    """As `separate_queries`, but up to `most` queries of a class are one unit: as few units as that takes, of like size.
 
     On Spark a unit is one job, so they share what a job costs beside its tuples. Together are those that have something
     to do together and cost about the same, or one would wait for the other: queries whose results come at the same
@@ -31,7 +31,7 @@ def queries_together(plan: Plan, most: int) -> list[Group]:
     they have something to do at the same moment and two slots can share it.
     """
     if most == 1:
-        return queries_apart(plan)
+        return separate_queries(plan)
     alike: dict[tuple[str, bool, tuple[int, ...]], list[Sequence[str]]] = {}
     for members in _sharing(plan):
         operators = _unit(plan, members).operators

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from headgate.policies.output_rates import copied_to_roots, output_rates
 from headgate.policies.parameters import one_of
 from headgate.policies.ranked import Entry, RankedPolicy
-from headgate.policies.rates import copied_to_roots, output_rates
 from headgate.policies.starvation import Starvation
 from headgate.policies.worth import Worth
 from headgate.scheduling.policy import Decision, View
@@ -30,7 +30,7 @@ class HighestRate(RankedPolicy):
     needs = ("fixed_s", "cost_s", "selectivity")
     paper = (
         "Sharaf, Chrysanthis, Labrinidis, Pruhs: Algorithms and Metrics for Processing Multiple Heterogeneous "
-        "Continuous Queries, as in Al Moakar's dissertation (Pittsburgh, 2013)"
+        "Continuous UnitCosts, as in Al Moakar's dissertation (Pittsburgh, 2013)"
     )
 
     def __init__(
@@ -53,41 +53,41 @@ class HighestRate(RankedPolicy):
         found = [rates[unit.operators[0]] for unit in self.view.units]
         return found if self._amortised else [None if w is None else w._replace(fixed_s=0.0) for w in found]
 
-    def bound(self, unit: Unit) -> int | None:
+    def most_tuples(self, unit: Unit) -> int | None:
         return None
 
     def start(self, view: View) -> None:
         plan = view.plan
         reading = {o.id for o in plan.operators.values() if any(port.node in plan.streams for port in o.inputs)}
         self._leaves = [self._leaves_last and unit.operators[0] in reading for unit in view.units]
-        self._polled: dict[int, list[Unit]] = {}  # by line: leaves that are still to run before anything else
+        self._polled: dict[int, list[Unit]] = {}  # by ranking: leaves that are still to run before anything else
         self._empty = 0  # leaves that the last decision found without input
         super().start(view)
-        self._leaves_of = [0] * self.line_count
-        for line, leaf in zip(self._lines, self._leaves, strict=True):
-            self._leaves_of[line] += leaf
+        self._leaves_of = [0] * self.ranking_count
+        for ranking, leaf in zip(self._ranking_of, self._leaves, strict=True):
+            self._leaves_of[ranking] += leaf
 
     def choose(self, slot: int) -> Decision | None:
         self._empty = 0
         decision = super().choose(slot)
         return decision._replace(inspected=self._empty) if decision is not None and self._empty else decision
 
-    def best(self, line: int = 0) -> Unit | None:
-        polled = self._polled.get(line)
+    def best(self, ranking: int = 0) -> Unit | None:
+        polled = self._polled.get(ranking)
         while polled:
             unit = polled.pop()
             if unit.ready:
                 return unit
-        first = super().best(line)
+        first = super().best(ranking)
         if first is not None and self._leaves[first.index]:
-            others = [u for u in self.view.ready() if self._leaves[u.index] and self._lines[u.index] == line]
-            self._polled[line] = [unit for unit in reversed(others) if unit is not first]
-            self._empty = self._leaves_of[line] - len(others)
+            others = [u for u in self.view.ready() if self._leaves[u.index] and self._ranking_of[u.index] == ranking]
+            self._polled[ranking] = [unit for unit in reversed(others) if unit is not first]
+            self._empty = self._leaves_of[ranking] - len(others)
         return first
 
-    def polls(self, line: int) -> bool:
+    def polls(self, ranking: int) -> bool:
         """Has a poll of the leaves of a line begun that is not over?"""
-        return any(unit.ready for unit in self._polled.get(line, ()))
+        return any(unit.ready for unit in self._polled.get(ranking, ()))
 
     def _entry(self, unit: Unit, oldest: float) -> Entry:
         return (float(self._leaves[unit.index]), self.urgency(unit), unit.index)

@@ -19,7 +19,7 @@ Module = Callable[[Sequence[int], Sequence[int], Sequence[bool]], list[int]]
 SUM_MAX = 4096  # slots of a round beyond which neither dvp nor abd goes: it would answer to changes too late
 
 
-def inverted(priorities: Sequence[int], latencies: Sequence[float | None]) -> list[bool]:
+def inverted_pairs(priorities: Sequence[int], latencies: Sequence[float | None]) -> list[bool]:
     """For each pair of neighbours: has the first a higher priority and yet a higher latency?
 
     Not if they are equal, nor while one of the latencies is not known (None).

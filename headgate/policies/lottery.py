@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from headgate.metrics.stats import Stats
 from headgate.plan.model import Plan
-from headgate.policies.groupings import queries_apart
+from headgate.policies.groupings import separate_queries
 from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.query_costs import QueryCosts, operator_costs
-from headgate.policies.shares import Queries, shares
+from headgate.policies.query_shares import UnitCosts, shares
 from headgate.policies.tickets import Tickets
 from headgate.scheduling.policy import Decision, Granularity, Policy, View
 from headgate.scheduling.units import Group, Unit
@@ -29,7 +29,7 @@ class QueryLottery(Policy):
     paper = f"{AL_MOAKAR}, chapter 6"
 
     def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
-        return queries_apart(plan)
+        return separate_queries(plan)
 
     def start(self, view: View) -> None:
         super().start(view)
@@ -40,7 +40,7 @@ class QueryLottery(Policy):
     def weights(self) -> Sequence[float]:
         """The tickets of each unit."""
         seconds = QueryCosts(self.view).seconds
-        queries = [Queries(u.id, u.class_name, [seconds[q] for q in u.queries]) for u in self.view.units]
+        queries = [UnitCosts(u.id, u.class_name, [seconds[q] for q in u.queries]) for u in self.view.units]
         found = shares(queries, self.view.priorities)
         return [found[unit.id].priority for unit in self.view.units]
 
@@ -70,6 +70,6 @@ class OperatorLottery(QueryLottery):
 
     def weights(self) -> Sequence[float]:
         costs = operator_costs(self.view)
-        operators = [Queries(unit.id, unit.class_name, [costs[unit.operators[0]]]) for unit in self.view.units]
+        operators = [UnitCosts(unit.id, unit.class_name, [costs[unit.operators[0]]]) for unit in self.view.units]
         found = shares(operators, self.view.priorities)
         return [found[unit.id].priority for unit in self.view.units]

@@ -14,13 +14,13 @@ from headgate.metrics.stats import Stats
 from headgate.plan.model import Plan
 from headgate.policies.broadcast import VARIANTS, Variant, broadcast_schedule
 from headgate.policies.class_order import ClassOrder
-from headgate.policies.groupings import queries_together
-from headgate.policies.inversion import MODULES, inverted
-from headgate.policies.missed import MissedSlots
+from headgate.policies.groupings import combined_queries
+from headgate.policies.inversion import MODULES, inverted_pairs
+from headgate.policies.missed_slots import MissedSlots
 from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import one_of, percentage, positive, whole
 from headgate.policies.query_costs import QueryCosts
-from headgate.policies.shares import Queries, shares
+from headgate.policies.query_shares import UnitCosts, shares
 from headgate.scheduling.policy import Decision, FinishedCall, Policy, View
 from headgate.scheduling.units import Group, Unit
 from headgate.seeds import derived_seed
@@ -78,7 +78,7 @@ class MultiBroadcastDisk(Policy):
         self._look = Look(percentage("percentile", percentile), positive("window", window), whole("samples", samples))
 
     def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
-        return queries_together(plan, self.together)
+        return combined_queries(plan, self.together)
 
     def start(self, view: View) -> None:
         super().start(view)
@@ -253,7 +253,7 @@ class MultiBroadcastDisk(Policy):
             return
         names = self._order.names
         latencies = [self.view.latency(name, self._look, self._since) for name in names]
-        pairs = inverted(self._order.priorities, latencies)
+        pairs = inverted_pairs(self._order.priorities, latencies)
         if None not in latencies and any(pairs):
             self._react(pairs)
 
@@ -285,7 +285,7 @@ class MultiBroadcastDisk(Policy):
         frequencies = dict(zip(self._order.names, self._frequencies, strict=True))
         seconds = self._costs.seconds if self._by_cost else dict.fromkeys(self._costs.seconds, 1.0)
         classes = zip(self.view.units, self._class_of, strict=True)
-        queries = [Queries(unit.id, name, [seconds[q] for q in unit.queries]) for unit, name in classes]
+        queries = [UnitCosts(unit.id, name, [seconds[q] for q in unit.queries]) for unit, name in classes]
         found = shares(queries, frequencies, LONGEST)
         given = [found[unit.id] for unit in self.view.units]
         self._gates = [share.gate for share in given]

@@ -7,16 +7,16 @@ from typing import Any
 
 from headgate.metrics.stats import Stats
 from headgate.plan.model import Plan
-from headgate.policies.groupings import operators_by_query, queries_together
+from headgate.policies.groupings import combined_queries, operators_by_query
 from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import one_of, whole
-from headgate.policies.portions import Base, portions, taken
+from headgate.policies.portions import Base, portion_size, portions
 from headgate.policies.rr import RoundRobin
 from headgate.scheduling.policy import Decision, View
 from headgate.scheduling.units import Group, Unit
 
 
-class QueriesInTurn(RoundRobin):
+class QueryRoundRobin(RoundRobin):
     """Queries in turn, whole and with all that waits; one that runs elsewhere is passed over. Knows no classes.
 
     With `together`, up to so many queries of a class are one unit, and so one job.
@@ -32,10 +32,10 @@ class QueriesInTurn(RoundRobin):
         self.together = whole("together", together)
 
     def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
-        return super().units(plan, stats) if self.together == 1 else queries_together(plan, self.together)
+        return super().units(plan, stats) if self.together == 1 else combined_queries(plan, self.together)
 
 
-class OperatorsInTurn(RoundRobin):
+class OperatorRoundRobin(RoundRobin):
     """Operators in turn, each with all that waits for it; several operators of a query may run at once."""
 
     name = "morr"
@@ -49,7 +49,7 @@ class OperatorsInTurn(RoundRobin):
         return operators_by_query(plan)
 
 
-class PortionsInTurn(QueriesInTurn):
+class PortionRoundRobin(QueryRoundRobin):
     """As mrr, but of what waits a query gets only the share of its class's priority, and at least one tuple.
 
     `of` says what that is a share of: of the `sum` of all priorities or of the `largest`. The source leaves it
@@ -75,4 +75,4 @@ class PortionsInTurn(QueriesInTurn):
             return None
         portion = self.portions[decision.unit.class_name]
         inputs = [queue.count for queue in decision.unit.queues]
-        return decision._replace(tuples=max(1, sum(taken(portion, waiting) for waiting in inputs)))
+        return decision._replace(tuples=max(1, sum(portion_size(portion, waiting) for waiting in inputs)))

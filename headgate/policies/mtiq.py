@@ -8,7 +8,7 @@ from headgate.scheduling.policy import Decision, Policy, View
 from headgate.scheduling.units import Unit
 
 
-class MostTuples(Policy):
+class MostTuplesInQueue(Policy):
     """Most tuples in queue first (Sutherland et al. section 4.1). Ties: the operator nearest to the source.
 
     Queues grow without notice, so every decision looks at all ready operators.

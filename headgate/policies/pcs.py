@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headgate.plan.paths import find_paths
-from headgate.policies.capacities import capacity_worth, steps_by_path
+from headgate.policies.path_worths import capacity_worth, steps_by_path
 from headgate.policies.ranked import RankedPolicy
 from headgate.policies.worth import Worth
 

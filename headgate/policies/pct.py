@@ -50,13 +50,13 @@ class ThreadPerClass(Policy):
     def _of_its_own(self, slot: int) -> Decision | None:
         thread = self._holders[slot]
         unit = None if thread is None else thread.next()
-        return None if thread is None or unit is None else Decision(unit, inspected=thread.passed)
+        return None if thread is None or unit is None else Decision(unit, inspected=thread.passed_over)
 
     def _in_line(self, slot: int) -> Decision | None:
         thread, passed = self._holders[slot], 0
         if thread is not None:
             unit = thread.next(around=False)
-            passed = thread.passed
+            passed = thread.passed_over
             if unit is not None:
                 return Decision(unit, inspected=passed)
             self._holders[slot] = None
@@ -66,7 +66,7 @@ class ThreadPerClass(Policy):
             unit = thread.next()
             if unit is not None:
                 self._holders[slot] = thread
-                return Decision(unit, inspected=passed + thread.passed)
+                return Decision(unit, inspected=passed + thread.passed_over)
             self._line.append(thread)
         return None
 

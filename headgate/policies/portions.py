@@ -26,6 +26,6 @@ def portions(priorities: Mapping[str, int], of: Base = "sum") -> dict[str, Fract
     return {name: Fraction(priority, base) for name, priority in priorities.items()}
 
 
-def taken(portion: Fraction, waiting: int) -> int:
+def portion_size(portion: Fraction, waiting: int) -> int:
     """How many of `waiting` tuples a turn takes: rounded down, but at least 1 if there is one."""
     return min(waiting, max(1, waiting * portion.numerator // portion.denominator))

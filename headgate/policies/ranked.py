@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from headgate.policies.shortcuts import FixedRanks
-from headgate.policies.starvation import Relief, Starvation, aged, ageing_factors, oldest_unit
+from headgate.policies.predictable_order import FixedRanks
+from headgate.policies.starvation import Starvation, StarvationRelief, aged, aging_factors, oldest_unit
 from headgate.policies.worth import Rank, Worth, finite, ratio
 from headgate.scheduling.costs import train_length
 from headgate.scheduling.policy import Decision, Policy, View
@@ -27,7 +27,7 @@ class RankedPolicy(Policy, FixedRanks):
     """
 
     def __init__(self, starvation: Starvation = None, period: int = 20) -> None:
-        self._relief = Relief(starvation, period)
+        self._relief = StarvationRelief(starvation, period)
 
     @abstractmethod
     def worths(self) -> Sequence[Worth | None]:
@@ -37,16 +37,16 @@ class RankedPolicy(Policy, FixedRanks):
         """The last tie-break: a different number for each unit, the smallest first. Called when installed."""
         return range(len(self.view.units))
 
-    def bound(self, unit: Unit) -> int | None:
+    def most_tuples(self, unit: Unit) -> int | None:
         """The most tuples that a decision takes. Called when statistics have changed."""
         return train_length(unit, self.view)
 
-    def lines(self) -> Sequence[int]:
+    def rankings(self) -> Sequence[int]:
         """The line in which each unit stands, by number: units are ranked within their line. Called when installed."""
         return [0] * len(self.view.units)
 
     @property
-    def line_count(self) -> int:
+    def ranking_count(self) -> int:
         return 1
 
     def candidates(self, ready: Sequence[Unit]) -> Sequence[Unit]:
@@ -56,7 +56,7 @@ class RankedPolicy(Policy, FixedRanks):
     def start(self, view: View) -> None:
         super().start(view)
         self._places = self.places()
-        self._lines = self.lines()
+        self._ranking_of = self.rankings()
         self._factors: list[float] | None = None
         self._refresh()
 
@@ -67,7 +67,7 @@ class RankedPolicy(Policy, FixedRanks):
         entry = self._entry(unit, oldest)
         if entry != self._entries[unit.index]:
             self._entries[unit.index] = entry
-            heap = self._heaps[self._lines[unit.index]]
+            heap = self._heaps[self._ranking_of[unit.index]]
             heappush(heap, entry)
             if len(heap) > 2 * len(self._entries) + 64:  # entries of who never comes up would pile up
                 heap[:] = [one for one in heap if self._entries[int(one[-1])] is one]
@@ -117,9 +117,9 @@ class RankedPolicy(Policy, FixedRanks):
             "known": True,
         }
 
-    def waits(self, line: int) -> bool:
+    def has_ready(self, ranking: int) -> bool:
         """Is a unit of a line ready?"""
-        heap, entries, units = self._heaps[line], self._entries, self.view.units
+        heap, entries, units = self._heaps[ranking], self._entries, self.view.units
         while heap and (entries[index := int(heap[0][-1])] is not heap[0] or not units[index].ready):
             if entries[index] is heappop(heap):
                 entries[index] = None  # it will be announced again
@@ -139,10 +139,10 @@ class RankedPolicy(Policy, FixedRanks):
     def _entry(self, unit: Unit, oldest: float) -> Entry:
         return (self.urgency(unit), oldest, self._places[unit.index], unit.index)
 
-    def best(self, line: int = 0) -> Unit | None:
+    def best(self, ranking: int = 0) -> Unit | None:
         """The ready unit that ranks first in a line. Entries that are no longer true stay in its heap until they come
         up."""
-        heap, entries, units = self._heaps[line], self._entries, self.view.units
+        heap, entries, units = self._heaps[ranking], self._entries, self.view.units
         while heap:
             entry = heappop(heap)
             index = int(entry[-1])
@@ -163,7 +163,7 @@ class RankedPolicy(Policy, FixedRanks):
         ready = self.view.ready()
         if self._relief.kind == "oldest":
             return oldest_unit(self.candidates(ready))
-        self._factors = ageing_factors(ready, self.view.now, len(self.view.units))
+        self._factors = aging_factors(ready, self.view.now, len(self.view.units))
         self._rank()
         return None
 
@@ -171,7 +171,7 @@ class RankedPolicy(Policy, FixedRanks):
         """Take in changed statistics."""
         self._version = self.view.stats_version
         self._worths = self.worths()
-        self._decisions = [Decision(unit, self.bound(unit)) for unit in self.view.units]
+        self._decisions = [Decision(unit, self.most_tuples(unit)) for unit in self.view.units]
         self.watches_queues = any(worth is not None and worth.fixed_s > 0.0 for worth in self._worths)
         self._rank()
 
@@ -179,10 +179,10 @@ class RankedPolicy(Policy, FixedRanks):
         """Rank all ready units anew."""
         self._urgencies = [self._urgency_now(unit) for unit in self.view.units]
         self._entries: list[Entry | None] = [None] * len(self.view.units)
-        self._heaps: list[list[Entry]] = [[] for _ in range(self.line_count)]
+        self._heaps: list[list[Entry]] = [[] for _ in range(self.ranking_count)]
         for unit in self.view.ready():
             if (oldest := unit.oldest) is not None:
                 self._entries[unit.index] = entry = self._entry(unit, oldest)
-                self._heaps[self._lines[unit.index]].append(entry)
+                self._heaps[self._ranking_of[unit.index]].append(entry)
         for heap in self._heaps:
             heapify(heap)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headgate.policies.output_rates import distances_to_sink, output_rates
 from headgate.policies.ranked import RankedPolicy
-from headgate.policies.rates import distances, output_rates
 from headgate.policies.worth import Worth
 
 
@@ -24,6 +24,6 @@ class RateBased(RankedPolicy):
         return [rates[unit.operators[0]] for unit in self.view.units]
 
     def places(self) -> Sequence[int]:
-        away, units = distances(self.view), self.view.units
+        away, units = distances_to_sink(self.view), self.view.units
         ranked = sorted(units, key=lambda unit: (away[unit.operators[0]], unit.index))
         return [place for _, place in sorted((unit.index, place) for place, unit in enumerate(ranked))]

@@ -15,8 +15,8 @@ from headgate.policies.hnr import HighestNormalizedRate
 from headgate.policies.hr import HighestRate
 from headgate.policies.lottery import OperatorLottery, QueryLottery
 from headgate.policies.mbd import AffineBroadcastDisk, MultiBroadcastDisk
-from headgate.policies.mrr import OperatorsInTurn, PortionsInTurn, QueriesInTurn
-from headgate.policies.mtiq import MostTuples
+from headgate.policies.mrr import OperatorRoundRobin, PortionRoundRobin, QueryRoundRobin
+from headgate.policies.mtiq import MostTuplesInQueue
 from headgate.policies.pcs import PathCapacity
 from headgate.policies.pct import SplitThreads, ThreadPerClass
 from headgate.policies.prb import PreemptiveRateBased
@@ -34,7 +34,7 @@ ALL: tuple[type[Policy], ...] = (
     Fifo,
     RoundRobin,
     WeightedRoundRobin,
-    MostTuples,
+    MostTuplesInQueue,
     RateBased,
     PreemptiveRateBased,
     Train,
@@ -50,11 +50,11 @@ ALL: tuple[type[Policy], ...] = (
     AdaptiveBroadcastDisk,
     MultiBroadcastDisk,
     AffineBroadcastDisk,
-    QueriesInTurn,
-    OperatorsInTurn,
+    QueryRoundRobin,
+    OperatorRoundRobin,
     QueryLottery,
     OperatorLottery,
-    PortionsInTurn,
+    PortionRoundRobin,
     ThreadPerClass,
     SplitThreads,
 )

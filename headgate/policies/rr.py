@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 from headgate.policies.parameters import one_of, positive
+from headgate.policies.predictable_order import EqualTurns
 from headgate.policies.rotation import Rotation
-from headgate.policies.shortcuts import EqualTurns
 from headgate.scheduling.policy import Decision, Policy, Preemption, View
 from headgate.scheduling.units import Unit
 
@@ -39,10 +39,10 @@ class RoundRobin(Policy, EqualTurns):
         unit = rotation.next()
         if unit is None:
             return None
-        return Decision(unit, seconds=self.turn(unit), ends_round=rotation.at_end, inspected=rotation.passed)
+        return Decision(unit, seconds=self.turn(unit), ends_round=rotation.at_end, inspected=rotation.passed_over)
 
     @property
-    def in_turns_of(self) -> float | None:
+    def equal_turn_s(self) -> float | None:
         turns = {self.turn(unit) for unit in self.view.units}
         return turns.pop() if len(turns) == 1 else None
 

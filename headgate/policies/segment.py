@@ -7,9 +7,9 @@ from typing import Any
 
 from headgate.metrics.stats import Stats
 from headgate.plan.model import Plan
-from headgate.policies.capacities import ViewedStats
-from headgate.policies.cuts import Cut, Cuts
-from headgate.policies.explained import cuts
+from headgate.policies.explanations import explain_cuts
+from headgate.policies.path_segments import CutRule, PathSegments
+from headgate.policies.path_worths import ViewStats
 from headgate.policies.ranked import RankedPolicy
 from headgate.policies.starvation import Starvation
 from headgate.policies.worth import Worth
@@ -33,20 +33,20 @@ class Segments(RankedPolicy):
 
     def __init__(self, starvation: Starvation = None, period: int = 20) -> None:
         super().__init__(starvation, period)
-        self._cuts = Cuts(self.cut())
+        self._segments = PathSegments(self.cut())
 
-    def cut(self) -> Cut:
+    def cut(self) -> CutRule:
         """How a path is cut by the releases of its operators."""
         return partition
 
     def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
-        return self._cuts.groups(plan, stats)
+        return self._segments.groups(plan, stats)
 
     def regroups(self, plan: Plan, stats: Stats) -> bool:
-        return self._cuts.outgrown(plan, stats)
+        return self._segments.outdated(plan, stats)
 
     def explain(self) -> dict[str, Any]:
-        return super().explain() | {"cuts": cuts(self.view.plan, ViewedStats(self.view))}
+        return super().explain() | {"cuts": explain_cuts(self.view.plan, ViewStats(self.view))}
 
     def worths(self) -> Sequence[Worth | None]:
-        return self._cuts.worths(self.view.units, self.view)
+        return self._segments.worths(self.view.units, self.view)

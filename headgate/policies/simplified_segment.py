@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from headgate.policies.cuts import Cut
 from headgate.policies.parameters import between
+from headgate.policies.path_segments import CutRule
 from headgate.policies.segment import Segments
 from headgate.policies.starvation import Starvation
 from headgate.scheduling.segments import halve
@@ -23,5 +23,5 @@ class SimplifiedSegments(Segments):
         self.share = between("share", share, 0.0, 1.0)
         super().__init__(starvation, period)
 
-    def cut(self) -> Cut:
+    def cut(self) -> CutRule:
         return partial(halve, share=self.share)

@@ -13,7 +13,7 @@ Starvation = Literal["oldest", "dynamic"] | None
 _LEAST = 1e-6  # a tuple that has just come has waited 0 s; its unit must not be worth nothing for that
 
 
-class Relief:
+class StarvationRelief:
     """Counts rounds (decisions), and says when the waiting must be looked after.
 
     `oldest`: every `period`-th round goes to the unit with the oldest tuple. `dynamic`: every `period` rounds all
@@ -41,7 +41,7 @@ def oldest_unit(units: Sequence[Unit]) -> Unit | None:
     return min(waiting)[2] if waiting else None
 
 
-def ageing_factors(units: Sequence[Unit], now: float, number: int) -> list[float]:
+def aging_factors(units: Sequence[Unit], now: float, number: int) -> list[float]:
     """f for each of `number` units, given the ready ones; the least for those that are not ready."""
     waits = {unit.index: now - oldest for unit in units if (oldest := unit.oldest) is not None}
     longest = max(waits.values(), default=0.0) or 1.0

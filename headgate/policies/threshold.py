@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from headgate.metrics.stats import Stats
 from headgate.plan.model import Plan
 from headgate.plan.paths import find_paths
-from headgate.policies.capacities import ViewedStats, capacity_worth, steps_by_path
-from headgate.policies.cuts import Cuts
-from headgate.policies.explained import cuts
+from headgate.policies.explanations import explain_cuts
 from headgate.policies.parameters import between, positive
+from headgate.policies.path_segments import PathSegments
+from headgate.policies.path_worths import ViewStats, capacity_worth, steps_by_path
 from headgate.policies.ranked import Entry, RankedPolicy
 from headgate.policies.starvation import Starvation
 from headgate.policies.worth import Worth
@@ -65,23 +65,23 @@ class Threshold(RankedPolicy):
         super().__init__(starvation, period)
         self.memory = positive("memory", memory)
         self.beta = between("beta", beta, 0.5, 1.0)
-        self._cuts = Cuts(partial(halve, share=between("share", share, 0.0, 1.0)))
+        self._segments = PathSegments(partial(halve, share=between("share", share, 0.0, 1.0)))
         self.saving = False
         self._mean = FIRST_MEAN * self.memory
 
     def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
         paths = by_path(plan)
         self._paths = len(paths)  # the first units; the others are segments
-        return [*paths, *self._cuts.groups(plan, stats)]
+        return [*paths, *self._segments.groups(plan, stats)]
 
     def regroups(self, plan: Plan, stats: Stats) -> bool:
-        return self._cuts.outgrown(plan, stats)
+        return self._segments.outdated(plan, stats)
 
     def worths(self) -> Sequence[Worth | None]:
         paths, segments = self.view.units[: self._paths], self.view.units[self._paths :]
         steps = steps_by_path(self.view, find_paths(self.view.plan))
         capacities = [capacity_worth(unit, self.view, steps[unit.id]) for unit in paths]
-        return [*capacities, *self._cuts.worths(segments, self.view)]
+        return [*capacities, *self._segments.worths(segments, self.view)]
 
     def start(self, view: View) -> None:
         self._looked = self._look_at = view.now
@@ -97,7 +97,10 @@ class Threshold(RankedPolicy):
         mean = FIRST_MEAN * self.memory
         high, low = limits(self.memory, mean, self.beta)
         thresholds = {"memory": self.memory, "mean": mean, "saving_begins": high, "saving_ends": low}
-        return super().explain() | {"cuts": cuts(self.view.plan, ViewedStats(self.view)), "thresholds": thresholds}
+        return super().explain() | {
+            "cuts": explain_cuts(self.view.plan, ViewStats(self.view)),
+            "thresholds": thresholds,
+        }
 
     def explain_unit(self, unit: Unit) -> dict[str, Any]:
         return super().explain_unit(unit) | {"mode": "normal" if unit.index < self._paths else "saving"}

@@ -21,5 +21,5 @@ class Train(RateBased):
         super().__init__(starvation, period)
         self.length = None if length is None else whole("length", length)
 
-    def bound(self, unit: Unit) -> int | None:
+    def most_tuples(self, unit: Unit) -> int | None:
         return self.length

@@ -13,7 +13,7 @@ from headgate.application.load import load_application
 from headgate.charts.progress_charts import draw_charts
 from headgate.cli.main import app
 from headgate.errors import ApplicationError
-from headgate.policies.explained import charts
+from headgate.policies.explanations import explain_charts
 from tests.application.apps import write_app
 
 runner = CliRunner()
@@ -122,7 +122,7 @@ def test_what_is_no_folder(tmp_path: Path, name: str, words: str) -> None:
 def test_there_are_no_empty_axes(count: int) -> None:
     """Five charts had six axes, the last of them empty."""
     plan = load_application(EXAMPLE).plan
-    chart = next(one for one in charts(plan, AssumedStats(plan)) if one["points"])
+    chart = next(one for one in explain_charts(plan, AssumedStats(plan)) if one["points"])
     figure = draw_charts([chart] * count)
     assert len(figure.axes) == count
     assert all(axes.lines for axes in figure.axes)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headgate.policies.groupings import queries_together
+from headgate.policies.groupings import combined_queries
 from tests.scheduling.timed import plan_of
 
 QUERIES = {
@@ -26,4 +26,4 @@ QUERIES = {
 )
 def test_together_are_queries_that_have_something_to_do_together(most, units):
     """Those of one boundary are two units at the least."""
-    assert [group.id for group in queries_together(plan_of(QUERIES), most)] == units
+    assert [group.id for group in combined_queries(plan_of(QUERIES), most)] == units

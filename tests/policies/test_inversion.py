@@ -59,12 +59,12 @@ def test_examples(module, frequencies, violators, result):
 
 
 def test_which_pairs_are_inverted():
-    assert inverted([3, 2, 1], [2.0, 1.0, 1.0]) == [True, False]
-    assert inverted([3, 3, 1], [2.0, 1.0, 0.5]) == [False, True]
-    assert inverted([3, 2, 1], [2.0, None, 1.0]) == [False, False]
-    assert inverted([3], [1.0]) == inverted([], []) == []
+    assert inverted_pairs([3, 2, 1], [2.0, 1.0, 1.0]) == [True, False]
+    assert inverted_pairs([3, 3, 1], [2.0, 1.0, 0.5]) == [False, True]
+    assert inverted_pairs([3, 2, 1], [2.0, None, 1.0]) == [False, False]
+    assert inverted_pairs([3], [1.0]) == inverted_pairs([], []) == []
     with pytest.raises(ValueError):
-        inverted([2, 1], [1.0])
+        inverted_pairs([2, 1], [1.0])
 
 
 def test_repairs_carry_on_upwards_and_leave_equals_alone():
@@ -119,7 +119,7 @@ def classes(draw):
 @given(case=classes())
 def test_order_with_equal_priorities(module, case):
     priorities, frequencies, latencies = case
-    before, pairs = list(frequencies), inverted(priorities, latencies)
+    before, pairs = list(frequencies), inverted_pairs(priorities, latencies)
     found = ALL[module](frequencies, priorities, pairs)
     assert frequencies == before
     assert order_repair(found, priorities) == found

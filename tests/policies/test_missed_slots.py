@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headgate.metrics.stats import DeclaredStats
 from headgate.plan.model import Edge
 from headgate.policies.mbd import MultiBroadcastDisk, places_of
-from headgate.policies.missed import MissedSlots
+from headgate.policies.missed_slots import MissedSlots
 from headgate.policies.registry import make_policy
 from headgate.scheduling.board import Board
 from headgate.scheduling.patience import Patience

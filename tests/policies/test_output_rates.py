@@ -5,7 +5,7 @@ import math
 import pytest
 
 from headgate.metrics.stats import DeclaredStats
-from headgate.policies.rates import copied_to_roots, output_rates
+from headgate.policies.output_rates import copied_to_roots, output_rates
 from headgate.policies.registry import make_policy
 from headgate.scheduling.board import Board
 from headgate_lab.studies.aqsios.schedulers import settings

@@ -55,9 +55,9 @@ def test_a_rotation_counts_up_to_its_end():
     rotation = Rotation(desk.board.units)
     desk.feed("b/x")
     rotation.add(desk.board.units[1])
-    assert (rotation.next(), rotation.passed) == (desk.board.units[1], 1)
-    assert (rotation.next(), rotation.passed) == (None, 0)
-    assert (rotation.next(around=False), rotation.passed, rotation.next_place) == (None, 1, 0)
+    assert (rotation.next(), rotation.passed_over) == (desk.board.units[1], 1)
+    assert (rotation.next(), rotation.passed_over) == (None, 0)
+    assert (rotation.next(around=False), rotation.passed_over, rotation.next_place) == (None, 1, 0)
 
 
 @pytest.mark.parametrize("name", [*IN_TURN, "pct"])

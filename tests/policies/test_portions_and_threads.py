@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from headgate.policies.portions import portions, taken
+from headgate.policies.portions import portion_size, portions
 from headgate.policies.threads import Thread, class_threads
 
 PRIORITIES = {"high": 60, "middle": 30, "low": 10}
@@ -13,17 +13,25 @@ PRIORITIES = {"high": 60, "middle": 30, "low": 10}
 def test_portions_of_the_sum():
     found = list(portions(PRIORITIES).values())
     assert found == [Fraction("0.6"), Fraction("0.3"), Fraction("0.1")]
-    assert [[taken(one, waiting) for one in found] for waiting in (10, 3, 0)] == [[6, 3, 1], [1, 1, 1], [0, 0, 0]]
+    assert [[portion_size(one, waiting) for one in found] for waiting in (10, 3, 0)] == [
+        [6, 3, 1],
+        [1, 1, 1],
+        [0, 0, 0],
+    ]
 
 
 def test_portions_of_the_largest():
     found = list(portions(PRIORITIES, of="largest").values())
     assert found == [1, Fraction(1, 2), Fraction(1, 6)]
-    assert [[taken(one, waiting) for one in found] for waiting in (10, 3, 0)] == [[10, 5, 1], [3, 1, 1], [0, 0, 0]]
+    assert [[portion_size(one, waiting) for one in found] for waiting in (10, 3, 0)] == [
+        [10, 5, 1],
+        [3, 1, 1],
+        [0, 0, 0],
+    ]
 
 
 def test_portions_are_exact():
-    assert taken(portions({"a": 29, "b": 71})["a"], 100) == 29
+    assert portion_size(portions({"a": 29, "b": 71})["a"], 100) == 29
     assert 0.29 * 100 < 29  # as a float it would be 28
 
 

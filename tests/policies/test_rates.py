@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from headgate.plan.operators import Declared, Port, Union
 from headgate.plan.operators.base import Side
-from headgate.policies.rates import distances, output_rates
+from headgate.policies.output_rates import distances_to_sink, output_rates
 from headgate.policies.worth import ratio
 from tests.conformance.plans import feeder, make_plan, project, select, split, union
 from tests.conformance.strategies import plans
@@ -94,7 +94,7 @@ def test_what_is_not_known_and_what_costs_nothing():
 
 def test_distances_to_the_sink():
     board = Bench(figure_2(), "rr").board
-    assert distances(board) == {"q/O1": 2, "q/O4": 2, "q/O2": 1, "q/O3": 0}
+    assert distances_to_sink(board) == {"q/O1": 2, "q/O4": 2, "q/O2": 1, "q/O3": 0}
 
 
 @settings(max_examples=60, deadline=None)

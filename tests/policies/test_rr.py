@@ -100,4 +100,4 @@ def test_the_default_is_by_operator():
     ],
 )
 def test_says_when_all_turns_are_equal(plan, name, given, seconds):
-    assert Bench(plan, name, **given).policy.in_turns_of == seconds
+    assert Bench(plan, name, **given).policy.equal_turn_s == seconds

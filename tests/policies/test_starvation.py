@@ -3,7 +3,7 @@
 import pytest
 
 from headgate.policies.registry import POLICIES, make_policy, policy_parameters
-from headgate.policies.starvation import aged, ageing_factors
+from headgate.policies.starvation import aged, aging_factors
 from tests.conformance.plans import feeder, make_plan, project
 from tests.policies.boards import Bench
 
@@ -71,16 +71,16 @@ def test_t8_dynamic_priorities():
     bench = Bench(plan(), "pcs")
     bench.feed("a/fast", *[9.0] * 5)
     bench.feed("b/slow", *[0.0] * 50)
-    factors = ageing_factors(bench.board.ready(), 10.0, 2)
+    factors = aging_factors(bench.board.ready(), 10.0, 2)
     assert factors == pytest.approx([0.01, 1.0], abs=2e-6)
     assert [aged(c, f) for c, f in zip((1.0, 0.2), factors, strict=True)] == pytest.approx([0.01, 0.2], abs=2e-6)
 
 
 def test_units_that_wait_for_nothing_have_the_least_factor():
     bench = Bench(plan(), "pcs")
-    assert ageing_factors([], 1.0, 2) == [1e-6, 1e-6]
+    assert aging_factors([], 1.0, 2) == [1e-6, 1e-6]
     bench.feed("a/fast", 1.0)
-    assert ageing_factors(bench.board.ready(), 1.0, 2) == [1e-6, 1e-6]
+    assert aging_factors(bench.board.ready(), 1.0, 2) == [1e-6, 1e-6]
 
 
 def test_a_factor_lifts_what_releases_no_memory():

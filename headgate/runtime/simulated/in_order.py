@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from headgate.policies.shortcuts import ArrivalOrder
+from headgate.policies.predictable_order import ArrivalOrder
 from headgate.runtime.simulated.accounts import Accounts
 from headgate.runtime.simulated.entrance import Entrance
 from headgate.runtime.simulated.ledger import Ledger

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
-from headgate.policies.shortcuts import FixedRanks
+from headgate.policies.predictable_order import FixedRanks
 from headgate.policies.worth import Rank, ratio
 from headgate.runtime.simulated.accounts import Accounts
 from headgate.runtime.simulated.draws import Item

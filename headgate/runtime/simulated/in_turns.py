@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 
-from headgate.policies.shortcuts import EqualTurns
+from headgate.policies.predictable_order import EqualTurns
 from headgate.runtime.simulated.accounts import Accounts
 from headgate.runtime.simulated.draws import Item
 from headgate.runtime.simulated.entrance import Entrance
@@ -33,7 +33,7 @@ def serve_in_turns(
     Returns whether the end cut something off.
     """
     policy = board.policy
-    quantum = policy.in_turns_of if isinstance(policy, EqualTurns) else None
+    quantum = policy.equal_turn_s if isinstance(policy, EqualTurns) else None
     served = None if quantum is None else _served(board, entrance, lights)
     if quantum is None or served is None:
         return False

@@ -56,7 +56,7 @@ def simulate(
 ) -> SimulationResult:
     """Simulate an application with virtual time. Same application and seed, same result, to the last digit.
 
-    Declared costs and selectivities are the truth. What is not declared is taken from `metrics/assumed.py`, and the
+    Declared costs and selectivities are the truth. What is not declared is taken from `metrics/assumptions.py`, and the
     report names it under `assumed`; a tuple keeps its size. `progress(now, tuples processed)` is called about every
     100,000 tuples. Raises ApplicationError for settings that cannot be simulated, PolicyError for a wrong policy,
     InvariantError for a bug in a policy or here.

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from headgate.plan.model import Edge, Plan
-from headgate.policies.shares import sharing_groups
+from headgate.policies.query_shares import sharing_groups
 from headgate.runtime.spark.bad_rows import BadRow, bad_row, whole_error
 from headgate.runtime.spark.calls import Caller
 from headgate.runtime.spark.flight import Call

@@ -43,7 +43,7 @@ def _at_long_queues(worth: Worth | None) -> float:
     return math.inf if worth is None else ratio(worth.gain, worth.cost_s)
 
 
-def distances(view: View) -> dict[str, int]:
+def distances_to_sink(view: View) -> dict[str, int]:
     """Operators from each operator to the nearest sink; 0 for one whose outputs are results."""
     plan, found = view.plan, dict[str, int]()
     for operator in reversed(list(plan.operators.values())):

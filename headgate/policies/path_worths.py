@@ -13,7 +13,7 @@ from headgate.scheduling.segments import Step, bytes_released, path_cost, path_s
 from headgate.scheduling.units import Unit
 
 
-class ViewedStats:
+class ViewStats:
     """The statistics that a view shows."""
 
     def __init__(self, view: View) -> None:
@@ -28,7 +28,7 @@ class ViewedStats:
 
 def steps_by_path(view: View, paths: Iterable[Path]) -> dict[str, tuple[Step, ...]]:
     """What the operators of each path do to a tuple, with the statistics of now."""
-    stats = ViewedStats(view)
+    stats = ViewStats(view)
     return {path.id: path_steps(view.plan, stats, path) for path in paths}
 
 

@@ -7,21 +7,21 @@ from collections.abc import Callable, Sequence
 from headgate.metrics.stats import Stats
 from headgate.plan.model import Plan
 from headgate.plan.paths import find_paths
-from headgate.policies.capacities import release_worth, steps_by_path
+from headgate.policies.path_worths import release_worth, steps_by_path
 from headgate.policies.worth import Worth
 from headgate.scheduling.policy import View
 from headgate.scheduling.segments import Segment, cut_paths
 from headgate.scheduling.units import Group, Unit
 
-Cut = Callable[[Sequence[float | None]], list[tuple[int, int]]]
+CutRule = Callable[[Sequence[float | None]], list[tuple[int, int]]]
 
 PATIENCE = 3  # refreshes of the statistics that must agree on other segments: to change units is not free
 
 
-class Cuts:
+class PathSegments:
     """The segments that a policy schedules."""
 
-    def __init__(self, cut: Cut) -> None:
+    def __init__(self, cut: CutRule) -> None:
         self._cut = cut
         self._segments: tuple[Segment, ...] = ()
         self._doubts = 0  # refreshes in a row that would have cut otherwise
@@ -32,7 +32,7 @@ class Cuts:
         self._segments = cut_paths(plan, stats, self._cut)
         return [Group(segment.id, segment.operators) for segment in self._segments]
 
-    def outgrown(self, plan: Plan, stats: Stats) -> bool:
+    def outdated(self, plan: Plan, stats: Stats) -> bool:
         """Have the statistics cut the paths otherwise for some time?"""
         now = {segment.operators for segment in cut_paths(plan, stats, self._cut)}
         same = now == {segment.operators for segment in self._segments}

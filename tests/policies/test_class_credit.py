@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.policies.credit import Credit, slices
+from headgate.policies.class_credit import Credit, slices
 
 
 def test_slices():

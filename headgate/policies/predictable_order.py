@@ -26,7 +26,7 @@ class EqualTurns(ABC):
 
     @property
     @abstractmethod
-    def in_turns_of(self) -> float | None:
+    def equal_turn_s(self) -> float | None:
         """The seconds of a turn, if a single slot would serve the ready units in turn, each for the same time.
 
         The rotation resumes where it stopped and skips units that are not ready.

@@ -16,12 +16,12 @@ from headgate.scheduling.progress_chart import Point, lower_envelope, progress_c
 from headgate.scheduling.segments import Step, operator_release, path_steps
 
 
-def charts(plan: Plan, stats: Stats) -> list[dict[str, Any]]:
+def explain_charts(plan: Plan, stats: Stats) -> list[dict[str, Any]]:
     """The progress chart of every path and its lower envelope; both are null where a cost is not known."""
     return [_chart(path, path_steps(plan, stats, path)) for path in find_paths(plan)]
 
 
-def cuts(plan: Plan, stats: Stats) -> list[dict[str, Any]]:
+def explain_cuts(plan: Plan, stats: Stats) -> list[dict[str, Any]]:
     """C^M of each operator on every path (2.1): a path is cut where it falls. One that is `known` but null costs
     nothing."""
     return [_releases(path, path_steps(plan, stats, path)) for path in find_paths(plan)]

@@ -15,7 +15,7 @@ from headgate.policies.parameters import positive, whole
 _CLOSE = 1e-9  # a priority this close above a whole number is that number: rounding must not cost a slot
 
 
-class Queries(NamedTuple):
+class UnitCosts(NamedTuple):
     """What is scheduled as one: a query, or all that share operators, in the most important class of any of them."""
 
     name: str
@@ -31,7 +31,7 @@ class Share(NamedTuple):
     gate: float
 
 
-def shares(units: Sequence[Queries], frequencies: Mapping[str, int], at_most: float = math.inf) -> dict[str, Share]:
+def shares(units: Sequence[UnitCosts], frequencies: Mapping[str, int], at_most: float = math.inf) -> dict[str, Share]:
     """The share of each unit by its name, scaled so that the least priority is exactly 1.
 
     Pr = f cost(unit) / cost(class) mult, with all queries of a unit counted in its class. The priorities of a class
@@ -48,10 +48,10 @@ def shares(units: Sequence[Queries], frequencies: Mapping[str, int], at_most: fl
     asking = [weight for weight in weights.values() if weight > 0.0]
     least = min(asking, default=1.0)
     scale = max(least, sum(asking) / at_most)
-    return {name: share((weight or least) / scale) for name, weight in weights.items()}
+    return {name: share_of((weight or least) / scale) for name, weight in weights.items()}
 
 
-def _weights(units: Sequence[Queries], frequencies: Mapping[str, int]) -> dict[str, float]:
+def _weights(units: Sequence[UnitCosts], frequencies: Mapping[str, int]) -> dict[str, float]:
     """f cost(unit) / cost(class) by unit; 0 for one that costs nothing beside others that do."""
     asking = {unit.class_name for unit in units if math.fsum(unit.costs) > 0.0}
     own = {unit.name: math.fsum(unit.costs) if unit.class_name in asking else len(unit.costs) for unit in units}
@@ -64,7 +64,7 @@ def _weights(units: Sequence[Queries], frequencies: Mapping[str, int]) -> dict[s
     }
 
 
-def share(priority: float) -> Share:
+def share_of(priority: float) -> Share:
     """The slots of a priority above 0, and the chance of the first: its fraction, and 1 for a whole number.
 
     The source says "the fraction" for those too, which is 0: a query of priority 1 would never run.

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.policies.broadcast import broadcast_schedule
-from headgate.policies.shares import Queries, Share, share, shares, sharing_groups
+from headgate.policies.query_shares import Share, UnitCosts, share_of, shares, sharing_groups
 
 
 def single(**costs_by_class):
     """Queries that share nothing: H=[30, 10] gives H1 and H2."""
     return [
-        Queries(f"{name}{number}", name, [cost])
+        UnitCosts(f"{name}{number}", name, [cost])
         for name, costs in costs_by_class.items()
         for number, cost in enumerate(costs, 1)
     ]
@@ -36,7 +36,7 @@ def test_multiplier_1():
 
 
 def test_multiplier_above_1():
-    units = [Queries(name, "1", [10]) for name in "abc"] + [Queries("d", "2", [5]), Queries("e", "2", [15])]
+    units = [UnitCosts(name, "1", [10]) for name in "abc"] + [UnitCosts("d", "2", [5]), UnitCosts("e", "2", [15])]
     found = shares(units, {"1": 3, "2": 1})
     assert [one.priority for one in found.values()] == pytest.approx([4, 4, 4, 1, 3], rel=1e-12)
     assert [one.slots for one in found.values()] == [4, 4, 4, 1, 3]
@@ -46,22 +46,22 @@ def test_multiplier_above_1():
 
 @pytest.mark.parametrize(("priority", "slots", "gate"), [(1.7, 2, 0.7), (1.3, 2, 0.3), (1.0, 1, 1.0), (2.0, 2, 1.0)])
 def test_gates(priority, slots, gate):
-    found = share(priority)
+    found = share_of(priority)
     assert (found.priority, found.slots) == (priority, slots)
     assert found.gate == pytest.approx(gate, rel=1e-12)
     assert found.slots - 1 + found.gate == pytest.approx(priority, rel=1e-12)
 
 
 def test_rounding_costs_no_slot():
-    assert share(3 + 1e-12)[1:] == share(3 - 1e-12)[1:] == (3, 1.0)
-    assert share(0.25)[1:] == (1, 0.25)
-    assert share(1e-12)[1:] == (1, 1e-12)
+    assert share_of(3 + 1e-12)[1:] == share_of(3 - 1e-12)[1:] == (3, 1.0)
+    assert share_of(0.25)[1:] == (1, 0.25)
+    assert share_of(1e-12)[1:] == (1, 1e-12)
 
 
 def test_queries_that_share_are_one_unit():
     alone = shares(single(x=[24, 11, 10]), {"x": 9})
     assert [one.priority for one in alone.values()] == pytest.approx([2.4, 1.1, 1])
-    found = shares([Queries("both", "x", [24, 11]), Queries("x3", "x", [10])], {"x": 9})
+    found = shares([UnitCosts("both", "x", [24, 11]), UnitCosts("x3", "x", [10])], {"x": 9})
     assert found["both"] == (pytest.approx(3.5), 4, pytest.approx(0.5))
     assert found["x3"] == (1.0, 1, 1.0)
 
@@ -69,9 +69,9 @@ def test_queries_that_share_are_one_unit():
 def test_a_query_is_promoted_with_its_cost():
     """The cost of class 1 grows from 50 to 60; the promoted query has 6 * 10 / 60 = 1 of the 3 of its unit."""
     frequencies = {"1": 6, "2": 3, "3": 1}
-    apart = shares([Queries("a", "1", [20]), Queries("c", "1", [30]), *single(**{"3": [10, 10]})], frequencies)
+    apart = shares([UnitCosts("a", "1", [20]), UnitCosts("c", "1", [30]), *single(**{"3": [10, 10]})], frequencies)
     assert [one.priority for one in apart.values()] == pytest.approx([4.8, 7.2, 1, 1])
-    units = [Queries("a+b", "1", [20, 10]), Queries("c", "1", [30]), Queries("d", "3", [10])]
+    units = [UnitCosts("a+b", "1", [20, 10]), UnitCosts("c", "1", [30]), UnitCosts("d", "3", [10])]
     assert [one.priority for one in shares(units, frequencies).values()] == [3, 3, 1]
 
 
@@ -103,7 +103,7 @@ costs = st.lists(st.floats(0.5, 50), min_size=1, max_size=4)
     frequencies=st.fixed_dictionaries({name: st.integers(1, 60) for name in "abc"}),
 )
 def test_what_holds_for_all_costs(units, frequencies):
-    queries = [Queries(str(number), name, members) for number, (name, members) in enumerate(units)]
+    queries = [UnitCosts(str(number), name, members) for number, (name, members) in enumerate(units)]
     found = shares(queries, frequencies)
     assert min(one.priority for one in found.values()) == 1.0
     for one in found.values():
