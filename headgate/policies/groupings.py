@@ -23,7 +23,7 @@ def separate_queries(plan: Plan) -> list[Group]:
 
 
 def combined_queries(plan: Plan, most: int) -> list[Group]:
-    """As `separate_queries`, but up to `most` queries of a class are one unit: as few units as that takes, of like size.
+    """As `separate_queries`, but up to `most` queries of a class are one unit: as few units as possible, of like size.
 
     On Spark a unit is one job, so they share what a job costs beside its tuples. Together are those that have something
     to do together and cost about the same, or one would wait for the other: queries whose results come at the same

@@ -30,7 +30,7 @@ class HighestRate(RankedPolicy):
     needs = ("fixed_s", "cost_s", "selectivity")
     paper = (
         "Sharaf, Chrysanthis, Labrinidis, Pruhs: Algorithms and Metrics for Processing Multiple Heterogeneous "
-        "Continuous UnitCosts, as in Al Moakar's dissertation (Pittsburgh, 2013)"
+        "Continuous Queries, as in Al Moakar's dissertation (Pittsburgh, 2013)"
     )
 
     def __init__(

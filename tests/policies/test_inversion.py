@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.policies.inversion import MODULES, SUM_MAX, abd_frequencies, dvp, inverted, order_repair
+from headgate.policies.inversion import MODULES, SUM_MAX, abd_frequencies, dvp, inverted_pairs, order_repair
 
 ALL = {**MODULES, "abd": abd_frequencies}
 
