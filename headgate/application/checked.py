@@ -1,4 +1,4 @@
-"""An application: a plan and how to run it. What the loader returns and the runtimes take."""
+"""A checked application: a plan and how to run it. What checking returns and the runtimes take."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Application:
+class CheckedApplication:
     """Everything that a runtime needs to know. `folder` is where relative file names start."""
 
     plan: Plan

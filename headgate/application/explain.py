@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headgate.application.checked import Application
+from headgate.application.checked import CheckedApplication
 from headgate.metrics.assumptions import ASSUMED_SELECTIVITY
 from headgate.metrics.stats import OperatorStats, declared_stats
 from headgate.metrics.tuple_sizes import port_bytes
@@ -36,7 +36,7 @@ class AssumedStats:
         return None
 
 
-def explain(app: Application) -> dict[str, Any]:
+def explain(app: CheckedApplication) -> dict[str, Any]:
     """Everything about an application that is known before it runs."""
     plan, stats = app.plan, AssumedStats(app.plan)
     paths = find_paths(plan)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from headgate.application.checked import Application
+from headgate.application.checked import CheckedApplication
 from headgate.application.explain import AssumedStats
 from headgate.metrics.stats import OperatorStats
 from headgate.policies.registry import make_policy
@@ -32,7 +32,7 @@ class EmptyQueue:
     bytes = 0.0
 
 
-def explain_policy(app: Application) -> dict[str, Any]:
+def explain_policy(app: CheckedApplication) -> dict[str, Any]:
     """The units of the application's policy, and what the policy says of each and of itself.
 
     Called by `headgate explain --policy`. Raises PolicyError for wrong settings.

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from headgate.application.checked import Application, PolicySettings, SimulatorSettings
+from headgate.application.checked import CheckedApplication, PolicySettings, SimulatorSettings
 from headgate.application.document import Document
 from headgate.application.file import ApplicationFile, QuerySection, ShedSection
 from headgate.application.file_errors import first_error
@@ -33,7 +33,7 @@ DEFAULT_CLASS = "default"
 _NO_PATH = (OSError, ValueError, RuntimeError)  # what `Path.resolve` raises for what no file can be called
 
 
-def load_application(path: str | Path, overrides: Sequence[str | Override] = ()) -> Application:
+def load_application(path: str | Path, overrides: Sequence[str | Override] = ()) -> CheckedApplication:
     """The application in a file, with `--set` style overrides applied before it is checked.
 
     Raises ApplicationError for one problem, with file and line (or the override) in `where`: the first in the file
@@ -111,7 +111,7 @@ def _label(place: str, changes: Sequence[Override]) -> str | None:
     return next((c.label for c in reversed(changes) if c.place.startswith(f"{place}.")), None)
 
 
-def _application(data: dict[str, Any], path: Path, line_of: Callable[[str], int]) -> Application:
+def _application(data: dict[str, Any], path: Path, line_of: Callable[[str], int]) -> CheckedApplication:
     folder = path.parent
     try:
         file = ApplicationFile.model_validate(data)
@@ -121,7 +121,7 @@ def _application(data: dict[str, Any], path: Path, line_of: Callable[[str], int]
         raise ApplicationError("the file", "it is nested too deeply", "take some levels out") from error
     plan = _Planner(file, folder, line_of).plan()
     simulator = file.simulator
-    return Application(
+    return CheckedApplication(
         plan=plan,
         policy=_default_policy(file) if file.policy is None else _policy(file.policy),
         slots=file.slots,

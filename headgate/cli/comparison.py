@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from headgate.application.checked import Application, PolicySettings
+from headgate.application.checked import CheckedApplication, PolicySettings
 from headgate.cli.tables import time
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ BY_CLASS = PolicySettings("mbd")
 class Comparison:
     """Switches between the application's policy and another: at a key, and every `turn_s` seconds if there is such."""
 
-    def __init__(self, app: Application, keys: Keys, turn_s: float | None) -> None:
+    def __init__(self, app: CheckedApplication, keys: Keys, turn_s: float | None) -> None:
         self._keys = keys
         self._turn_s = turn_s
         self._current = app.policy

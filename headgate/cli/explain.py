@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.tree import Tree
 
-    from headgate.application.checked import Application
+    from headgate.application.checked import CheckedApplication
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -90,7 +90,7 @@ def explain(
         _plot(app, plots, quiet=as_json)
 
 
-def _check(app: Application, path: Path, changed: Sequence[Any]) -> bool:
+def _check(app: CheckedApplication, path: Path, changed: Sequence[Any]) -> bool:
     """Have Spark's analyser check the queries. False when there is no Java to run it, which is said on stderr."""
     from headgate.application.load import located
     from headgate.cli.live import progress
@@ -107,13 +107,13 @@ def _check(app: Application, path: Path, changed: Sequence[Any]) -> bool:
     return True
 
 
-def _check_on_spark(app: Application) -> None:
+def _check_on_spark(app: CheckedApplication) -> None:
     from headgate.runtime.spark.check import check
 
     check(app)
 
 
-def _plot(app: Application, folder: Path, quiet: bool) -> None:
+def _plot(app: CheckedApplication, folder: Path, quiet: bool) -> None:
     """Draw the paths whose costs are known, and name the others."""
     from headgate.application.explain import AssumedStats
     from headgate.charts.progress_charts import draw_charts

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:  # slow to import; `headgate --help` should not wait for them
-    from headgate.application.checked import Application, RunLimits
+    from headgate.application.checked import CheckedApplication, RunLimits
     from headgate.application.overrides import Override
 
 App = Annotated[Path, typer.Argument(metavar="APP", help="The application file (YAML).", show_default=False)]
@@ -61,7 +61,7 @@ def load(
     slots: int | None = None,
     seed: int | None = None,
     rehearse: bool | None = None,
-) -> Application:
+) -> CheckedApplication:
     """The application with the command line's changes: `--policy`, `--slots` and `--seed` first, then each `--set`.
 
     Raises ApplicationError, which names the option when that is what is wrong.

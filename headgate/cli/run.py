@@ -29,7 +29,7 @@ from headgate.cli.output import console, print_json, speaks_plainly
 from headgate.cli.plots import check_plots, plot
 
 if TYPE_CHECKING:
-    from headgate.application.checked import Application, RunLimits
+    from headgate.application.checked import CheckedApplication, RunLimits
     from headgate.cli.live import Show
     from headgate.runtime.spark.engine import SparkRuntime
 
@@ -95,7 +95,12 @@ def exit_with(report: Mapping[str, Any]) -> None:
 
 
 def run_on_spark(
-    app: Application, when: RunLimits, show: Show, path: Path, changed: Sequence[Any] = (), watch: Watch | None = None
+    app: CheckedApplication,
+    when: RunLimits,
+    show: Show,
+    path: Path,
+    changed: Sequence[Any] = (),
+    watch: Watch | None = None,
 ) -> dict[str, Any]:
     """Run and report; shared with `demo`. Errors that only Spark can find name the file and line too.
 

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headgate.application.checked import Application, PolicySettings
+from headgate.application.checked import CheckedApplication, PolicySettings
 from headgate.language.catalog import Catalog
 from headgate.language.compile import compile_query
 from headgate.language.rules import RULES, Rule
@@ -107,7 +107,7 @@ def expected(queries: Mapping[str, str], data: Data) -> dict[str, Changes]:
 
 def run(spark: Any, plan: Plan, data: Data, cut: Cut, folder: Path, **more: Any) -> dict[str, Changes]:
     """What each query gives out, per instant."""
-    runtime = SparkRuntime(Application(plan, cut.policy, slots=cut.slots, folder=folder), spark, **more)
+    runtime = SparkRuntime(CheckedApplication(plan, cut.policy, slots=cut.slots, folder=folder), spark, **more)
     runtime.open()
     for name, first, last in _deliveries(data, cut):
         if last > first:
@@ -176,7 +176,7 @@ def trusting(patch: pytest.MonkeyPatch) -> Iterator[None]:
     made: dict[int, tuple[Plan, Caller]] = {}
     make: Callable[..., Caller] = engine.make_caller
 
-    def kept(session: Any, app: Application, partitioned_rows: int | None = None) -> Caller:
+    def kept(session: Any, app: CheckedApplication, partitioned_rows: int | None = None) -> Caller:
         if partitioned_rows is not None:
             return make(session, app, partitioned_rows)
         if id(app.plan) not in made:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from headgate.application.checked import Application, PolicySettings, SimulatorSettings
+from headgate.application.checked import CheckedApplication, PolicySettings, SimulatorSettings
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
 from headgate.plan.operators import Declared, Operator, Port, Project, Select, Split, Union
@@ -78,7 +78,9 @@ def make_plan(
     )
 
 
-def make_app(plan: Plan, policy: str = "fifo", parameters: Mapping[str, Any] | None = None, **more: Any) -> Application:
+def make_app(
+    plan: Plan, policy: str = "fifo", parameters: Mapping[str, Any] | None = None, **more: Any
+) -> CheckedApplication:
     """`simulator` may be a mapping of simulator settings; other words are the application's."""
     settings = SimulatorSettings(**more.pop("simulator", {}))
-    return Application(plan, PolicySettings(policy, parameters or {}), simulator=settings, **more)
+    return CheckedApplication(plan, PolicySettings(policy, parameters or {}), simulator=settings, **more)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headgate.application.checked import Application, PolicySettings, RunLimits
+from headgate.application.checked import CheckedApplication, PolicySettings, RunLimits
 from headgate.connect.sinks.memory import MemorySink
 from headgate.plan.arrow_types import arrow_schema
 from headgate.plan.model import Plan
@@ -43,7 +43,7 @@ def run(
     spark: Any, plan: Plan, policy: PolicySettings, streams: dict[str, list[Row]], size: int, slots: int, folder: Path
 ) -> dict[str, Counter[Values]]:
     """Deliver the streams in batches of `size`, a call of every slot after each; then let the slots drain."""
-    runtime = SparkRuntime(Application(plan, policy, slots=slots, folder=folder), spark)
+    runtime = SparkRuntime(CheckedApplication(plan, policy, slots=slots, folder=folder), spark)
     runtime.open()
     longest = max((len(rows) for rows in streams.values()), default=0)
     for first in range(0, longest, size):
@@ -119,7 +119,7 @@ def test_slots_that_run_at_the_same_time_give_the_same_answer(spark: Any, folder
     """The plan above with real threads: a source thread that replays files, and four slots."""
     rows = {name: given * 40 for name, given in DATA.items()}
     streams = {name: replace(stream, source=_file(folder, name, rows[name])) for name, stream in FIXED.streams.items()}
-    app = Application(replace(FIXED, streams=streams), policy, slots=4, folder=folder)
+    app = CheckedApplication(replace(FIXED, streams=streams), policy, slots=4, folder=folder)
     runtime = SparkRuntime(app, spark)
     runtime.start()
     runtime.wait(RunLimits(seconds=120, until_idle=True))

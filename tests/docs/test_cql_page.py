@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.application.checked import Application
+from headgate.application.checked import CheckedApplication
 from headgate.application.load import load_application
 from headgate.language.catalog import Catalog
 from headgate.language.compile import compile_query
@@ -25,7 +25,7 @@ def blocks(language: str) -> list[str]:
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Application:
+def app(tmp_path: Path) -> CheckedApplication:
     """The application at the head of the page."""
     shutil.copy(ROOT / "examples" / "places.csv", tmp_path)
     file = tmp_path / "app.yaml"
@@ -37,7 +37,7 @@ QUERIES = [query.strip() for block in blocks("sql") for query in re.split(r";\s*
 
 
 @pytest.mark.parametrize("text", QUERIES)
-def test_queries_compile(text: str, app: Application) -> None:
+def test_queries_compile(text: str, app: CheckedApplication) -> None:
     assert compile_query("q", text, Catalog(app.plan.streams, app.plan.tables)).operators
 
 

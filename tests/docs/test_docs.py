@@ -24,7 +24,7 @@ import typer
 from typer.testing import CliRunner
 
 from headgate.application import file, operator_sections
-from headgate.application.checked import Application, PolicySettings, RunLimits
+from headgate.application.checked import CheckedApplication, PolicySettings, RunLimits
 from headgate.application.load import load_application
 from headgate.application.sections import Section
 from headgate.cli.main import app as cli
@@ -191,7 +191,7 @@ def longest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return kind.name
 
 
-def simulated(policy: str, **changes: Any) -> tuple[Application, SimulationResult]:
+def simulated(policy: str, **changes: Any) -> tuple[CheckedApplication, SimulationResult]:
     rows = ["streams.sensors.source.rows=600", "streams.doors.source.rows=200"]
     app = load_application("examples/sensors.yaml", [*rows, f"policy={policy}"])
     return app, simulate(app, IDLE, **changes)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headgate.application.checked import Application
+from headgate.application.checked import CheckedApplication
 from headgate.application.load import load_application
 from headgate.errors import ApplicationError
 from headgate.plan.operators import Aggregate, RStream
@@ -29,14 +29,14 @@ queries:
 """
 
 
-def load(tmp_path: Path, query: str, emit: str = "final", more: str = "") -> Application:
+def load(tmp_path: Path, query: str, emit: str = "final", more: str = "") -> CheckedApplication:
     path = tmp_path / "app.yaml"
     (tmp_path / "p.csv").write_text("k,floor\n1,2\n")
     path.write_text(FILE.format(query=query, emit=emit, more=more))
     return load_application(path)
 
 
-def group_of(app: Application) -> Aggregate:
+def group_of(app: CheckedApplication) -> Aggregate:
     return next(one for one in app.plan.operators.values() if isinstance(one, Aggregate))
 
 

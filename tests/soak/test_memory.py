@@ -17,7 +17,7 @@ import numpy as np
 import psutil
 import pytest
 
-from headgate.application.checked import Application
+from headgate.application.checked import CheckedApplication
 from headgate.application.load import load_application
 from headgate.cli.demo import APP
 from headgate.runtime.spark.engine import SparkRuntime
@@ -64,7 +64,7 @@ def test_changing_state_is_flat(spark: Any, tmp_path: Path) -> None:
     assert end < SLOWER * middle
 
 
-def _streams(app: Application, query: str) -> set[str]:
+def _streams(app: CheckedApplication, query: str) -> set[str]:
     ports = {port.node for name in app.plan.queries[query].operators for port in app.plan.operators[name].inputs}
     return ports & set(app.plan.streams)
 
@@ -75,7 +75,7 @@ def _latency(samples: list[dict[str, float]], start: float, end: float) -> float
     return (last["latency_sum"] - first["latency_sum"]) / (last["outputs"] - first["outputs"])
 
 
-def _stays_flat(spark: Any, app: Application, tmp_path: Path, most_waiting: float) -> list[dict[str, float]]:
+def _stays_flat(spark: Any, app: CheckedApplication, tmp_path: Path, most_waiting: float) -> list[dict[str, float]]:
     runtime = SparkRuntime(app, spark)
     runtime.start()
     samples = []

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import repeat
 
-from headgate.application.checked import Application
+from headgate.application.checked import CheckedApplication
 from headgate.metrics.assumptions import ASSUMED_COST_S, ASSUMED_SELECTIVITY
 from headgate.metrics.monitor import Monitor, Tap
 from headgate.metrics.stats import OperatorStats, declared_stats
@@ -56,7 +56,9 @@ class Node:
         "spent",
     )
 
-    def __init__(self, operator: Operator, app: Application, stats: OperatorStats, join: PairJoin | None) -> None:
+    def __init__(
+        self, operator: Operator, app: CheckedApplication, stats: OperatorStats, join: PairJoin | None
+    ) -> None:
         settings = app.simulator
         self.id = operator.id
         self.ports = operator.ports
@@ -115,7 +117,7 @@ class Outlet:
 class Network:
     """All operators, queues and outlets of a plan; made for one simulation."""
 
-    def __init__(self, app: Application, monitor: Monitor) -> None:
+    def __init__(self, app: CheckedApplication, monitor: Monitor) -> None:
         plan = app.plan
         self.plan: Plan = plan
         self.stats = TrueStats(plan, app.simulator.switch_s)

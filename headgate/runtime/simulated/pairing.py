@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from headgate.application.checked import Application
+from headgate.application.checked import CheckedApplication
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators import RowWindow, StreamJoin, TimeWindow
 from headgate.plan.operators.base import Port
@@ -18,13 +18,13 @@ from headgate.runtime.simulated.held import ArrivalLog, CarriedExtent, Extent, R
 from headgate.runtime.simulated.joins import PairJoin
 
 
-def pair_joins(app: Application) -> dict[str, PairJoin]:
+def pair_joins(app: CheckedApplication) -> dict[str, PairJoin]:
     """The joins of an application that are simulated pair by pair, by operator; none in a fluid simulation."""
     return {} if app.simulator.fluid else _Pairing(app).joins
 
 
 class _Pairing:
-    def __init__(self, app: Application) -> None:
+    def __init__(self, app: CheckedApplication) -> None:
         self._plan = app.plan
         joins = [operator for operator in app.plan.operators.values() if isinstance(operator, StreamJoin)]
         found = estimate(app.plan) if joins else None

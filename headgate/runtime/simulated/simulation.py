@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from headgate.application.checked import Application, RunLimits
+from headgate.application.checked import CheckedApplication, RunLimits
 from headgate.errors import ApplicationError
 from headgate.metrics.assumptions import assumptions
 from headgate.metrics.monitor import Monitor
@@ -46,7 +46,7 @@ class SimulationResult:
 
 
 def simulate(
-    app: Application,
+    app: CheckedApplication,
     limits: RunLimits,
     monitor: Monitor | None = None,
     *,
@@ -82,7 +82,7 @@ def simulate(
 
 
 def _wire(
-    app: Application,
+    app: CheckedApplication,
     sources: list[Source],
     end: float,
     monitor: Monitor,

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.application.checked import Application
+from headgate.application.checked import CheckedApplication
 from headgate.connect.sources import make_source as make_file_source
 from headgate.errors import ApplicationError
 from headgate.feeder.arrivals import make_arrivals
@@ -56,7 +56,7 @@ class Block(NamedTuple):
         return Block(self.entries[:n], self.arrivals[:n], self.keys[:n], self.streams[:n])
 
 
-def make_sources(app: Application) -> list[Source]:
+def make_sources(app: CheckedApplication) -> list[Source]:
     """The sources of a run, in stream order; raises ApplicationError where a setting or a file is wrong."""
     return [make_source(stream, app.seed, app.folder) for stream in app.plan.streams.values()]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from headgate.application.checked import Application
+from headgate.application.checked import CheckedApplication
 from headgate.plan.arrow_types import arrow_schema
 from headgate.runtime.spark.empty import empty_frame
 from headgate.runtime.spark.functions import show_functions
@@ -13,7 +13,7 @@ from headgate.runtime.spark.session import own_session, spark_runs, start_spark,
 from headgate.runtime.spark.typing_pass import typed
 
 
-def check(app: Application) -> None:
+def check(app: CheckedApplication) -> None:
     """Let Spark's analyser see every operator over streams and tables without rows; no source is read.
 
     Uses the Spark of this process, or starts an embedded one and stops it again: no cluster is needed.

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
-from headgate.application.checked import Application, RunLimits
+from headgate.application.checked import CheckedApplication, RunLimits
 from headgate.connect.dead_letters import DeadLetters
 from headgate.metrics.learning import LearnedStats
 from headgate.metrics.monitor import Monitor
@@ -61,7 +61,7 @@ class SparkRuntime(Administered):
 
     def __init__(
         self,
-        app: Application,
+        app: CheckedApplication,
         spark: SparkSession | None = None,
         queue_bytes: int = QUEUE_BYTES,
         partitioned_rows: int | None = None,
@@ -471,7 +471,7 @@ class SparkRuntime(Administered):
 
 
 def run(
-    app: Application,
+    app: CheckedApplication,
     limits: RunLimits,
     spark: SparkSession | None = None,
     tick: Callable[[SparkRuntime], None] | None = None,

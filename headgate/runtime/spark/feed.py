@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 
 import pyarrow as pa
 
-from headgate.application.checked import Application
+from headgate.application.checked import CheckedApplication
 from headgate.connect.dead_letters import DeadLetters
 from headgate.connect.sources import Source, make_source
 from headgate.connect.sources.rejects import Tell
@@ -23,7 +23,7 @@ ROWS_A_ROUND = 100_000  # most rows read from one source at once, so that no sou
 ROWS_IN_A_HURRY = 1000  # a replayed source that gives so many at once has more
 
 
-def open_sources(app: Application, quiet: bool = False, letters: DeadLetters | None = None) -> dict[str, Source]:
+def open_sources(app: CheckedApplication, quiet: bool = False, letters: DeadLetters | None = None) -> dict[str, Source]:
     """Fresh sources of every stream that is read. What they put aside goes to the dead letters."""
     epoch_us = time.time_ns() // 1000
     read = [stream for name, stream in app.plan.streams.items() if app.plan.consumers[Port(name)]]

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from headgate.application.checked import Application
+from headgate.application.checked import CheckedApplication
 from headgate.connect.sources import read_table
 from headgate.runtime.spark.calls import PARTITIONED_ROWS, Caller
 from headgate.runtime.spark.functions import show_functions
@@ -21,7 +21,7 @@ from headgate.runtime.spark.typing_pass import typed
 log = logging.getLogger("headgate.spark")
 
 
-def make_caller(session: SparkSession, app: Application, partitioned_rows: int | None = None) -> Caller:
+def make_caller(session: SparkSession, app: CheckedApplication, partitioned_rows: int | None = None) -> Caller:
     """Read the tables, let Spark check every operator, and get ready to run units.
 
     The caller holds tables in Spark's cache until its `close`.

@@ -17,7 +17,7 @@ from itertools import repeat
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.application.checked import Application
+from headgate.application.checked import CheckedApplication
 from headgate.connect.sources import Source
 from headgate.errors import ApplicationError
 from headgate.plan.boundaries import boundary_steps
@@ -38,7 +38,7 @@ REHEARSAL_S = 5.0  # what the first seconds need most comes first; the rest is p
 THREADS = 2
 
 
-def rehearses(app: Application) -> bool:
+def rehearses(app: CheckedApplication) -> bool:
     """Does a run begin with a rehearsal? Unless the application says: when tuples arrive in the course of time. Files
     that are read as fast as they can be have no latency worth it."""
     if app.rehearse is not None:
@@ -49,7 +49,7 @@ def rehearses(app: Application) -> bool:
     )
 
 
-def rehearsal_s(app: Application) -> float | None:
+def rehearsal_s(app: CheckedApplication) -> float | None:
     """How long it may take: as long as it takes where it is asked for."""
     return None if app.rehearse else REHEARSAL_S
 

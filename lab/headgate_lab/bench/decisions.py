@@ -21,7 +21,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from headgate.application.checked import Application, PolicySettings
+from headgate.application.checked import CheckedApplication, PolicySettings
 from headgate.metrics.stats import DeclaredStats
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Edge, Plan, Query, QueryClass, Stream
@@ -257,7 +257,7 @@ def _stream(name: str) -> Stream:
 
 def unit_call_us(calls: int, warm: int = WARM) -> float:
     """A call of one select on a small batch on Spark, the median."""
-    runtime = SparkRuntime(Application(many_queries(1), PolicySettings(HEADLINE), slots=1), _spark())
+    runtime = SparkRuntime(CheckedApplication(many_queries(1), PolicySettings(HEADLINE), slots=1), _spark())
     runtime.open()
     seconds = []
     try:

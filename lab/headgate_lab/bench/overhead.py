@@ -20,7 +20,7 @@ import pyspark
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
-from headgate.application.checked import Application, PolicySettings
+from headgate.application.checked import CheckedApplication, PolicySettings
 from headgate.plan.arrow_types import arrow_schema
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Plan, Query, QueryClass, Stream
@@ -223,7 +223,7 @@ def _alternate(
 
 
 def _runtime(spark: SparkSession, queries: int, slots: int = 1, partitioned_rows: int | None = None) -> SparkRuntime:
-    app = Application(_plan(queries), PolicySettings("rr", {"unit": "query", "quantum": None}), slots=slots)
+    app = CheckedApplication(_plan(queries), PolicySettings("rr", {"unit": "query", "quantum": None}), slots=slots)
     runtime = SparkRuntime(app, spark, partitioned_rows=partitioned_rows)
     runtime.open()
     return runtime

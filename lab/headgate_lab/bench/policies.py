@@ -25,7 +25,7 @@ from typing import Any
 import pyspark
 from pyspark.sql import SparkSession
 
-from headgate.application.checked import Application, PolicySettings, RunLimits
+from headgate.application.checked import CheckedApplication, PolicySettings, RunLimits
 from headgate.policies.registry import POLICIES
 from headgate.runtime.simulated import simulate
 from headgate.runtime.spark.engine import SparkRuntime
@@ -157,7 +157,7 @@ def _of_policy(spark: SparkSession, name: str, sources: Sources, costs: Costs) -
     return {"spark": _on_spark(spark, app), "simulated": _simulated(app)}
 
 
-def _on_spark(spark: SparkSession, app: Application) -> Figures:
+def _on_spark(spark: SparkSession, app: CheckedApplication) -> Figures:
     runtime = SparkRuntime(app, spark)
     runtime.start()
     rehearsed = sum(runtime.report()["calls"].values())
@@ -168,7 +168,7 @@ def _on_spark(spark: SparkSession, app: Application) -> Figures:
     return figures(report) | {"calls": sum(report["calls"].values()) - rehearsed}
 
 
-def _simulated(app: Application) -> Figures:
+def _simulated(app: CheckedApplication) -> Figures:
     return figures(simulate(app, RunLimits(until_idle=True)).report)
 
 

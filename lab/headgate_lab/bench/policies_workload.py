@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from pyspark.sql import SparkSession
 
-from headgate.application.checked import Application, PolicySettings, SimulatorSettings
+from headgate.application.checked import CheckedApplication, PolicySettings, SimulatorSettings
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Query, QueryClass, Stream
 from headgate.plan.operators import Declared, Operator, Port, Select
@@ -85,7 +85,9 @@ def stream_of(query: str) -> str:
     return STREAMS[(int(query[1:]) - 1) * len(STREAMS) // len(LENGTHS)]
 
 
-def application(policy: PolicySettings, sources: Sources, costs: Costs, call_s: float | None = None) -> Application:
+def application(
+    policy: PolicySettings, sources: Sources, costs: Costs, call_s: float | None = None
+) -> CheckedApplication:
     """What both runtimes run. The simulator takes the costs as the truth, Spark to start from; `call_s` gives the
     simulator another cost of a call."""
     operators: list[Operator] = []
@@ -130,10 +132,10 @@ def _application(
     operators: Sequence[Operator],
     queries: Sequence[Query],
     settings: SimulatorSettings,
-) -> Application:
+) -> CheckedApplication:
     streams = {name: Stream(name, SCHEMA, source, time=None) for name, source in sources.items()}
     plan = build_plan(streams, {}, {"only": QueryClass("only", 1)}, operators, queries)
-    return Application(plan, policy, slots=1, seed=SEED, simulator=settings, rehearse=True)
+    return CheckedApplication(plan, policy, slots=1, seed=SEED, simulator=settings, rehearse=True)
 
 
 def _select(step: Step, source: Port, costs: Costs | None) -> Operator:
@@ -191,7 +193,7 @@ def fit(timed: Sequence[Timed]) -> tuple[float, dict[str, float]]:
     return max(0.0, call_s), {name: max(LEAST_COST_S, cost) for name, cost in zip(names, costs, strict=True)}
 
 
-def _apart(steps: Sequence[Step]) -> Application:
+def _apart(steps: Sequence[Step]) -> CheckedApplication:
     sources = {_own_stream(step): feeder(1.0, 1.0, "poisson", 1.0) for step in steps}
     operators = [_select(step, Port(_own_stream(step)), None) for step in steps]
     queries = [Query(f"of {_own_stream(step)}", "only", Port(step.id), (), sink={"kind": "none"}) for step in steps]

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from types import ModuleType
 from typing import Any
 
-from headgate.application.checked import Application, PolicySettings, RunLimits
+from headgate.application.checked import CheckedApplication, PolicySettings, RunLimits
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Query, QueryClass, Stream
 from headgate.plan.operators import Declared, Port, Project
@@ -89,7 +89,7 @@ def run(quick: bool = False, sizes: Sizes | None = None) -> dict[str, Any]:
     }
 
 
-def workload(tuples: int, seed: int, policy: str = "fifo") -> Application:
+def workload(tuples: int, seed: int, policy: str = "fifo") -> CheckedApplication:
     """The model as an application: a query with one operator on each stream."""
     costs = [2.0 + 2.0 * at for at in range(STREAMS)]
     rate = UTILISATION / sum(costs)
@@ -107,7 +107,7 @@ def workload(tuples: int, seed: int, policy: str = "fifo") -> Application:
     ]
     queries = [Query(f"q{at}", "normal", Port(f"q{at}/work"), ()) for at in range(STREAMS)]
     plan = build_plan(streams, {}, {"normal": QueryClass("normal", 1)}, operators, queries)
-    return Application(plan, PolicySettings(policy, POLICIES.get(policy, {})), slots=1, seed=seed)
+    return CheckedApplication(plan, PolicySettings(policy, POLICIES.get(policy, {})), slots=1, seed=seed)
 
 
 def run_headgate(tuples: int, seed: int, policy: str = "fifo", short_cuts: bool = True) -> tuple[float, float]:

@@ -23,7 +23,7 @@ import pyspark
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from headgate.application.checked import Application, PolicySettings, RunLimits
+from headgate.application.checked import CheckedApplication, PolicySettings, RunLimits
 from headgate.application.load import load_application
 from headgate.plan.arrow_types import arrow_schema
 from headgate.plan.graph import build_plan
@@ -211,7 +211,7 @@ def _application(
     sources: Mapping[str, Mapping[str, Any]],
     sink: Mapping[str, Any],
     folder: Path = Path(),
-) -> Application:
+) -> CheckedApplication:
     plan = build_plan(
         {name: Stream(name, SCHEMA, source, time="ts") for name, source in sources.items()},
         {},
@@ -219,7 +219,7 @@ def _application(
         operators,
         [Query("q", "only", Port(root), (), sink=sink)],
     )
-    return Application(plan, PolicySettings("rr", {"unit": "query", "quantum": None}), folder=folder)
+    return CheckedApplication(plan, PolicySettings("rr", {"unit": "query", "quantum": None}), folder=folder)
 
 
 def _range(text: str) -> RangeWindow:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.application.checked import Application, RunLimits
+from headgate.application.checked import CheckedApplication, RunLimits
 from headgate.plan.model import Plan
 from headgate.policies.fifo import Fifo
 from headgate.policies.ranked import RankedPolicy
@@ -46,7 +46,7 @@ def trees(draw: st.DrawFn) -> Plan:
     return make_plan(streams, made, {f"q{at}": end for at, end in enumerate(ends)})
 
 
-def both_ways(app: Application, limits: RunLimits) -> tuple[Any, Any]:
+def both_ways(app: CheckedApplication, limits: RunLimits) -> tuple[Any, Any]:
     return simulate(app, limits), simulate(app, limits, short_cuts=False)
 
 
@@ -69,7 +69,7 @@ COPIES = make_plan(STREAMS, [select("q/a", "s", 0.1, 2.0), *WAYS[1:]], {"q": "q/
 FREE = make_plan(STREAMS, [*WAYS[:2], project("p/a", "t", 0.0)], {"q": "q/b", "p": "p/a"})
 
 
-def decisions(app: Application, monkeypatch: pytest.MonkeyPatch) -> int:
+def decisions(app: CheckedApplication, monkeypatch: pytest.MonkeyPatch) -> int:
     asked: list[int] = []
     with monkeypatch.context() as patch:
         for kind in (RankedPolicy, Fifo):
@@ -98,5 +98,5 @@ def test_it_is_used_where_it_applies(policy: str, monkeypatch: pytest.MonkeyPatc
     ],
     ids=lambda app: app.policy.name,
 )
-def test_it_is_not_used_where_more_matters(app: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_not_used_where_more_matters(app: CheckedApplication, monkeypatch: pytest.MonkeyPatch) -> None:
     assert decisions(app, monkeypatch) > 0

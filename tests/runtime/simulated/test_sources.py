@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headgate.application.checked import Application, RunLimits
+from headgate.application.checked import CheckedApplication, RunLimits
 from headgate.connect.sources import make_source as make_real_source
 from headgate.errors import ApplicationError
 from headgate.metrics.tuple_sizes import port_bytes
@@ -82,7 +82,7 @@ def csv_app(folder, schema, text, time=None, **source):
     stream = Stream("s", parse_schema(schema, "s"), source, time)
     operator = Project(id="q/p", inputs=(Port("s"),), declared=Declared(cost_s=0.0), columns={"x": "x"})
     plan = build_plan({"s": stream}, {}, {"c": QueryClass("c", 1)}, [operator], [Query("q", "c", Port("q/p"), ())])
-    return Application(plan, folder=folder)
+    return CheckedApplication(plan, folder=folder)
 
 
 def arrivals_of(app):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headgate.application.checked import Application, PolicySettings
+from headgate.application.checked import CheckedApplication, PolicySettings
 from headgate.plan.arrow_types import port_schema
 from headgate.plan.flows import Flow
 from headgate.plan.graph import build_plan
@@ -48,8 +48,8 @@ def simple_plan(where: str = "v > 0.5", columns: dict[str, str] | None = None, s
     return plan_of([select, project], {"q": Port("q/project")}, [stream("s", schema)])
 
 
-def app_of(plan: Plan, policy: str = "rr", slots: int = 1, **parameters: Any) -> Application:
-    return Application(plan, PolicySettings(policy, parameters), slots=slots)
+def app_of(plan: Plan, policy: str = "rr", slots: int = 1, **parameters: Any) -> CheckedApplication:
+    return CheckedApplication(plan, PolicySettings(policy, parameters), slots=slots)
 
 
 def numbers(rows: int, seed: int, first: int = 0) -> pa.Table:

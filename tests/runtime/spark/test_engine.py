@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headgate.application.checked import Application, PolicySettings, RunLimits
+from headgate.application.checked import CheckedApplication, PolicySettings, RunLimits
 from headgate.connect.sinks.memory import MemorySink
 from headgate.connect.sources import make_source
 from headgate.plan.model import Plan, Stream
@@ -36,10 +36,10 @@ def drain(runtime: SparkRuntime, slots: int = 1) -> None:
         pass
 
 
-def feeder_app(plan: Plan, rows: int, rate: float, slots: int = 2) -> Application:
+def feeder_app(plan: Plan, rows: int, rate: float, slots: int = 2) -> CheckedApplication:
     source = {"kind": "feeder", "rate": rate, "arrivals": "constant", "rows": rows, "seed": 3}
     streams = {name: replace(s, source=source) for name, s in plan.streams.items()}
-    return Application(replace(plan, streams=streams), PolicySettings("rr", {"unit": "query"}), slots=slots)
+    return CheckedApplication(replace(plan, streams=streams), PolicySettings("rr", {"unit": "query"}), slots=slots)
 
 
 def two_queries(second: str) -> Plan:
@@ -215,7 +215,7 @@ def test_stopping_cuts_a_hanging_call_off(spark: Any, monkeypatch: pytest.Monkey
     )
     plan = plan_of([slow], {"q": Port("q/f")})
     streams = {"s": replace(plan.streams["s"], source=_negative())}
-    runtime = SparkRuntime(Application(replace(plan, streams=streams), slots=1), spark)
+    runtime = SparkRuntime(CheckedApplication(replace(plan, streams=streams), slots=1), spark)
     runtime.start()
     time.sleep(1.5)
     started = time.monotonic()

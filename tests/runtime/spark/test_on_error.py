@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from headgate.application.checked import Application
+from headgate.application.checked import CheckedApplication
 from headgate.application.load import load_application
 from headgate.connect.sinks.memory import MemorySink
 from headgate.runtime.spark.engine import SparkRuntime
@@ -50,7 +50,7 @@ def expected() -> dict[str, Counter[str]]:
     }
 
 
-def application(folder: Path, queries: dict[str, str], policy: str, on_error: str = "skip") -> Application:
+def application(folder: Path, queries: dict[str, str], policy: str, on_error: str = "skip") -> CheckedApplication:
     """A row of s is bad when v is 0."""
     rows = [(n, k, 0 if n in BAD else v) for n, k, v in S]
     (folder / "s.csv").write_text("n,k,v\n" + "".join(f"{n},{k},{v}\n" for n, k, v in rows))
@@ -65,7 +65,7 @@ def application(folder: Path, queries: dict[str, str], policy: str, on_error: st
 
 
 def run(
-    spark: Any, app: Application, piece: int
+    spark: Any, app: CheckedApplication, piece: int
 ) -> tuple[dict[str, Counter[str]], dict[str, Any], list[dict[str, Any]]]:
     """Answers, report and dead letters when `piece` rows come at a time."""
     runtime = SparkRuntime(app, spark)

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.application.checked import Application
+from headgate.application.checked import CheckedApplication
 from headgate.application.load import load_application
 from headgate.connect.sources import make_source
 from headgate.sql.schema import ARRIVAL
@@ -109,7 +109,7 @@ def due(query: BenchQuery, workload: Workload, came: Mapping[str, Tuples]) -> in
     return sum(int(np.searchsorted(came[stream].arrivals, workload.seconds)) for stream in query.streams)
 
 
-def application(workload: Workload, policy: dict[str, Any], slots: int = 2) -> Application:
+def application(workload: Workload, policy: dict[str, Any], slots: int = 2) -> CheckedApplication:
     """What Headgate runs."""
     document = {
         "streams": {name: {"schema": SCHEMA, "source": source} for name, source in workload.sources().items()},

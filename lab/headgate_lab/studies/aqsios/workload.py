@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from headgate.application.checked import Application, Change, SimulatorSettings
+from headgate.application.checked import Change, CheckedApplication, SimulatorSettings
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Query, QueryClass, Stream
 from headgate.plan.operators import Declared, Operator, Port, Project, Select, Union
@@ -53,7 +53,7 @@ def _data(name: str) -> Mapping[str, Any]:
     return found
 
 
-def application(point: Point) -> Application:
+def application(point: Point) -> CheckedApplication:
     """The application of a point."""
     workload = workloads()[point["workload"]]
     maker = _Maker(point, workload)
@@ -73,7 +73,7 @@ def application(point: Point) -> Application:
         selectivities=maker.selectivities,
         in_step=point.get("in_step", True),
     )
-    return Application(plan, policy, slots, point["seed"], simulator=simulator, changes=tuple(maker.changes))
+    return CheckedApplication(plan, policy, slots, point["seed"], simulator=simulator, changes=tuple(maker.changes))
 
 
 def input_seconds(point: Point) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.application.checked import Application
+from headgate.application.checked import CheckedApplication
 from headgate.feeder.arrivals import make_arrivals
 from headgate.metrics.monitor import Monitor, Tap
 from headgate.plan.model import Plan
@@ -63,7 +63,7 @@ class SecondsMonitor(Monitor):
             return outputs, latencies / outputs
 
 
-def offered_work(app: Application, work: Sequence[float], seconds: int) -> Floats:
+def offered_work(app: CheckedApplication, work: Sequence[float], seconds: int) -> Floats:
     """Seconds of work that arrive in each second, all streams together. The same for every policy."""
     total: Floats = np.zeros(seconds)
     for stream, cost in zip(app.plan.streams.values(), work, strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headgate.application.checked import Application, PolicySettings
+from headgate.application.checked import CheckedApplication, PolicySettings
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Query, QueryClass, Stream
 from headgate.plan.operators import Declared, Operator, Port, Select, Union
@@ -20,7 +20,7 @@ SURGE = (0.5, 0.6)  # of a phase: when rates are larger, in runs that have a sur
 EVEN, UNEVEN = (1.0,) * STREAMS, tuple(float(number) for number in range(1, STREAMS + 1))
 
 
-def application(point: Point) -> Application:
+def application(point: Point) -> CheckedApplication:
     """Plans depend on the seed and on `Numbers`, arrivals on the seed, the load and the burst settings: never on the
     policy."""
     trees = trees_of(point)
@@ -30,7 +30,7 @@ def application(point: Point) -> Application:
     queries = [Query(f"q{at}", CLASS, _add(tree, f"q{at}", operators), ()) for at, tree in enumerate(trees)]
     plan = build_plan(streams, {}, {CLASS: QueryClass(CLASS, 1)}, operators, queries)
     policy = PolicySettings(point["policy"], _parameters(point, trees, rates))
-    return Application(plan, policy, slots=1, seed=derived_seed(point["seed"], "paths"))
+    return CheckedApplication(plan, policy, slots=1, seed=derived_seed(point["seed"], "paths"))
 
 
 def trees_of(point: Point) -> list[Node]:

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headgate.application.checked import Application, PolicySettings
+from headgate.application.checked import CheckedApplication, PolicySettings
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Query, QueryClass, Stream
 from headgate.plan.operators import Declared, Operator, Port, Project, Select, Union
@@ -28,7 +28,7 @@ class Node:
     children: tuple[Node, ...] = ()
 
 
-def application(point: Point) -> Application:
+def application(point: Point) -> CheckedApplication:
     """The workload of a point. Costs are drawn once a seed and do not depend on the policy."""
     parameters = {"quantum": 1.0} if point["policy"] == "rr" else {}
     roots = roots_of(point)
@@ -92,7 +92,7 @@ def path_costs(root: Node, above: float = 0.0) -> list[float]:
     return [cost for child in root.children for cost in path_costs(child, own)] or [own]
 
 
-def _application(roots: list[Node], interarrival: float, point: Point, policy: PolicySettings) -> Application:
+def _application(roots: list[Node], interarrival: float, point: Point, policy: PolicySettings) -> CheckedApplication:
     schema = parse_schema("v INT", "streams")
     feeder = {"kind": "feeder", "arrivals": "poisson", "rate": 1.0 / interarrival, "rows": point["tuples"]}
     streams: dict[str, Stream] = {}
@@ -109,7 +109,7 @@ def _application(roots: list[Node], interarrival: float, point: Point, policy: P
 
     queries = [Query(f"q{at}", CLASS, add(root, f"q{at}"), ()) for at, root in enumerate(roots)]
     plan = build_plan(streams, {}, {CLASS: QueryClass(CLASS, 1)}, operators, queries)
-    return Application(plan, policy, slots=1, seed=point["seed"])
+    return CheckedApplication(plan, policy, slots=1, seed=point["seed"])
 
 
 def _operator(name: str, inputs: tuple[Port, ...], node: Node) -> Operator:
