@@ -20,8 +20,8 @@ class Box(NamedTuple):
     mean: float
 
 
-def add_boxes(axes: Axes, places: Sequence[float], boxes: Sequence[Box], width: float, colour: str) -> None:
-    """Boxes of one colour: whiskers from p10 to p90, a line at the median, a point at the mean. Scales must be set
+def add_boxes(axes: Axes, places: Sequence[float], boxes: Sequence[Box], width: float, color: str) -> None:
+    """Boxes of one color: whiskers from p10 to p90, a line at the median, a point at the mean. Scales must be set
     before; ticks are the caller's."""
     drawn = [
         {"whislo": b.p10, "q1": b.p25, "med": b.p50, "q3": b.p75, "whishi": b.p90, "mean": b.mean, "fliers": []}
@@ -35,7 +35,7 @@ def add_boxes(axes: Axes, places: Sequence[float], boxes: Sequence[Box], width: 
         showfliers=False,
         manage_ticks=False,
         patch_artist=True,
-        boxprops={"facecolor": colour, "alpha": 0.5},
+        boxprops={"facecolor": color, "alpha": 0.5},
         medianprops={"color": "black"},
-        meanprops={"marker": "o", "markerfacecolor": colour, "markeredgecolor": "black", "markersize": 4},
+        meanprops={"marker": "o", "markerfacecolor": color, "markeredgecolor": "black", "markersize": 4},
     )

@@ -17,7 +17,7 @@ _MOST_COLUMNS = 4
 _CROWDED = 0.04  # of a chart's width: points so close share a place, and their numbers stand side by side
 
 
-def draw_charts(charts: Sequence[Mapping[str, Any]]) -> Figure:
+def draw_progress_charts(charts: Sequence[Mapping[str, Any]]) -> Figure:
     """Charts that are known, at least one, one for each path; there are no axes without a chart."""
     columns = min(_MOST_COLUMNS, math.ceil(math.sqrt(len(charts))))
     rows = math.ceil(len(charts) / columns)

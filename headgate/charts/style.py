@@ -1,4 +1,4 @@
-"""How charts of a run look alike: colours of classes, units of time, scales."""
+"""How charts of a run look alike: colors of classes, units of time, scales."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GREY = "0.35"
-# Told apart by people who do not see all colours, too (Okabe and Ito); more classes begin again.
+# Told apart by people who do not see all colors, too (Okabe and Ito); more classes begin again.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5b4a9f", "#7f7f7f")
 _UNITS = ((1.0, "s"), (1e3, "ms"), (1e6, "us"))
 _LOG_ABOVE = 20.0  # of the largest over the smallest: on a linear axis the smallest would be a line
 
 
-def classes_of(report: Mapping[str, Any]) -> dict[str, str]:
-    """The classes of a report, the most important first, each with its colour."""
-    return colours_of({name: one["priority"] for name, one in report["classes"].items()})
+def class_colors(report: Mapping[str, Any]) -> dict[str, str]:
+    """The classes of a report, the most important first, each with its color."""
+    return colors_by_priority({name: one["priority"] for name, one in report["classes"].items()})
 
 
-def colours_of(priorities: Mapping[str, int]) -> dict[str, str]:
-    """Classes, the most important first, each with its colour."""
+def colors_by_priority(priorities: Mapping[str, int]) -> dict[str, str]:
+    """Classes, the most important first, each with its color."""
     order = by_priority(priorities)
     return {name: _COLOURS[at % len(_COLOURS)] for at, name in enumerate(order)}
 
@@ -67,7 +67,7 @@ def begin_at_zero(axes: Axes) -> None:
         axes.set_ylim(0.0, 1.08 * axes.get_ylim()[1])
 
 
-def make_calm(axes: Axes) -> None:
+def remove_clutter(axes: Axes) -> None:
     """Only the lines that help to read."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color("0.7")

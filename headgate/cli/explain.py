@@ -116,7 +116,7 @@ def _check_on_spark(app: CheckedApplication) -> None:
 def _plot(app: CheckedApplication, folder: Path, quiet: bool) -> None:
     """Draw the paths whose costs are known, and name the others."""
     from headgate.application.explain import AssumedStats
-    from headgate.charts.progress_charts import draw_charts
+    from headgate.charts.progress_charts import draw_progress_charts
     from headgate.policies.explanations import explain_charts
 
     found = explain_charts(app.plan, AssumedStats(app.plan))
@@ -124,7 +124,7 @@ def _plot(app: CheckedApplication, folder: Path, quiet: bool) -> None:
     if not known:
         remedy = "declare the cost of every operator of a path"
         raise ApplicationError(f"--plot {folder}", "no path has a progress chart", remedy)
-    write_plots({"progress": draw_charts(known)}, folder, quiet)
+    write_plots({"progress": draw_progress_charts(known)}, folder, quiet)
     left_out = [chart["path"] for chart in found if chart["points"] is None]
     if left_out and not quiet:
         typer.echo(f"not drawn, because a cost is not declared: {', '.join(left_out)}", err=True)

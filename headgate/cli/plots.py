@@ -37,10 +37,10 @@ def plot(report: Mapping[str, Any], folder: Path | None, quiet: bool) -> None:
     """What `run` and `simulate` do with `--plot` once the report is printed: boxes and course of the run."""
     if folder is None:
         return
-    from headgate.charts.class_boxes import draw_boxes
-    from headgate.charts.class_course import draw_course
+    from headgate.charts.latency_boxes import draw_latency_boxes
+    from headgate.charts.latency_over_time import draw_latency_over_time
 
-    write_plots({"boxes": draw_boxes(report), "course": draw_course(report)}, folder, quiet)
+    write_plots({"boxes": draw_latency_boxes(report), "course": draw_latency_over_time(report)}, folder, quiet)
 
 
 def write_plots(figures: Mapping[str, Figure], folder: Path, quiet: bool) -> None:

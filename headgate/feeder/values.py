@@ -23,7 +23,7 @@ BLOCK = 1024  # rows drawn at a time; it takes part in fixing the values: anothe
 Values = NDArray[Any] | list[str] | list[Decimal]
 Rows = NDArray[np.int64]
 Draw = Callable[[np.random.Generator, int], NDArray[Any]]  # so many values, from a block's own generator
-Given = Literal["time", "sequence"]  # nothing to draw: the values follow from arrival time or row number
+Derived = Literal["time", "sequence"]  # nothing to draw: the values follow from arrival time or row number
 
 FORMS = {
     "uniform": "uniform a b",
@@ -88,8 +88,8 @@ class ValueGenerator:
         for name in [*specs, *([] if time_column is None else [time_column])]:
             if name not in names:
                 raise ValueError(f"there is no column {name!r}: the columns are {', '.join(names)}")
-        self._columns = [Column(name, sql_type) for name, sql_type in columns]
-        self._draws: list[Draw | Given] = []
+        self._columns = [GeneratedColumn(name, sql_type) for name, sql_type in columns]
+        self._draws: list[Draw | Derived] = []
         for column in self._columns:
             default = "time" if column.name == time_column else DEFAULTS[column.family]
             self._draws.append(parse_form(column, specs.get(column.name, default)))
@@ -108,17 +108,17 @@ class ValueGenerator:
             if draw == "time":
                 values = self._times(column, np.rint(np.asarray(times) * 1e6).astype(np.int64))
             elif draw == "sequence":
-                values = column.from_whole(draw, np.arange(first, end))
+                values = column.from_integers(draw, np.arange(first, end))
             else:
                 values = self._rows(index, draw, first, end)
             result[column.name] = values.tolist() if column.as_list else values
         return result
 
-    def _times(self, column: Column, arrivals_us: Rows) -> NDArray[Any]:
+    def _times(self, column: GeneratedColumn, arrivals_us: Rows) -> NDArray[Any]:
         """TIMESTAMP: microseconds since the epoch. BIGINT: whole seconds since the run began, as `replay` reads it."""
         if column.family == "timestamp":
             return self._epoch_us + arrivals_us
-        return column.from_whole("time", arrivals_us // 1_000_000)
+        return column.from_integers("time", arrivals_us // 1_000_000)
 
     def _rows(self, index: int, draw: Draw, first: int, end: int) -> NDArray[Any]:
         pieces = [
@@ -134,7 +134,7 @@ class ValueGenerator:
         return self._cached[index][1]
 
 
-class Column:
+class GeneratedColumn:
     """A column's name and type, and how to turn numbers and words into values of that type."""
 
     def __init__(self, name: str, sql_type: str) -> None:
@@ -160,16 +160,16 @@ class Column:
             low = high.copy_negate()  # a minus sign would round to the default context
         self.low, self.high = low, high
 
-    def error(self, said: str, problem: str) -> ValueError:
+    def error(self, spec: str, problem: str) -> ValueError:
         forms = ", ".join(f"`{FORMS[form]}`" for form in _ALLOWED[self.family])
         also = ", or `time`" if self.family == "integer" else ""
-        return ValueError(f"column {self.name} {self.sql_type}: {said!r} {problem}; it takes {forms}{also}")
+        return ValueError(f"column {self.name} {self.sql_type}: {spec!r} {problem}; it takes {forms}{also}")
 
     def takes(self, form: str) -> bool:
         """Whether the type takes the form; a whole number may hold the time, in seconds."""
         return form in _ALLOWED[self.family] or (form == "time" and self.family == "integer")
 
-    def from_word(self, said: str, word: str) -> Any:
+    def value_of(self, spec: str, word: str) -> Any:
         """The value that a word of `choice` or `constant` means."""
         try:
             if self.family == "integer":
@@ -185,22 +185,22 @@ class Column:
             if not math.isfinite(value):
                 raise ValueError(word)
         except (ValueError, KeyError, InvalidOperation):
-            raise self.error(said, f"has {word!r}, which is not a {self.sql_type}") from None
+            raise self.error(spec, f"has {word!r}, which is not a {self.sql_type}") from None
         if self.family != "boolean" and not self.low <= value <= self.high:
-            raise self.error(said, f"has {word}, but the type goes from {self.low} to {self.high}")
+            raise self.error(spec, f"has {word}, but the type goes from {self.low} to {self.high}")
         return value
 
-    def from_whole(self, said: str, numbers: Rows) -> NDArray[Any]:
+    def from_integers(self, spec: str, numbers: Rows) -> NDArray[Any]:
         """Whole numbers as values of the type."""
         if len(numbers) and not self.low <= int(numbers.min()) <= int(numbers.max()) <= self.high:
-            raise self.error(said, f"has left the range of the type, {self.low} to {self.high}")
+            raise self.error(spec, f"has left the range of the type, {self.low} to {self.high}")
         if self.family == "string":
             return _objects([str(n) for n in numbers.tolist()])
         if self.family == "decimal":
             return _objects([self._decimal(Decimal(n)) for n in numbers.tolist()])
         return numbers.astype(self.dtype)
 
-    def from_real(self, numbers: NDArray[np.float64], rounded: Callable[[Any], Any]) -> NDArray[Any]:
+    def from_reals(self, numbers: NDArray[np.float64], rounded: Callable[[Any], Any]) -> NDArray[Any]:
         """Real numbers as values of the type: `rounded` to its last digit, kept within its range."""
         if self.family == "float":
             return numbers.astype(self.dtype)
@@ -215,48 +215,48 @@ class Column:
         return value.quantize(Decimal((0, (1,), -self._digits)), context=_CONTEXT)
 
 
-def parse_form(column: Column, said: Any) -> Draw | Given:
-    """What draws the values that `said` describes for the column."""
-    if not isinstance(said, str):
-        raise column.error(str(said), "is not a text")
+def parse_form(column: GeneratedColumn, spec: Any) -> Draw | Derived:
+    """What draws the values that `spec` describes for the column."""
+    if not isinstance(spec, str):
+        raise column.error(str(spec), "is not a text")
     try:
-        form, *words = shlex.split(said)
+        form, *words = shlex.split(spec)
     except ValueError:
-        raise column.error(said, "is empty or has an open quotation mark") from None
+        raise column.error(spec, "is empty or has an open quotation mark") from None
     if form not in FORMS:
-        raise column.error(said, "is not a known form")
+        raise column.error(spec, "is not a known form")
     if not column.takes(form):
-        raise column.error(said, f"does not suit type {column.sql_type}")
+        raise column.error(spec, f"does not suit type {column.sql_type}")
     right = FORMS[form].count(" ")
     if not words if form == "choice" else len(words) != right:
-        raise column.error(said, f"should read `{FORMS[form]}`")
+        raise column.error(spec, f"should read `{FORMS[form]}`")
     if form == "time" or form == "sequence":
         return form  # type: ignore[return-value]
-    makers: dict[str, Callable[[Column, str, list[str]], Draw]] = {
+    makers: dict[str, Callable[[GeneratedColumn, str, list[str]], Draw]] = {
         "uniform": _uniform,
         "normal": _normal,
         "choice": _choice,
         "constant": _choice,
         "zipf": _zipf,
     }
-    return makers[form](column, said, words)
+    return makers[form](column, spec, words)
 
 
-def _uniform(column: Column, said: str, words: list[str]) -> Draw:
+def _uniform(column: GeneratedColumn, spec: str, words: list[str]) -> Draw:
     if column.family in ("integer", "string"):
-        first, last = (_int(column, said, word) for word in words)
+        first, last = (_int(column, spec, word) for word in words)
         if first > last:
-            raise column.error(said, "has its ends in the wrong order")
-        column.from_whole(said, np.array([first, last]))
-        return lambda rng, n: column.from_whole(said, rng.integers(first, last, n, endpoint=True))
-    low, high = (_float(column, said, word) for word in words)
+            raise column.error(spec, "has its ends in the wrong order")
+        column.from_integers(spec, np.array([first, last]))
+        return lambda rng, n: column.from_integers(spec, rng.integers(first, last, n, endpoint=True))
+    low, high = (_float(column, spec, word) for word in words)
     if low > high:
-        raise column.error(said, "has its ends in the wrong order")
+        raise column.error(spec, "has its ends in the wrong order")
     if not column.low <= low <= high <= column.high or math.isinf(high - low):
-        raise column.error(said, f"is too wide for the type, {column.low} to {column.high}")
+        raise column.error(spec, f"is too wide for the type, {column.low} to {column.high}")
 
     def draw(rng: np.random.Generator, n: int) -> NDArray[Any]:
-        values = column.from_real(rng.uniform(low, high, n), np.floor)
+        values = column.from_reals(rng.uniform(low, high, n), np.floor)
         if column.family == "float" and low < high:
             # Rounding to the column's width may reach the upper end, which is not included.
             values = np.minimum(values, np.nextafter(column.dtype(high), column.dtype(-np.inf)))
@@ -265,46 +265,46 @@ def _uniform(column: Column, said: str, words: list[str]) -> Draw:
     return draw
 
 
-def _normal(column: Column, said: str, words: list[str]) -> Draw:
-    mean, deviation = (_float(column, said, word) for word in words)
+def _normal(column: GeneratedColumn, spec: str, words: list[str]) -> Draw:
+    mean, deviation = (_float(column, spec, word) for word in words)
     if deviation < 0:
-        raise column.error(said, "has a negative standard deviation")
-    return lambda rng, n: column.from_real(rng.normal(mean, deviation, n), np.rint)
+        raise column.error(spec, "has a negative standard deviation")
+    return lambda rng, n: column.from_reals(rng.normal(mean, deviation, n), np.rint)
 
 
-def _choice(column: Column, said: str, words: list[str]) -> Draw:
-    values = [column.from_word(said, word) for word in words]
+def _choice(column: GeneratedColumn, spec: str, words: list[str]) -> Draw:
+    values = [column.value_of(spec, word) for word in words]
     options = _objects(values) if column.as_list else np.array(values, column.dtype)
     return lambda rng, n: options[rng.integers(0, len(options), n)]
 
 
-def _zipf(column: Column, said: str, words: list[str]) -> Draw:
-    most, theta = _int(column, said, words[0]), _float(column, said, words[1])
+def _zipf(column: GeneratedColumn, spec: str, words: list[str]) -> Draw:
+    most, theta = _int(column, spec, words[0]), _float(column, spec, words[1])
     if not 1 <= most <= _MOST_ZIPF or theta < 0:
-        raise column.error(said, f"needs n from 1 to {_MOST_ZIPF} and theta of 0 or more")
-    column.from_whole(said, np.array([1, most]))
+        raise column.error(spec, f"needs n from 1 to {_MOST_ZIPF} and theta of 0 or more")
+    column.from_integers(spec, np.array([1, most]))
     cumulated = np.cumsum(np.arange(1, most + 1, dtype=np.float64) ** -theta)
     cumulated /= cumulated[-1]
-    return lambda rng, n: column.from_whole(said, np.searchsorted(cumulated, rng.random(n), side="right") + 1)
+    return lambda rng, n: column.from_integers(spec, np.searchsorted(cumulated, rng.random(n), side="right") + 1)
 
 
-def _int(column: Column, said: str, word: str) -> int:
+def _int(column: GeneratedColumn, spec: str, word: str) -> int:
     try:
         value = int(word)
     except ValueError:
-        raise column.error(said, f"has {word!r} where a whole number is needed") from None
+        raise column.error(spec, f"has {word!r} where a whole number is needed") from None
     if not -(2**63) <= value < 2**63:
-        raise column.error(said, f"has {word}, which does not fit into 64 bits")
+        raise column.error(spec, f"has {word}, which does not fit into 64 bits")
     return value
 
 
-def _float(column: Column, said: str, word: str) -> float:
+def _float(column: GeneratedColumn, spec: str, word: str) -> float:
     try:
         value = float(word)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise column.error(said, f"has {word!r} where a number is needed")
+        raise column.error(spec, f"has {word!r} where a number is needed")
     return value
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.charts.class_boxes import draw_boxes
-from headgate.charts.class_course import draw_course, marks, spread
 from headgate.charts.files import save_all
+from headgate.charts.latency_boxes import draw_latency_boxes
+from headgate.charts.latency_over_time import draw_latency_over_time, marks, spread
 from headgate.charts.style import classes_of, time_unit
 
 LATENCY = {"mean": 0.2, "p10": 0.1, "p25": 0.12, "p50": 0.15, "p75": 0.3, "p90": 0.4}
@@ -46,9 +46,9 @@ def texts(figure: Any) -> list[str]:
     return [one.get_text() for axes in figure.axes for one in (*axes.texts, *axes.get_xticklabels(), axes.title)]
 
 
-def test_the_most_important_class_is_first_and_has_the_first_colour() -> None:
+def test_the_most_important_class_is_first_and_has_the_first_color() -> None:
     assert list(classes_of(report())) == ["high", "low$a$"]
-    (axes,) = draw_boxes(report()).axes
+    (axes,) = draw_latency_boxes(report()).axes
     assert [one.get_text() for one in axes.get_xticklabels()] == [
         "high\npriority 6\n2,000 results",
         "low$a$\npriority 1\n1 result",
@@ -56,7 +56,7 @@ def test_the_most_important_class_is_first_and_has_the_first_colour() -> None:
 
 
 def test_boxes_have_the_percentiles_and_the_mean() -> None:
-    (axes,) = draw_boxes(report()).axes
+    (axes,) = draw_latency_boxes(report()).axes
     assert axes.get_ylabel() == "latency, ms"
     heights = {round(float(y), 6) for line in axes.lines for y in line.get_ydata()}
     assert heights == {100.0, 120.0, 150.0, 200.0, 300.0, 400.0}
@@ -68,20 +68,20 @@ def test_boxes_have_the_percentiles_and_the_mean() -> None:
 def test_the_axis_is_logarithmic_when_extremes_are_far_apart(factor: float, scale: str) -> None:
     """The extremes are those of both classes: 0.1 s of one and 0.4 s times the factor of the other."""
     far = {key: value * factor for key, value in LATENCY.items()}
-    (axes,) = draw_boxes(report(far)).axes
+    (axes,) = draw_latency_boxes(report(far)).axes
     assert axes.get_yscale() == scale
-    above, _ = draw_course(report(course=[0.1, 0.4 * factor])).axes
+    above, _ = draw_latency_over_time(report(course=[0.1, 0.4 * factor])).axes
     assert above.get_yscale() == scale
 
 
 def test_a_class_without_results_says_so() -> None:
-    assert "no results" in texts(draw_boxes(report(NOTHING)))
-    assert "no results" not in texts(draw_boxes(report()))
+    assert "no results" in texts(draw_latency_boxes(report(NOTHING)))
+    assert "no results" not in texts(draw_latency_boxes(report()))
 
 
 def test_lines_are_named_and_switches_marked() -> None:
     switches = [{"at": 0.15, "from": "rr", "to": "mbd", "reason": "asked for"}]
-    figure = draw_course(report(switches=switches))
+    figure = draw_latency_over_time(report(switches=switches))
     assert {"high", "low$a$", "rr to mbd"} <= set(texts(figure))
     for axes in figure.axes:
         assert any(line.get_xdata()[0] == line.get_xdata()[-1] == 0.15 for line in axes.lines if len(line.get_xdata()))
@@ -90,7 +90,7 @@ def test_lines_are_named_and_switches_marked() -> None:
 def test_results_that_stand_alone_are_dots_on_a_thin_line() -> None:
     """They were dots of 2.5 points, without a line between them."""
     sparse = [0.1, None, None, 0.3, None, 0.2, None, None, None, 0.1]
-    above = draw_course(report(course=sparse)).axes[0]
+    above = draw_latency_over_time(report(course=sparse)).axes[0]
     dots = [line for line in above.lines if line.get_marker() == "o" and len(line.get_xdata())]
     assert [len(line.get_xdata()) for line in dots] == [4]
     assert dots[0].get_markersize() >= 4
@@ -99,7 +99,7 @@ def test_results_that_stand_alone_are_dots_on_a_thin_line() -> None:
 
 
 def test_nothing_lies_on_the_upper_edge() -> None:
-    for figure in (draw_boxes(report()), draw_course(report(course=[0.1, 0.1, 0.1]))):
+    for figure in (draw_latency_boxes(report()), draw_latency_over_time(report(course=[0.1, 0.1, 0.1]))):
         axes = figure.axes[0]
         assert axes.get_ylim()[1] > 1.05 * max(float(y) for line in axes.lines for y in line.get_ydata())
 
@@ -112,7 +112,7 @@ def test_what_was_changed_is_marked_once_a_bucket() -> None:
     ]
     one = report(switches=switches, changes=changes)
     assert marks(one) == [(0.15, "rr to mbd"), (0.32, "high: 6 to 1, q: high to low$a$")]
-    assert "high: 6 to 1, q: high to low$a$" in texts(draw_course(one))
+    assert "high: 6 to 1, q: high to low$a$" in texts(draw_latency_over_time(one))
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,10 @@ def test_what_was_changed_is_marked_once_a_bucket() -> None:
     ],
 )
 def test_whatever_was_measured_can_be_drawn(one: dict[str, Any], tmp_path: Path) -> None:
-    files = [*save_all(draw_boxes(one), tmp_path, "boxes"), *save_all(draw_course(one), tmp_path, "course")]
+    files = [
+        *save_all(draw_latency_boxes(one), tmp_path, "boxes"),
+        *save_all(draw_latency_over_time(one), tmp_path, "course"),
+    ]
     assert [path.name for path in files] == ["boxes.png", "boxes.svg", "course.png", "course.svg"]
     assert all(path.stat().st_size > 1000 for path in files)
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from headgate.application.explain import AssumedStats
 from headgate.application.load import load_application
-from headgate.charts.progress_charts import draw_charts
+from headgate.charts.progress_charts import draw_progress_charts
 from headgate.cli.main import app
 from headgate.errors import ApplicationError
 from headgate.policies.explanations import explain_charts
@@ -123,7 +123,7 @@ def test_there_are_no_empty_axes(count: int) -> None:
     """Five charts had six axes, the last of them empty."""
     plan = load_application(EXAMPLE).plan
     chart = next(one for one in explain_charts(plan, AssumedStats(plan)) if one["points"])
-    figure = draw_charts([chart] * count)
+    figure = draw_progress_charts([chart] * count)
     assert len(figure.axes) == count
     assert all(axes.lines for axes in figure.axes)
 

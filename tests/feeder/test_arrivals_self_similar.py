@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from headgate.feeder.arrivals import ArrivalProcess, Poisson, SelfSimilar
 from headgate.feeder.arrivals.self_similar import OnOffFlows
-from headgate.feeder.arrivals.warp import Floats
+from headgate.feeder.arrivals.time_warp import Floats
 
 
 def hurst(process: ArrivalProcess, seconds: int) -> float:

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from headgate.feeder.arrivals.checks import whole
-from headgate.feeder.arrivals.warp import Floats, Pairs, Warp
+from headgate.feeder.arrivals.time_warp import Floats, Pairs, TimeWarp
 
 BLOCK = 4096  # arrivals drawn at a time: large enough to hide numpy's call cost, 32 KB a stream
 
@@ -39,7 +39,7 @@ class BlockProcess(ABC):
 
     def __init__(self, rows: int | None = None, changes: Pairs = (), pauses: Pairs = ()) -> None:
         self._rows_left = None if rows is None else whole("rows", rows, 0)
-        self._warp = Warp(changes, pauses)
+        self._warp = TimeWarp(changes, pauses)
         self._ready: Floats = np.empty(0)
         self._next = 0
         self._ended = False

@@ -9,7 +9,7 @@ from headgate.feeder.arrivals.base import ArrivalProcess
 from headgate.feeder.arrivals.recorded import Recorded
 from headgate.feeder.arrivals.self_similar import SelfSimilar
 from headgate.feeder.arrivals.steady import Constant, Poisson
-from headgate.feeder.arrivals.warp import Floats, Pairs
+from headgate.feeder.arrivals.time_warp import Floats, Pairs
 
 # Kind -> the parameters that its mapping form `{kind: ..., parameter: value}` takes.
 KINDS: dict[str, tuple[str, ...]] = {

@@ -8,7 +8,7 @@ import numpy as np
 
 from headgate.feeder.arrivals.base import BLOCK, BlockProcess
 from headgate.feeder.arrivals.checks import positive_rate
-from headgate.feeder.arrivals.warp import Floats, Pairs
+from headgate.feeder.arrivals.time_warp import Floats, Pairs
 
 
 class Recorded(BlockProcess):

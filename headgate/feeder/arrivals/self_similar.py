@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from headgate.feeder.arrivals.base import BLOCK, BlockProcess
 from headgate.feeder.arrivals.checks import number, positive_rate, whole
-from headgate.feeder.arrivals.warp import Floats, Pairs, invert
+from headgate.feeder.arrivals.time_warp import Floats, Pairs, invert
 
 _FLOW_STREAM, _GAP_STREAM = 0x464C4F57, 0x47415053  # keep the draws apart from others made from the same seed
 _CYCLES = 16  # ON/OFF cycles drawn at a time for a flow

@@ -6,7 +6,7 @@ import numpy as np
 
 from headgate.feeder.arrivals.base import BLOCK, BlockProcess
 from headgate.feeder.arrivals.checks import positive_rate, whole
-from headgate.feeder.arrivals.warp import Floats, Pairs
+from headgate.feeder.arrivals.time_warp import Floats, Pairs
 
 _POISSON_STREAM = 0x504F4953  # keeps the draws apart from others made from the same seed, such as column values
 

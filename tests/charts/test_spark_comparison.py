@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from headgate.charts.class_comparison import draw_comparison
+from headgate.charts.spark_comparison import draw_spark_comparison
 
 PRIORITIES = {"class1": 6, "class3": 1}
 WORKLOADS = ("heavy", "medium", "easy")
@@ -31,7 +31,7 @@ def marks(axes: Any, kind: str) -> list[float]:
 
 
 def test_a_panel_for_each_workload_and_a_mark_for_each_class() -> None:
-    panels = draw_comparison(result()).axes
+    panels = draw_spark_comparison(result()).axes
     assert [axes.get_title(loc="left").split(":")[0] for axes in panels] == ["easy", "medium", "heavy"]
     for axes in panels:
         assert len(marks(axes, "o")) == 4
@@ -42,11 +42,11 @@ def test_a_panel_for_each_workload_and_a_mark_for_each_class() -> None:
 
 
 def test_a_class_without_results_is_marked_in_its_place() -> None:
-    (first, *_) = draw_comparison(result(NOTHING)).axes
+    (first, *_) = draw_spark_comparison(result(NOTHING)).axes
     (place,) = marks(first, "x")
     assert place > max(marks(first, "o"))
 
 
 def test_far_apart_latencies_get_a_logarithmic_axis() -> None:
     slow = {name: 100 * value for name, value in DONE.items()}
-    assert draw_comparison(result(slow)).axes[0].get_yscale() == "log"
+    assert draw_spark_comparison(result(slow)).axes[0].get_yscale() == "log"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.charts.boxes import Box, add_boxes
 from headgate.charts.files import new_figure
-from headgate.charts.style import GREY, begin_at_zero, classes_of, make_calm, set_scale, title_of
+from headgate.charts.style import GREY, begin_at_zero, class_colors, remove_clutter, set_scale, title_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,21 +18,21 @@ _LEAST_IN, _CLASS_IN, _HEIGHT_IN = 4.8, 1.1, 4.0
 _LONG = 14  # letters of a name that do not fit below their box
 
 
-def draw_boxes(report: Mapping[str, Any]) -> Figure:
+def draw_latency_boxes(report: Mapping[str, Any]) -> Figure:
     """A box for each class of a report, the most important on the left."""
-    colours = classes_of(report)
-    found = {name: _box(report["classes"][name]["latency"]) for name in colours}
-    figure = new_figure(max(_LEAST_IN, 1.5 + _CLASS_IN * len(colours)), _HEIGHT_IN)
+    colors = class_colors(report)
+    found = {name: _box(report["classes"][name]["latency"]) for name in colors}
+    figure = new_figure(max(_LEAST_IN, 1.5 + _CLASS_IN * len(colors)), _HEIGHT_IN)
     axes = figure.subplots()
-    make_calm(axes)
+    remove_clutter(axes)
     factor = set_scale(axes, "latency", chain.from_iterable(box for box in found.values() if box))
-    for at, (name, colour) in enumerate(colours.items()):
+    for at, (name, color) in enumerate(colors.items()):
         if box := found[name]:
-            add_boxes(axes, [at], [Box(*(factor * value for value in box))], 0.5, colour)
+            add_boxes(axes, [at], [Box(*(factor * value for value in box))], 0.5, color)
         else:
             axes.annotate("no results", (at, 0.02), xycoords=("data", "axes fraction"), ha="center", color=GREY)
     begin_at_zero(axes)
-    _label(axes, report, list(colours))
+    _label(axes, report, list(colors))
     return figure
 
 

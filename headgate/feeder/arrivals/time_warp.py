@@ -24,14 +24,14 @@ def invert(areas: Floats, knots: Floats, slopes: Floats, latest: Floats, s: Floa
     """The inverse of the piecewise linear F with F(knots[k]) = areas[k] and slope slopes[k] from there on.
 
     Where F is flat the right end is taken, so nothing falls into [start, end) of a pause. `latest[k]` is the
-    last float before the next knot: rounding must not push an arrival across. For `Warp` and `OnOffFlows`.
+    last float before the next knot: rounding must not push an arrival across. For `TimeWarp` and `OnOffFlows`.
     """
     k = np.searchsorted(areas, s, side="right") - 1
     times: Floats = np.minimum(knots[k] + (s - areas[k]) / slopes[k], latest[k])
     return times
 
 
-class Warp:
+class TimeWarp:
     """The inverse of the integrated factor, from `changes` [[t, factor], ...], `pauses` [[t, seconds], ...].
 
     Times are seconds since the start. From t on the rate is factor times the base rate until the next change;

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from headgate.charts.files import new_figure
-from headgate.charts.style import GREY, colours_of, make_calm, set_scale
+from headgate.charts.style import GREY, colors_by_priority, remove_clutter, set_scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,44 +18,44 @@ _APART = 0.22  # between the classes of a contestant
 _NOTHING = 0.97  # of the height: where a class without results is marked
 
 
-def draw_comparison(result: Mapping[str, Any]) -> Figure:
+def draw_spark_comparison(result: Mapping[str, Any]) -> Figure:
     """A panel for each workload, a column for each contestant, a mark for each class: mean, p50 and p95."""
     workloads, priorities = result["workloads"], result["settings"]["priorities"]
     figure = new_figure(*_SIZE_IN)
     panels = figure.subplots(1, len(_ORDER), sharey=True)
     for axes in panels:
-        make_calm(axes)
+        remove_clutter(axes)
     factor = set_scale(panels[0], "latency: mean, line p50 to p95", _known(workloads))
-    colours = colours_of(priorities)
+    colors = colors_by_priority(priorities)
     for axes, name in zip(panels, _ORDER, strict=True):
-        _fill(axes, workloads[name], colours, factor)
+        _fill(axes, workloads[name], colors, factor)
         rate = result["settings"]["rates"][name]
         queries = result["settings"]["queries"][name]
         axes.set_title(f"{name}: {queries} queries at {rate:,.0f} tuples/s each", fontsize=9, loc="left")
-    _legend(figure, colours, priorities)
+    _legend(figure, colors, priorities)
     return figure
 
 
-def _fill(axes: Axes, contestants: Mapping[str, Any], colours: Mapping[str, str], factor: float) -> None:
+def _fill(axes: Axes, contestants: Mapping[str, Any], colors: Mapping[str, str], factor: float) -> None:
     for at, contestant in enumerate(contestants.values()):
-        for number, (name, colour) in enumerate(colours.items()):
-            place, found = at + (number - (len(colours) - 1) / 2) * _APART, contestant["classes"][name]
+        for number, (name, color) in enumerate(colors.items()):
+            place, found = at + (number - (len(colors) - 1) / 2) * _APART, contestant["classes"][name]
             if found["mean"] is None:
-                axes.plot(place, _NOTHING, "x", color=colour, markersize=6, transform=axes.get_xaxis_transform())
+                axes.plot(place, _NOTHING, "x", color=color, markersize=6, transform=axes.get_xaxis_transform())
                 continue
             mean, low, high = (factor * found[field] for field in ("mean", "p50", "p95"))
-            axes.plot([place, place], [low, high], color=colour, linewidth=1.6, alpha=0.6)
-            axes.plot(place, mean, "o", color=colour, markersize=5)
+            axes.plot([place, place], [low, high], color=color, linewidth=1.6, alpha=0.6)
+            axes.plot(place, mean, "o", color=color, markersize=5)
     axes.set_xticks(range(len(contestants)), [name.replace(" ", "\n") for name in contestants], fontsize=8)
     axes.set_xlim(-0.6, len(contestants) - 0.4)
 
 
-def _legend(figure: Figure, colours: Mapping[str, str], priorities: Mapping[str, int]) -> None:
+def _legend(figure: Figure, colors: Mapping[str, str], priorities: Mapping[str, int]) -> None:
     from matplotlib.lines import Line2D
 
     marks = [
-        Line2D([], [], color=colour, marker="o", label=f"{name}, priority {priorities[name]}")
-        for name, colour in colours.items()
+        Line2D([], [], color=color, marker="o", label=f"{name}, priority {priorities[name]}")
+        for name, color in colors.items()
     ]
     marks.append(Line2D([], [], color=GREY, marker="x", linestyle="none", label="no result in the whole run"))
     figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), fontsize=8, frameon=False)

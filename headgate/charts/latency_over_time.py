@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headgate.charts.files import new_figure
-from headgate.charts.style import GREY, begin_at_zero, classes_of, make_calm, set_scale, title_of
+from headgate.charts.style import GREY, begin_at_zero, class_colors, remove_clutter, set_scale, title_of
 from headgate.durations import format_duration
 
 if TYPE_CHECKING:
@@ -21,25 +21,25 @@ _MARGIN = 0.95  # of their width: a line that goes so far is named in the margin
 Line = Sequence[float | None]
 
 
-def draw_course(report: Mapping[str, Any]) -> Figure:
+def draw_latency_over_time(report: Mapping[str, Any]) -> Figure:
     """Mean latency of each class over time, below it the inversion, and where policy or classes were changed."""
-    course, colours = report["course"], classes_of(report)
+    course, colors = report["course"], class_colors(report)
     figure = new_figure(*_SIZE_IN)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     for axes in (above, below):
-        make_calm(axes)
+        remove_clutter(axes)
     known = (value for line in course["classes"].values() for value in line if value is not None)
     factor = set_scale(above, "mean latency", known)
     middles = [time + course["bucket"] / 2 for time in course["times"]]
-    lines = {name: _scaled(course["classes"][name], factor) for name in colours}
-    for name, colour in colours.items():
-        _add_line(above, middles, lines[name], colour)
+    lines = {name: _scaled(course["classes"][name], factor) for name in colors}
+    for name, color in colors.items():
+        _add_line(above, middles, lines[name], color)
     _add_inversion(below, middles, _scaled(course["inversion"], 1.0))
     _label(above, below, report)
     for at, text in marks(report):
         _mark(above, below, at, text)
     ends = {name: end for name, line in lines.items() if (end := _end(middles, line)) is not None}
-    _name_lines(above, ends, colours)
+    _name_lines(above, ends, colors)
     return figure
 
 
@@ -48,15 +48,15 @@ def _scaled(line: Line, factor: float) -> list[float]:
     return [math.nan if value is None else factor * value for value in line]
 
 
-def _add_line(axes: Axes, times: Sequence[float], values: Sequence[float], colour: str) -> None:
+def _add_line(axes: Axes, times: Sequence[float], values: Sequence[float], color: str) -> None:
     """A bucket without results leaves a gap. Buckets that stand alone are dots, joined by a thin line."""
-    axes.plot(times, values, color=colour, linewidth=1.4)
+    axes.plot(times, values, color=color, linewidth=1.4)
     around = [math.nan, *values, math.nan]
     known = [at for at in range(len(values)) if not math.isnan(values[at])]
     alone = [at for at in known if math.isnan(around[at]) and math.isnan(around[at + 2])]
-    axes.plot([times[at] for at in alone], [values[at] for at in alone], "o", color=colour, markersize=4.5)
+    axes.plot([times[at] for at in alone], [values[at] for at in alone], "o", color=color, markersize=4.5)
     if alone and len(known) < len(values):
-        axes.plot([times[at] for at in known], [values[at] for at in known], color=colour, linewidth=0.8, alpha=0.5)
+        axes.plot([times[at] for at in known], [values[at] for at in known], color=color, linewidth=0.8, alpha=0.5)
 
 
 def _add_inversion(axes: Axes, times: Sequence[float], values: Sequence[float]) -> None:
@@ -104,8 +104,8 @@ def _mark(above: Axes, below: Axes, at: float, text: str) -> None:
     )
 
 
-def _name_lines(axes: Axes, ends: Mapping[str, tuple[float, float]], colours: Mapping[str, str]) -> None:
-    """The name of each class in its colour: in the margin, or beside the end of a line that ends before."""
+def _name_lines(axes: Axes, ends: Mapping[str, tuple[float, float]], colors: Mapping[str, str]) -> None:
+    """The name of each class in its color: in the margin, or beside the end of a line that ends before."""
     to_axes = axes.transScale + axes.transLimits
     places = {name: to_axes.transform(end) for name, end in ends.items()}
     heights = spread({name: float(y) for name, (x, y) in places.items() if x > _MARGIN})
@@ -117,11 +117,11 @@ def _name_lines(axes: Axes, ends: Mapping[str, tuple[float, float]], colours: Ma
             textcoords="axes fraction",
             va="center",
             fontsize=9,
-            color=colours[name],
+            color=colors[name],
             parse_math=False,
             annotation_clip=False,
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.0},  # other lines may pass there
-            arrowprops={"arrowstyle": "-", "color": colours[name], "alpha": 0.4, "linewidth": 0.8},
+            arrowprops={"arrowstyle": "-", "color": colors[name], "alpha": 0.4, "linewidth": 0.8},
         )
 
 
