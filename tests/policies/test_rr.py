@@ -2,6 +2,7 @@
 
 import pytest
 
+from headgate.policies.predictable_order import EqualTurns
 from headgate.policies.rr import RoundRobin
 from tests.conformance.plans import feeder, make_plan, project
 from tests.policies.boards import Bench
@@ -96,8 +97,11 @@ def test_the_default_is_by_operator():
         ("rr", {"quantum": None}, None),
         ("wrr", {"leaf": 3}, None),
         ("wrr", {"quantum": 2, "leaf": 1}, 2.0),
-        ("fifo", {}, None),
     ],
 )
 def test_says_when_all_turns_are_equal(plan, name, given, seconds):
     assert Bench(plan, name, **given).policy.equal_turn_s == seconds
+
+
+def test_fifo_does_not_promise_equal_turns(plan):
+    assert not isinstance(Bench(plan, "fifo").policy, EqualTurns)
