@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from headgate.charts.files import save_all
 from headgate.charts.latency_boxes import draw_latency_boxes
 from headgate.charts.latency_over_time import draw_latency_over_time, marks, spread
-from headgate.charts.style import classes_of, time_unit
+from headgate.charts.style import class_colors, time_unit
 
 LATENCY = {"mean": 0.2, "p10": 0.1, "p25": 0.12, "p50": 0.15, "p75": 0.3, "p90": 0.4}
 NOTHING = dict.fromkeys(LATENCY)
@@ -47,7 +47,7 @@ def texts(figure: Any) -> list[str]:
 
 
 def test_the_most_important_class_is_first_and_has_the_first_color() -> None:
-    assert list(classes_of(report())) == ["high", "low$a$"]
+    assert list(class_colors(report())) == ["high", "low$a$"]
     (axes,) = draw_latency_boxes(report()).axes
     assert [one.get_text() for one in axes.get_xticklabels()] == [
         "high\npriority 6\n2,000 results",
