@@ -37,7 +37,7 @@ def known_names(what: str, names: Iterable[str], wrong: str = "") -> str:
     return f"{hint}known {what}: {', '.join(listed)}"
 
 
-def some_of(names: Sequence[str], most: int = 6) -> str:
+def first_few(names: Sequence[str], most: int = 6) -> str:
     """The first few of many names, for a line that must not grow with them."""
     shown = list(names[:most])
     return ", ".join(shown) + (f" and {len(names) - most} more" if len(names) > most else "")

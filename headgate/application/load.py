@@ -20,7 +20,7 @@ from headgate.application.query_stats import QueryStats
 from headgate.application.sources import read_stream, read_table
 from headgate.application.wiring import Wiring
 from headgate.errors import ApplicationError, known_names
-from headgate.language.apart import redirected, stand_apart
+from headgate.language.risky_expressions import redirect_inputs, split_risky_expressions
 from headgate.language.rules.share import share
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
@@ -195,10 +195,10 @@ class _Planner:
             with self._collected():
                 declared = stats.applied(name, own)
                 if file.queries[name].on_error == "skip":
-                    declared, moved = stand_apart(declared)
+                    declared, moved = split_risky_expressions(declared)
                     instead |= moved
                 operators += declared
-        operators = redirected(operators, instead)
+        operators = redirect_inputs(operators, instead)
         wiring.roots = {name: instead.get(root, root) for name, root in wiring.roots.items()}
         if file.share:
             operators, shared = share(operators)

@@ -10,9 +10,9 @@ from headgate.application.file import ApplicationFile
 from headgate.application.wiring import Wiring
 from headgate.errors import ApplicationError
 from headgate.language.catalog import Catalog, readable_result
-from headgate.language.compile import compile_query, names_read
-from headgate.language.emit import emit_final
-from headgate.language.logical import Readable
+from headgate.language.compile import compile_query, names_in_from
+from headgate.language.emit_final import emit_final
+from headgate.language.logical_tree import Readable
 from headgate.plan.flows import Flow
 from headgate.plan.model import Stream, Table
 from headgate.plan.operators.base import Operator, Port
@@ -67,7 +67,7 @@ class QueryBuilder:
         """The other queries and itself that a query reads, in the order of the file."""
         section = self._file.queries[name]
         if section.cql is not None:
-            words = {word.lower() for word in names_read(section.cql)}
+            words = {word.lower() for word in names_in_from(section.cql)}
             return [other for other in self._file.queries if other.lower() in words]
         own = {one.id for one in section.operators}
         words = {word for one in section.operators for word in one.reads} - own
@@ -103,7 +103,7 @@ class QueryBuilder:
 
     def _readable(self, name: str) -> bool:
         """Is everything there that it reads? What is wrong is reported at its own place."""
-        words = names_read(self._file.queries[name].cql or "")
+        words = names_in_from(self._file.queries[name].cql or "")
         broken = [*_missing(self._file.streams, self._streams), *_missing(self._file.tables, self._tables)]
         if any(word in broken for word in words):
             return False

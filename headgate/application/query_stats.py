@@ -10,7 +10,7 @@ from headgate.application.operator_sections import StatsSection
 from headgate.errors import ApplicationError, known_names
 from headgate.plan.model import Plan
 from headgate.plan.operators import Except, Intersect, StreamJoin, Union
-from headgate.plan.operators.base import Declared, Operator, Side
+from headgate.plan.operators.base import Declared, DeclaredSide, Operator
 
 _SIDED = (Except, Intersect, StreamJoin, Union)  # count as one operator an input
 _OF_ALL = ("cost", "fixed_cost", "selectivity", "bytes")
@@ -59,7 +59,7 @@ def _short(name: str) -> str:
 
 
 def _declared(stats: StatsSection, operator: Operator, place: str) -> Declared:
-    sides: tuple[Side, ...] = ()
+    sides: tuple[DeclaredSide, ...] = ()
     for key in ("costs", "selectivities"):
         given = getattr(stats, key)
         if given is None:
@@ -72,7 +72,7 @@ def _declared(stats: StatsSection, operator: Operator, place: str) -> Declared:
             raise ApplicationError(f"{place}.{key}", problem, "give one for each input, in their order")
     if stats.costs or stats.selectivities:
         nothing: list[float | None] = [None] * len(operator.inputs)
-        sides = tuple(map(Side, stats.costs or nothing, stats.selectivities or nothing))
+        sides = tuple(map(DeclaredSide, stats.costs or nothing, stats.selectivities or nothing))
     if stats.match is not None and not isinstance(operator, StreamJoin):
         problem = "'match' is for a join of two streams or relations"
         raise ApplicationError(f"{place}.match", problem, "give a selectivity instead")

@@ -43,7 +43,7 @@ from headgate.plan.operators import (
     TimeWindow,
     Union,
 )
-from headgate.plan.operators.base import Declared, Operator, Port, Side
+from headgate.plan.operators.base import Declared, DeclaredSide, Operator, Port
 from headgate.plan.windows import RangeWindow, RowsWindow, Window
 from headgate.sql.schema import RELATION_STAMPS, parse_schema
 
@@ -234,10 +234,10 @@ def _ports_of(query: QuerySection, name: str) -> dict[str, Port]:
 
 def _declared(section: OperatorSection) -> Declared:
     branches = dict(section.selectivities) if isinstance(section, SplitSection) else {}
-    sides: tuple[Side, ...] = ()
+    sides: tuple[DeclaredSide, ...] = ()
     if isinstance(section, SidedSection) and (section.costs or section.selectivities):
         nothing: list[float | None] = [None] * len(section.reads)
-        sides = tuple(map(Side, section.costs or nothing, section.selectivities or nothing))
+        sides = tuple(map(DeclaredSide, section.costs or nothing, section.selectivities or nothing))
     match = section.match if isinstance(section, JoinSection) else None
     return Declared(section.fixed_cost, section.cost, section.selectivity, section.bytes, branches, sides, match)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from headgate.cli.tables import Column, FittedTable, number, short, time
-from headgate.errors import some_of
+from headgate.errors import first_few
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,7 +64,7 @@ def _print_units(told: Mapping[str, Any], out: Console) -> None:
     out.print(FittedTable(columns, [_cells(unit, fixed) for unit in shown], f"policy {told['policy']}"), "")
     unknown = [unit["id"] for unit in units if unit.get("known") is False]
     if unknown:
-        out.print(UNKNOWN.format(units=some_of(unknown)), soft_wrap=True, highlight=False, markup=False)
+        out.print(UNKNOWN.format(units=first_few(unknown)), soft_wrap=True, highlight=False, markup=False)
 
 
 def _rank(unit: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from headgate.cli.reporting import class_table, head, policy_table, query_table, totals
 from headgate.durations import format_duration
-from headgate.errors import some_of
+from headgate.errors import first_few
 
 Report = Mapping[str, Any]
 Show = Callable[[Report | str], None]  # a run so far; before it begins, what is being done
@@ -32,7 +32,7 @@ def progress_line(report: Mapping[str, Any]) -> str:
         "no results yet" if latency is None else f"latency {format_duration(float(f'{latency:.3g}'))}",
     ]
     if report.get("errors"):
-        parts.append(f"stopped: {some_of(list(report['errors']), 3)}")
+        parts.append(f"stopped: {first_few(list(report['errors']), 3)}")
     return "  ".join(parts)
 
 

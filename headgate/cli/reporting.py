@@ -12,7 +12,7 @@ from rich.text import Text
 
 from headgate.cli.tables import Column, FittedTable
 from headgate.durations import format_duration
-from headgate.errors import some_of
+from headgate.errors import first_few
 
 # What people miss least when a terminal is narrow goes first.
 _COUNTS = (Column("inputs", number=True, spare=3), Column("outputs", number=True))
@@ -52,7 +52,8 @@ def _assumed(report: Mapping[str, Any]) -> list[Text]:
     for what, names, unit in (("cost", "costs", " a tuple"), ("selectivity", "selectivities", "")):
         if assumed.get(names):
             value = format_duration(assumed[what]) if what == "cost" else _number(assumed[what])
-            found.append(Text(f"assumed: {what} {value}{unit} for {some_of(assumed[names])}, not declared in the file"))
+            operators = first_few(assumed[names])
+            found.append(Text(f"assumed: {what} {value}{unit} for {operators}, not declared in the file"))
     return found
 
 

@@ -1,4 +1,5 @@
-"""CQL in, operators out: text.py and parse.py read, build.py says what it means, rules/ rewrite, lower.py lowers.
+"""From CQL text to operators.
 
-`compile.compile_query` does all of it for one query; `queries.QueryBuilder` for all queries of an application.
+query_text.py and parse.py read the text, build_tree.py makes the logical tree, rules/ rewrites it, and lower.py turns
+it into operators. `compile.compile_query` does all of this for one query.
 """

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from headgate.language.logical import Readable, Scan, Tick, WindowNode
+from headgate.language.logical_tree import Readable, ScanNode, Trigger, WindowNode
 from headgate.plan.flows import Flow
 from headgate.plan.model import Stream, Table
 from headgate.plan.operators import RStream
 from headgate.plan.operators.base import Operator, Port
-from headgate.plan.ticks import with_ticks
+from headgate.plan.rstream_triggers import with_triggers
 from headgate.sql.schema import Schema
 
 
@@ -40,7 +40,7 @@ class Catalog:
 
 def readable(stream: Stream) -> Readable:
     port = Port(stream.name)
-    return Readable(stream.name, port, stream.schema, stream.flow, stream.time, ticks=(port,))
+    return Readable(stream.name, port, stream.schema, stream.flow, stream.time, triggers=(port,))
 
 
 def readable_result(
@@ -51,15 +51,15 @@ def readable_result(
     flows: Mapping[Port, Flow],
 ) -> Readable:
     """What a query that lists its operators gives out; `operators` hold at least what is upstream of its root."""
-    asking, marks = with_ticks(RStream(id=f"{name}/ticks", inputs=(root,)), operators, flows)
+    asking, marks = with_triggers(RStream(id=f"{name}/ticks", inputs=(root,)), operators, flows)
     counted = {Port(mark.id): mark for mark in marks}
-    ticks: list[Tick] = []
+    triggers: list[Trigger] = []
     for port in asking.inputs[1:]:
         mark = counted.get(port)
         if mark is None:
-            ticks.append(port)
+            triggers.append(port)
         else:
             below = mark.inputs[0]
-            source = Readable(below.node, below, schemas[below], flows[below], ticks=(below,))
-            ticks.append(WindowNode(input=Scan(source=source), window=mark.window))
-    return Readable(name, root, schemas[root], flows[root], ticks=tuple(ticks), slides=asking.slides)
+            source = Readable(below.node, below, schemas[below], flows[below], triggers=(below,))
+            triggers.append(WindowNode(input=ScanNode(source=source), window=mark.window))
+    return Readable(name, root, schemas[root], flows[root], triggers=tuple(triggers), slides=asking.slides)

@@ -8,24 +8,24 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from headgate.errors import ApplicationError
-from headgate.language.build import build
+from headgate.language.build_tree import build_tree
 from headgate.language.catalog import Catalog
-from headgate.language.logical import (
+from headgate.language.growth_warnings import growth_warnings
+from headgate.language.logical_tree import (
     AggregateNode,
-    Filter,
-    Node,
+    FilterNode,
+    LogicalNode,
     ProjectNode,
     Readable,
-    Scan,
-    ToStream,
+    ScanNode,
+    ToStreamNode,
     children,
-    instants,
+    triggers_of,
 )
 from headgate.language.lower import lower
 from headgate.language.parse import parse_text
+from headgate.language.query_text import QueryText, read_query_text
 from headgate.language.rules import RULES, Rule
-from headgate.language.text import Text, read_text
-from headgate.language.warn import growing
 from headgate.plan.flows import Flow
 from headgate.plan.operators.base import Operator, Port
 from headgate.sql.errors import CqlError
@@ -35,13 +35,13 @@ _TOO_DEEP = "the text is nested too deeply"
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledQuery:
     """A query as operators of a plan. `tree` is what they were made from, `result` what other queries may read."""
 
     operators: tuple[Operator, ...]
     result: Readable
     grows: tuple[str, ...]  # what will grow for as long as it runs
-    tree: Node
+    tree: LogicalNode
 
     @property
     def root(self) -> Port:
@@ -50,43 +50,43 @@ class Compiled:
 
 def compile_query(
     name: str, text: str, catalog: Catalog, rules: Sequence[Rule] = RULES, final: bool = False
-) -> Compiled:
+) -> CompiledQuery:
     """Compile the query `name` of an application; `rules=()` leaves it as it is written. `final`: its last GROUP BY
     will give each window once and forget it, which is no reason to warn.
 
     Raises ApplicationError at `queries.NAME.cql`, with line and character in the text, for anything that is wrong.
     """
     place = f"queries.{name}.cql"
-    source: Text | None = None
+    source: QueryText | None = None
     try:
-        source = read_text(text)
-        tree = original = build(parse_text(source).tree, catalog)
+        source = read_query_text(text)
+        tree = original = build_tree(parse_text(source).tree, catalog)
         for rule in rules:
             tree = rule(tree)
         operators, root = lower(name, tree)
         schema, flow = _checked(operators, root, tree, place)
     except CqlError as error:
-        where = f"{source.where(error.at)}: " if source is not None and error.at is not None else ""
+        where = f"{source.location(error.at)}: " if source is not None and error.at is not None else ""
         if source is None and error.at is not None:
-            where = f"{Text(text, text, (), (), ()).where(error.at)}: "
+            where = f"{QueryText(text, text, (), (), ()).location(error.at)}: "
         raise ApplicationError(place, where + error.problem, error.remedy) from error
     except RecursionError as error:
         raise ApplicationError(place, _TOO_DEEP, "make views of its parts") from error
-    ticks, slides = instants(original)
-    result = Readable(name, root, schema, flow, ticks=ticks, slides=slides)
-    return Compiled(tuple(operators), result, growing(_below_group(tree) if final else tree), tree)
+    triggers, slides = triggers_of(original)
+    result = Readable(name, root, schema, flow, triggers=triggers, slides=slides)
+    return CompiledQuery(tuple(operators), result, growth_warnings(_below_group(tree) if final else tree), tree)
 
 
-def names_read(text: str) -> set[str]:
+def names_in_from(text: str) -> set[str]:
     """What a text names in FROM, for the order in which queries are compiled; empty when it cannot be read."""
     try:
-        tree = parse_text(read_text(text)).tree
+        tree = parse_text(read_query_text(text)).tree
         return {table.name for table in tree.find_all(exp.Table)} - {view.alias for view in tree.find_all(exp.CTE)}
     except (CqlError, RecursionError):
         return set()
 
 
-def _checked(operators: Iterable[Operator], root: Port, tree: Node, place: str) -> tuple[Schema, Flow]:
+def _checked(operators: Iterable[Operator], root: Port, tree: LogicalNode, place: str) -> tuple[Schema, Flow]:
     """What the query gives out; types and clocks that do not fit are errors of the query."""
     schemas = {scan.source.port: scan.source.schema for scan in _scans(tree)}
     flows = {scan.source.port: scan.source.flow for scan in _scans(tree)}
@@ -102,15 +102,15 @@ def _checked(operators: Iterable[Operator], root: Port, tree: Node, place: str) 
     return schemas[root], flows[root]
 
 
-def _below_group(node: Node) -> Node:
-    while isinstance(node, (Filter, ProjectNode)):
+def _below_group(node: LogicalNode) -> LogicalNode:
+    while isinstance(node, (FilterNode, ProjectNode)):
         node = node.input
     return node.input if isinstance(node, AggregateNode) else node
 
 
-def _scans(node: Node) -> Iterable[Scan]:
-    if isinstance(node, Scan):
+def _scans(node: LogicalNode) -> Iterable[ScanNode]:
+    if isinstance(node, ScanNode):
         yield node
-    ticks = [tick for tick in node.ticks if isinstance(tick, Node)] if isinstance(node, ToStream) else []
-    for child in (*children(node), *ticks):
+    triggers = node.triggers if isinstance(node, ToStreamNode) else ()
+    for child in (*children(node), *(trigger for trigger in triggers if isinstance(trigger, LogicalNode))):
         yield from _scans(child)

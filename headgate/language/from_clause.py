@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from headgate.language.logical import (
-    Filter,
+from headgate.language.logical_tree import (
+    FilterNode,
     JoinNode,
-    Node,
+    LogicalNode,
     ProjectNode,
     TableJoinNode,
     all_of,
@@ -24,18 +24,18 @@ from headgate.language.logical import (
 from headgate.plan.model import Table
 from headgate.sql.dialect import column
 from headgate.sql.errors import CqlError
-from headgate.sql.refuse import check_clauses, check_expression, refuse_aggregates
-from headgate.sql.scope import Item, Scope
+from headgate.sql.scope import Scope, ScopeItem
+from headgate.sql.unsupported import check_clauses, check_expression, refuse_aggregates
 
-Read = Callable[[exp.Expr], tuple[str, Node | Table]]  # a FROM item -> its alias, and what it is
+Read = Callable[[exp.Expr], tuple[str, LogicalNode | Table]]  # a FROM item -> its alias, and what it is
 
 
 @dataclass
 class FromItem:
     """A thing in FROM. `on` are the conditions of its LEFT JOIN, which only look the row up and drop nothing."""
 
-    item: Item
-    what: Node | Table
+    item: ScopeItem
+    what: LogicalNode | Table
     place: exp.Expr
     left: bool = False
     on: list[exp.Expr] = field(default_factory=list)
@@ -53,7 +53,7 @@ class FromItem:
 class Joined:
     """All of FROM and WHERE: the step that computes it, and the names that it gives out."""
 
-    node: Node
+    node: LogicalNode
     scope: Scope
 
 
@@ -82,10 +82,10 @@ def join_all(select: exp.Select, read: Read, view: str) -> Joined:
     return Joined(_Joiner(items, pool, view).joined(), scope)
 
 
-def _item(place: exp.Expr, alias: str, what: Node | Table, several: bool) -> FromItem:
+def _item(place: exp.Expr, alias: str, what: LogicalNode | Table, several: bool) -> FromItem:
     if isinstance(what, Table):
-        return FromItem(Item(alias, what.schema.names, qualified=True), what, place)
-    return FromItem(Item(alias, what.columns, qualified=several), what, place)
+        return FromItem(ScopeItem(alias, what.schema.names, qualified=True), what, place)
+    return FromItem(ScopeItem(alias, what.columns, qualified=several), what, place)
 
 
 def _refuse_same_names(items: Sequence[FromItem]) -> None:
@@ -144,8 +144,8 @@ def _using(word: exp.Expr, item: FromItem, before: Scope, scope: Scope) -> exp.E
         raise CqlError(f"'{item.alias}' has no column '{word.name}'", "USING needs a column of both sides", word)
     mine = before.resolve(exp.Column(this=word.copy()))
     scope.merged[word.name.lower()] = mine.name
-    scope.hidden.add(item.item.inside(theirs))
-    return exp.EQ(this=mine, expression=column(item.item.inside(theirs)))
+    scope.hidden.add(item.item.inner_name(theirs))
+    return exp.EQ(this=mine, expression=column(item.item.inner_name(theirs)))
 
 
 class _Joiner:
@@ -155,10 +155,10 @@ class _Joiner:
         self._left = list(items)
         self._pool = pool
         self._view = view
-        self._owner = {one.item.inside(name): one.alias for one in items for name in one.item.columns}
+        self._owner = {one.item.inner_name(name): one.alias for one in items for name in one.item.columns}
         self._present: set[str] = set()
 
-    def joined(self) -> Node:
+    def joined(self) -> LogicalNode:
         first = next(one for one in self._left if not one.is_table)
         if first.left:
             raise CqlError("LEFT JOIN with a table on the left is not supported", "put the stream first", first.place)
@@ -166,16 +166,16 @@ class _Joiner:
         while self._left:
             node = self._with(node, self._next())
         condition = all_of(self._pool)
-        return node if condition is None else Filter(input=node, condition=condition, view=self._view)
+        return node if condition is None else FilterNode(input=node, condition=condition, view=self._view)
 
-    def _stream(self, one: FromItem) -> Node:
+    def _stream(self, one: FromItem) -> LogicalNode:
         """A stream with its columns called by their names inside the query."""
         self._left.remove(one)
         self._present.add(one.alias)
-        assert isinstance(one.what, Node)
+        assert isinstance(one.what, LogicalNode)
         if not one.item.qualified:
             return one.what
-        outputs = tuple((one.item.inside(name), column(name)) for name in one.item.columns)
+        outputs = tuple((one.item.inner_name(name), column(name)) for name in one.item.columns)
         return ProjectNode(input=one.what, outputs=outputs, view=self._view)
 
     def _next(self) -> FromItem:
@@ -200,11 +200,11 @@ class _Joiner:
     def _owners(self, part: exp.Expr) -> set[str]:
         return {self._owner[name] for name in columns_of(part)}
 
-    def _with(self, node: Node, one: FromItem) -> Node:
+    def _with(self, node: LogicalNode, one: FromItem) -> LogicalNode:
         if isinstance(one.what, Table):
             self._left.remove(one)
             self._present.add(one.alias)
-            outputs = tuple((one.item.inside(name), name) for name in one.item.columns)
+            outputs = tuple((one.item.inner_name(name), name) for name in one.item.columns)
             condition = all_of(one.on if one.left else self._taken(one.alias))
             how = "left" if one.left else "inner"
             table = one.what

@@ -13,19 +13,19 @@ from typing import Any
 
 from sqlglot import exp
 
-from headgate.language.logical import (
+from headgate.language.logical_tree import (
     AggregateNode,
     DistinctNode,
-    Filter,
+    FilterNode,
     JoinNode,
-    Node,
+    LogicalNode,
     OnTimeNode,
     ProjectNode,
-    Scan,
+    ScanNode,
     SetNode,
     TableJoinNode,
-    Tick,
-    ToStream,
+    ToStreamNode,
+    Trigger,
     ViewNode,
     WindowNode,
     all_of,
@@ -56,7 +56,7 @@ from headgate.plan.windows import UNBOUNDED, RangeWindow, RowsWindow
 from headgate.sql.dialect import column, sql_of
 
 
-def lower(name: str, tree: Node) -> tuple[list[Operator], Port]:
+def lower(name: str, tree: LogicalNode) -> tuple[list[Operator], Port]:
     """The operators of query `name`, inputs first, and the port of its result."""
     lowering = _Lowering(name, _readers(tree))
     root = lowering.port(tree)
@@ -70,19 +70,19 @@ def lower(name: str, tree: Node) -> tuple[list[Operator], Port]:
 class _Lowering:
     """The operators of one query so far."""
 
-    def __init__(self, query: str, readers: Mapping[Node, int]) -> None:
+    def __init__(self, query: str, readers: Mapping[LogicalNode, int]) -> None:
         self._readers = readers
         self.operators: list[Operator] = []
         self._query = query
-        self._known: dict[Node, Port] = {}
+        self._known: dict[LogicalNode, Port] = {}
         self._ids: set[str] = set()
 
-    def port(self, node: Node) -> Port:
+    def port(self, node: LogicalNode) -> Port:
         if node not in self._known:
             self._known[node] = _MAKERS[type(node)](self, node)
         return self._known[node]
 
-    def add(self, name: str, node: Node, kind: type[Operator], **parameters: Any) -> Port:
+    def add(self, name: str, node: LogicalNode, kind: type[Operator], **parameters: Any) -> Port:
         operator = kind(id=self._id(name, node.view), **parameters)
         self.operators.append(operator)
         return Port(operator.id)
@@ -98,7 +98,7 @@ class _Lowering:
 
     # One method a kind of step ------------------------------------------------------------------------------------
 
-    def scan(self, node: Scan) -> Port:
+    def scan(self, node: ScanNode) -> Port:
         return node.source.port
 
     def view(self, node: ViewNode) -> Port:
@@ -110,8 +110,8 @@ class _Lowering:
             return self.add("rows", node, RowWindow, inputs=(below,), window=node.window)
         return self.add("window", node, TimeWindow, inputs=(below,), window=node.window)
 
-    def filter(self, node: Filter) -> Port:
-        below = node.input.input if isinstance(node.input, ToStream) else node.input
+    def filter(self, node: FilterNode) -> Port:
+        below = node.input.input if isinstance(node.input, ToStreamNode) else node.input
         name = "having" if isinstance(below, AggregateNode) else "where"
         return self.add(name, node, Select, inputs=(self.port(node.input),), where=sql_of(node.condition))
 
@@ -194,7 +194,7 @@ class _Lowering:
             ]
         return self.add("union", node, Union, inputs=tuple(self.port(side) for side in sides))
 
-    def to_stream(self, node: ToStream) -> Port:
+    def to_stream(self, node: ToStreamNode) -> Port:
         if isinstance(node.input, AggregateNode) and self._only_here(node.input) and _at_boundaries(node, node.input):
             return self.aggregate(node.input, node.mode)
         if (above := self._above_aggregate(node)) is not None:
@@ -203,39 +203,39 @@ class _Lowering:
         inputs = [self.port(below)]
         if node.mode != "rstream":
             return self.add(node.mode, node, Changes, inputs=tuple(inputs), mode=node.mode, window=window)
-        inputs += [self._tick(tick) for tick in node.ticks]
+        inputs += [self._trigger(trigger) for trigger in node.triggers]
         return self.add("rstream", node, RStream, inputs=tuple(inputs), window=window, slides=node.slides)
 
-    def _only_here(self, node: Node) -> bool:
+    def _only_here(self, node: LogicalNode) -> bool:
         """Does one step alone read it? Else it is to be one operator that gives its relation to all."""
         return self._readers.get(node, 1) == 1
 
-    def _above_aggregate(self, node: ToStream) -> Node | None:
+    def _above_aggregate(self, node: ToStreamNode) -> LogicalNode | None:
         """The same with selections, and for RSTREAM projections, above the step to a stream instead of below it, where
         that lets the aggregate give the stream."""
-        kinds = (Filter, ProjectNode) if node.mode == "rstream" else (Filter,)
+        kinds = (FilterNode, ProjectNode) if node.mode == "rstream" else (FilterNode,)
         below = node.input
         while isinstance(below, kinds) and self._only_here(below):
             below = below.input
-        if not isinstance(node.input, (Filter, ProjectNode)) or not isinstance(below, AggregateNode):
+        if not isinstance(node.input, (FilterNode, ProjectNode)) or not isinstance(below, AggregateNode):
             return None
         if not (self._only_here(below) and _at_boundaries(node, below)):
             return None
         return replace(node.input, input=replace(node, input=node.input.input))
 
-    def _tick(self, tick: Tick) -> Port:
-        if isinstance(tick, Port):
-            return tick
-        below = self.port(tick.input)
-        assert isinstance(tick.window, RowsWindow)
-        return self.add("boundaries", tick, RowWindow, inputs=(below,), window=tick.window, boundaries=True)
+    def _trigger(self, trigger: Trigger) -> Port:
+        if isinstance(trigger, Port):
+            return trigger
+        below = self.port(trigger.input)
+        assert isinstance(trigger.window, RowsWindow)
+        return self.add("boundaries", trigger, RowWindow, inputs=(below,), window=trigger.window, boundaries=True)
 
 
-_MAKERS: dict[type[Node], Callable[[_Lowering, Any], Port]] = {
-    Scan: _Lowering.scan,
+_MAKERS: dict[type[LogicalNode], Callable[[_Lowering, Any], Port]] = {
+    ScanNode: _Lowering.scan,
     ViewNode: _Lowering.view,
     WindowNode: _Lowering.window,
-    Filter: _Lowering.filter,
+    FilterNode: _Lowering.filter,
     ProjectNode: _Lowering.project,
     OnTimeNode: _Lowering.on_time,
     JoinNode: _Lowering.join,
@@ -243,22 +243,22 @@ _MAKERS: dict[type[Node], Callable[[_Lowering, Any], Port]] = {
     AggregateNode: _Lowering.aggregate,
     DistinctNode: _Lowering.distinct,
     SetNode: _Lowering.set_operation,
-    ToStream: _Lowering.to_stream,
+    ToStreamNode: _Lowering.to_stream,
 }
 
 
-def _at_boundaries(node: ToStream, below: AggregateNode) -> bool:
+def _at_boundaries(node: ToStreamNode, below: AggregateNode) -> bool:
     """Is it a stream of what groups over a sliding window are at its boundaries? The aggregate gives that itself."""
     window, _ = _window_below(below.input)
     if window is None or window.slide is None:
         return False
     # Without groups there is a row for the empty window too, again and again.
-    return node.mode != "rstream" or (bool(below.group) and node.slides == (window.slide,) and not node.ticks)
+    return node.mode != "rstream" or (bool(below.group) and node.slides == (window.slide,) and not node.triggers)
 
 
-def _readers(tree: Node) -> Counter[Node]:
+def _readers(tree: LogicalNode) -> Counter[LogicalNode]:
     """How many steps read each step."""
-    found: Counter[Node] = Counter()
+    found: Counter[LogicalNode] = Counter()
     todo = [tree]
     while todo:
         for child in children(todo.pop()):
@@ -268,22 +268,22 @@ def _readers(tree: Node) -> Counter[Node]:
     return found
 
 
-def _window_below(node: Node) -> tuple[RangeWindow | None, Node]:
+def _window_below(node: LogicalNode) -> tuple[RangeWindow | None, LogicalNode]:
     """A time window that the operator above can apply itself, and what is below it."""
     if isinstance(node, WindowNode) and isinstance(node.window, RangeWindow):
         return node.window, node.input
     return None, node
 
 
-def _unpruned(node: Node) -> Node:
+def _unpruned(node: LogicalNode) -> LogicalNode:
     """The stream below a projection that only drops columns: an aggregate on a stream reads no more than it needs."""
-    if not isinstance(node, ProjectNode) or not isinstance(node.input, Scan):
+    if not isinstance(node, ProjectNode) or not isinstance(node.input, ScanNode):
         return node
     drops = all(isinstance(means, exp.Column) and means.name == name for name, means in node.outputs)
     return node.input if drops else node
 
 
-def _side(node: Node) -> tuple[RangeWindow | None, dict[str, str], Node]:
+def _side(node: LogicalNode) -> tuple[RangeWindow | None, dict[str, str], LogicalNode]:
     """One side of a join: its window, its columns (name for the join -> name below), and what is below.
 
     A projection that only renames or drops columns is left to the join; it and a time window may stand in either order.
@@ -301,9 +301,9 @@ def _side(node: Node) -> tuple[RangeWindow | None, dict[str, str], Node]:
             return window, names, node
 
 
-def _sides(node: SetNode) -> list[Node]:
+def _sides(node: SetNode) -> list[LogicalNode]:
     """What a union unites; `a UNION ALL b UNION ALL c` is one operator."""
-    found: list[Node] = []
+    found: list[LogicalNode] = []
     for side in (node.left, node.right):
         nested = isinstance(side, SetNode) and side.kind == "union"
         found += _sides(side) if isinstance(side, SetNode) and nested else [side]

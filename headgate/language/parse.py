@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokens import TokenType
 
-from headgate.language.text import STREAM_FUNCTIONS, FoundFunction, FoundWindow, Text, read_text
+from headgate.language.query_text import STREAM_FUNCTIONS, FoundFunction, FoundWindow, QueryText, read_query_text
 from headgate.sql.dialect import Cql
 from headgate.sql.errors import CqlError
 
@@ -25,16 +25,16 @@ _QUERY_BEGINS = (None, TokenType.L_PAREN, TokenType.UNION, TokenType.EXCEPT, Tok
 
 @dataclass(frozen=True)
 class Parsed:
-    text: Text
+    text: QueryText
     tree: exp.Query
 
 
 def parse(text: str) -> Parsed:
-    """Read a query; raises CqlError when it cannot be read. Whether its names and types are right is for build.py."""
-    return parse_text(read_text(text))
+    """Read a query; CqlError if it cannot be read. Names and types are checked later (build_tree.py)."""
+    return parse_text(read_query_text(text))
 
 
-def parse_text(source: Text) -> Parsed:
+def parse_text(source: QueryText) -> Parsed:
     _refuse_early_from(source)
     tree = _statement(source)
     numbered = _numbered(tree, source)
@@ -46,7 +46,7 @@ def parse_text(source: Text) -> Parsed:
     return Parsed(source, tree)
 
 
-def _refuse_early_from(source: Text) -> None:
+def _refuse_early_from(source: QueryText) -> None:
     """FROM first is Spark SQL too, but then queries are not in the order in which they begin."""
     for number, token in enumerate(source.tokens):
         before = source.tokens[number - 1].token_type if number else None
@@ -56,7 +56,7 @@ def _refuse_early_from(source: Text) -> None:
             raise CqlError("FROM stands before SELECT", "write SELECT .. FROM .., in this order", token.start)
 
 
-def _statement(source: Text) -> exp.Query:
+def _statement(source: QueryText) -> exp.Query:
     try:
         found = [tree for tree in sqlglot.parse(source.blanked, read=Cql) if tree is not None]
     except ParseError as error:
@@ -77,7 +77,7 @@ def _statement(source: Text) -> exp.Query:
     return found[0]
 
 
-def _unreadable(error: ParseError, source: Text) -> CqlError:
+def _unreadable(error: ParseError, source: QueryText) -> CqlError:
     detail = error.errors[0] if error.errors else {}
     ends = (detail.get("line"), detail.get("col"))
     for token in source.tokens:
@@ -94,7 +94,7 @@ def _names(table: exp.Table) -> Iterator[exp.Expr]:
             yield part
 
 
-def _numbered(tree: exp.Query, source: Text) -> dict[int, exp.Select]:
+def _numbered(tree: exp.Query, source: QueryText) -> dict[int, exp.Select]:
     """Which SELECT of the tree each SELECT token is; both are in the order of the text."""
     tokens = [i for i, token in enumerate(source.tokens) if token.token_type is TokenType.SELECT]
     selects = list(_selects(tree))
@@ -119,7 +119,7 @@ def _selects(node: exp.Expr) -> Iterator[exp.Select]:
                 yield from _selects(child)
 
 
-def _attach_function(function: FoundFunction, source: Text, numbered: dict[int, exp.Select]) -> None:
+def _attach_function(function: FoundFunction, source: QueryText, numbered: dict[int, exp.Select]) -> None:
     first = source.tokens[function.opening + 1]
     query = _query_between(function.opening, function.closing, numbered)
     nested = first.text.upper() in STREAM_FUNCTIONS
@@ -144,7 +144,7 @@ def _may_stand_here(query: exp.Expr) -> bool:
 
 
 def _attach_window(
-    window: FoundWindow, source: Text, tables: dict[int, exp.Table], numbered: dict[int, exp.Select]
+    window: FoundWindow, source: QueryText, tables: dict[int, exp.Table], numbered: dict[int, exp.Select]
 ) -> None:
     before = source.tokens[window.before]
     target: exp.Expr | None = tables.get(before.start)
@@ -158,7 +158,7 @@ def _attach_window(
     target.meta["window"] = window
 
 
-def _subquery_before(closing: int, source: Text, numbered: dict[int, exp.Select]) -> exp.Expr | None:
+def _subquery_before(closing: int, source: QueryText, numbered: dict[int, exp.Select]) -> exp.Expr | None:
     """The subquery in FROM that ends with this parenthesis."""
     depth, opening = 0, closing
     for number in range(closing, -1, -1):

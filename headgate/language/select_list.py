@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from headgate.language.from_clause import Joined
-from headgate.language.logical import AggregateNode, DistinctNode, Filter, Node, ProjectNode
-from headgate.sql.aggregates import aggregate_calls, is_aggregate, is_call, is_time_window
+from headgate.language.logical_tree import AggregateNode, DistinctNode, FilterNode, LogicalNode, ProjectNode
 from headgate.sql.dialect import column, sql_of
 from headgate.sql.errors import CqlError
-from headgate.sql.naming import in_place_of
-from headgate.sql.refuse import check_expression, refuse_aggregates
+from headgate.sql.field_names import replacement_for
+from headgate.sql.function_kinds import aggregate_calls, is_aggregate, is_aggregate_call, is_time_window
 from headgate.sql.schema import RELATION_STAMPS
+from headgate.sql.unsupported import check_expression, refuse_aggregates
 
 _LONGEST_NAME = 60  # of a column that is named by its expression inside a query
 
@@ -28,7 +28,7 @@ class Output:
     named: bool  # by AS
 
 
-def select_all(select: exp.Select, joined: Joined, view: str) -> Node:
+def select_all(select: exp.Select, joined: Joined, view: str) -> LogicalNode:
     """Build what comes after FROM and WHERE of one SELECT."""
     distinct = select.args.get("distinct")
     if distinct is not None and distinct.args.get("on"):
@@ -51,7 +51,7 @@ def _aggregates(select: exp.Select) -> bool:
     return False
 
 
-def _plain(select: exp.Select, joined: Joined, view: str) -> Node:
+def _plain(select: exp.Select, joined: Joined, view: str) -> LogicalNode:
     outputs = _outputs(select, joined, view)
     for output in outputs:
         for node in output.means.walk():
@@ -108,7 +108,7 @@ def _text_name(expression: exp.Expr) -> str:
 # GROUP BY --------------------------------------------------------------------------------------------------------
 
 
-def _grouped(select: exp.Select, joined: Joined, view: str) -> Node:
+def _grouped(select: exp.Select, joined: Joined, view: str) -> LogicalNode:
     aliases = {i.alias.lower(): i.this for i in select.expressions if isinstance(i, exp.Alias)}
     groups = _groups(select, joined, aliases)
     joined.scope.grouped = {g.name.lower() for g in groups if is_time_window(g)}
@@ -120,14 +120,14 @@ def _grouped(select: exp.Select, joined: Joined, view: str) -> Node:
         condition = joined.scope.resolve(_with_aliases(having.this, joined, aliases))
     group = _group_names(groups, outputs)
     values = _values(outputs, condition, {name.lower() for name in group.values()})
-    node: Node = AggregateNode(
+    node: LogicalNode = AggregateNode(
         input=joined.node,
         group=tuple((name, means) for means, name in group.items()),
         values=tuple((name, means) for means, name in values.items()),
         view=view,
     )
     if condition is not None:
-        node = Filter(input=node, condition=_over_groups(condition, group, values, having or select), view=view)
+        node = FilterNode(input=node, condition=_over_groups(condition, group, values, having or select), view=view)
     over = tuple((o.name, _over_groups(o.means, group, values, o.written)) for o in outputs)
     return ProjectNode(input=node, outputs=over, view=view)
 
@@ -187,7 +187,7 @@ def _with_aliases(written: exp.Expr, joined: Joined, aliases: dict[str, exp.Expr
             name = node.name.lower()
             if name in aliases and name not in known:
                 meant = aliases[name].copy()
-                return in_place_of(node, meant)
+                return replacement_for(node, meant)
         return node
 
     return written.transform(replaced)
@@ -260,9 +260,9 @@ def _over_groups(
 
     def replaced(node: exp.Expr) -> exp.Expr:
         if node in group:
-            return in_place_of(node, column(group[node]))
-        if is_call(node):
-            return in_place_of(node, column(values[node]))
+            return replacement_for(node, column(group[node]))
+        if is_aggregate_call(node):
+            return replacement_for(node, column(values[node]))
         if isinstance(node, exp.Column) and node.name not in made:
             problem = f"column '{node.name}' is neither grouped nor in an aggregate"
             raise CqlError(problem, "add it to GROUP BY, or use any_value(..)", node if _placed(node) else place)

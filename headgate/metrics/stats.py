@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from headgate.plan.estimates import Estimates, estimate
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Operator
-from headgate.plan.rates import Estimates, estimate
 
 
 class SideStats(NamedTuple):

@@ -38,7 +38,7 @@ def arrow_type(name: str) -> pa.DataType:
     >>> arrow_type("MAP<STRING, ARRAY<DECIMAL(10,2)>>")
     MapType(map<string, list<element: decimal128(10, 2)>>)
     """
-    return _Reader(name).whole()
+    return _TypeParser(name).parse()
 
 
 def arrow_schema(schema: Schema, stamps: bool = True) -> pa.Schema:
@@ -68,7 +68,7 @@ def port_schema(schema: Schema, flow: Flow) -> pa.Schema:
     return pa.schema([*arrow_schema(schema, stamps=False), *stamps])
 
 
-class _Reader:
+class _TypeParser:
     """Reads one type name from left to right."""
 
     def __init__(self, text: str) -> None:
@@ -83,7 +83,7 @@ class _Reader:
             at = found.end()
         self._at = 0
 
-    def whole(self) -> pa.DataType:
+    def parse(self) -> pa.DataType:
         read = self._type()
         if self._at != len(self._tokens):
             raise self._error()

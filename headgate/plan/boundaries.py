@@ -7,7 +7,7 @@ from math import gcd
 
 from headgate.plan.model import Plan
 from headgate.plan.operators.aggregate import Aggregate
-from headgate.plan.operators.streams import RStream
+from headgate.plan.operators.relation_to_stream import RStream
 from headgate.plan.windows import Clock
 
 
@@ -48,7 +48,7 @@ def slides_before_results(plan: Plan, operators: Collection[str]) -> dict[str, i
         if slide is None and _gives_away(plan, name, operators):
             return None
         if slide is None:
-            reached.update(_readers(plan, name))
+            reached.update(_readers_of(plan, name))
         else:
             windows[name] = slide
     return windows
@@ -57,8 +57,8 @@ def slides_before_results(plan: Plan, operators: Collection[str]) -> dict[str, i
 def _gives_away(plan: Plan, name: str, operators: Collection[str]) -> bool:
     """Do results of an operator go to a sink, or to an operator beside these?"""
     is_root = any(plan.queries[query].root.node == name for query in plan.owners[name])
-    return is_root or not _readers(plan, name) <= set(operators)
+    return is_root or not _readers_of(plan, name) <= set(operators)
 
 
-def _readers(plan: Plan, name: str) -> set[str]:
+def _readers_of(plan: Plan, name: str) -> set[str]:
     return {edge.operator for port in plan.operators[name].ports for edge in plan.consumers[port]}

@@ -22,21 +22,21 @@ class Flow:
 
     clock: Clock = Clock.ARRIVAL
     relation: bool = False
-    departs: bool = False  # rows may have an end (UNTIL before FOREVER)
+    expires: bool = False  # rows may have an end (UNTIL before FOREVER)
     retracts: bool = False  # rows may take away (CHANGE below 0)
     early: bool = False  # rows may come before their TIME
 
     @property
     def monotone(self) -> bool:
         """Does nothing ever leave, or come too early? Then each row is final when it comes."""
-        return not (self.departs or self.retracts or self.early)
+        return not (self.expires or self.retracts or self.early)
 
     @property
     def stamps(self) -> tuple[str, ...]:
         return RELATION_STAMPS if self.relation else STAMPS
 
 
-def windowed(flow: Flow, window: Window | None, place: str) -> Flow:
+def windowed_flow(flow: Flow, window: Window | None, place: str) -> Flow:
     """The relation that a window makes of a stream; a relation has no window. None: unbounded, as CQL has it."""
     if flow.relation:
         if window is not None:
@@ -49,11 +49,11 @@ def windowed(flow: Flow, window: Window | None, place: str) -> Flow:
         remedy = "lengths of time have a unit (20 SECONDS), those of a BIGINT time column do not (RANGE 20)"
         raise ApplicationError(place, str(error), remedy) from error
     if isinstance(window, RangeWindow):
-        return replace(flow, relation=True, departs=not window.unbounded, early=window.slide is not None)
-    return replace(flow, relation=True, departs=True, retracts=True)
+        return replace(flow, relation=True, expires=not window.unbounded, early=window.slide is not None)
+    return replace(flow, relation=True, expires=True, retracts=True)
 
 
-def together(flows: Sequence[Flow], place: str) -> Flow:
+def rowwise_flow(flows: Sequence[Flow], place: str) -> Flow:
     """Several inputs of one operator, row by row: all streams or all relations, on one clock."""
     first = flows[0]
     if any(flow.relation != first.relation for flow in flows):
@@ -62,22 +62,22 @@ def together(flows: Sequence[Flow], place: str) -> Flow:
             "some of its inputs are streams and some are relations",
             "give the streams a window, or make streams of the relations with ISTREAM",
         )
-    one_clock(flows, place)
-    return any_of(flows, first.clock, first.relation)
+    common_clock(flows, place)
+    return merged_flow(flows, first.clock, first.relation)
 
 
-def any_of(flows: Sequence[Flow], clock: Clock, relation: bool) -> Flow:
+def merged_flow(flows: Sequence[Flow], clock: Clock, relation: bool) -> Flow:
     """What may happen on any of several inputs may happen behind them."""
     return Flow(
         clock,
         relation,
-        departs=any(flow.departs for flow in flows),
+        expires=any(flow.expires for flow in flows),
         retracts=any(flow.retracts for flow in flows),
         early=any(flow.early for flow in flows),
     )
 
 
-def one_clock(flows: Sequence[Flow], place: str) -> Clock:
+def common_clock(flows: Sequence[Flow], place: str) -> Clock:
     clocks = {flow.clock for flow in flows}
     if len(clocks) > 1:
         named = " and ".join(sorted(clock.value for clock in clocks))

@@ -12,7 +12,7 @@ from headgate.plan.flows import Flow
 from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
 from headgate.plan.operators import Aggregate, Changes, Distinct, Except, Intersect, RStream, Select
 from headgate.plan.operators.base import Operator, Port
-from headgate.plan.ticks import with_ticks
+from headgate.plan.rstream_triggers import with_triggers
 from headgate.sql.schema import Schema
 
 
@@ -36,7 +36,7 @@ def build_plan(
     """
     at = dict(places or {})
     queries = list(queries)
-    known = _giving_changes({operator.id: operator for operator in operators}, queries)
+    known = _let_aggregates_give_changes({operator.id: operator for operator in operators}, queries)
     ordered: dict[str, Operator] = {}
     schemas: dict[Port, Schema] = {Port(name): stream.schema for name, stream in streams.items()}
     flows: dict[Port, Flow] = {Port(name): stream.flow for name, stream in streams.items()}
@@ -52,7 +52,7 @@ def build_plan(
     for name in _topological(known, at):
         operator = known[name]
         if isinstance(operator, RStream) and len(operator.inputs) == 1 and not operator.slides:
-            operator, marks = with_ticks(operator, ordered, flows)
+            operator, marks = with_triggers(operator, ordered, flows)
             for mark in marks:
                 describe(mark)
         describe(operator)
@@ -76,7 +76,7 @@ def _free(name: str, taken: Mapping[str, Operator]) -> str:
     return name if name not in taken else _free(f"{name}-2", taken)
 
 
-def _giving_changes(operators: dict[str, Operator], queries: Sequence[Query]) -> dict[str, Operator]:
+def _let_aggregates_give_changes(operators: dict[str, Operator], queries: Sequence[Query]) -> dict[str, Operator]:
     """Aggregates that only a sink reads give what it is to write, where they can do so at little cost."""
     readers = Counter(port.node for operator in operators.values() for port in operator.inputs)
     readers.update(query.root.node for query in queries)
@@ -87,7 +87,7 @@ def _giving_changes(operators: dict[str, Operator], queries: Sequence[Query]) ->
             name = selection.inputs[0].node
         aggregate = operators.get(name)
         if readers[name] == 1 and isinstance(aggregate, Aggregate) and aggregate.gives == "relation":
-            found[name] = replace(aggregate, gives="changes") if aggregate.steady else aggregate
+            found[name] = replace(aggregate, gives="changes") if aggregate.sliding else aggregate
     return found
 
 

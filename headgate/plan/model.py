@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
-from headgate.errors import known_names, some_of
+from headgate.errors import first_few, known_names
 from headgate.plan.flows import Flow
 from headgate.plan.operators.base import Operator, Port
 from headgate.plan.windows import Clock
@@ -114,7 +114,7 @@ class Plan:
             ((query, found),) = self.grows.items()
             return (f"queries.{query}.cql: {'; '.join(found)}",)
         return (
-            f"{len(self.grows)} queries grow for as long as they run: {some_of(list(self.grows))}; "
+            f"{len(self.grows)} queries grow for as long as they run: {first_few(list(self.grows))}; "
             "bound them by windows, such as [RANGE 1 HOUR]; `headgate explain` says what grows",
         )
 

@@ -1,4 +1,4 @@
-"""Operator paths: the way of a tuple from a stream to a sink."""
+"""Operator paths: the route of a tuple from a stream to a sink."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ def find_paths(plan: Plan) -> tuple[Path, ...]:
     found: list[Path] = []
     places = {name: place for place, name in enumerate((*plan.streams, *plan.operators))}
     for query in plan.queries.values():
-        ways = sorted(_ways_to(plan, query.root), key=lambda way: _rank(places, way[0], way[1]))
-        for number, (stream, edges, branches) in enumerate(ways, start=1):
+        routes = sorted(_routes_to(plan, query.root), key=lambda route: _rank(places, route[0], route[1]))
+        for number, (stream, edges, branches) in enumerate(routes, start=1):
             found.append(Path(f"{query.name}#{number}", query.name, stream, edges, branches))
     return tuple(found)
 
 
-_Way = tuple[str, tuple[Edge, ...], tuple[str, ...]]
+_Route = tuple[str, tuple[Edge, ...], tuple[str, ...]]
 
 
-def _ways_to(plan: Plan, port: Port) -> list[_Way]:
-    """All ways from a stream to a port."""
+def _routes_to(plan: Plan, port: Port) -> list[_Route]:
+    """All routes from a stream to a port."""
     if port.node in plan.streams:
         return [(port.node, (), ())]
     operator = plan.operators[port.node]
     return [
         (stream, (*edges, Edge(operator.id, index)), (*branches, port.branch))
         for index, source in enumerate(operator.inputs)
-        for stream, edges, branches in _ways_to(plan, source)
+        for stream, edges, branches in _routes_to(plan, source)
     ]
 
 

@@ -14,13 +14,13 @@ from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.schema import MappingSchema
 
 from headgate.errors import ApplicationError, known_names
-from headgate.sql.aggregates import is_aggregate
 from headgate.sql.dialect import read_expression, sql_of
 from headgate.sql.errors import CqlError
-from headgate.sql.naming import is_count_star
-from headgate.sql.refuse import refuse_outside
+from headgate.sql.field_names import is_count_star
+from headgate.sql.function_kinds import is_aggregate
 from headgate.sql.schema import Schema, type_name
-from headgate.sql.scope import Item, Scope
+from headgate.sql.scope import Scope, ScopeItem
+from headgate.sql.unsupported import refuse_forbidden_function
 
 _NUMBERS = {"TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE"}
 _TIMES = {"DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ"}
@@ -65,13 +65,13 @@ def aggregate_type(text: str, schema: Schema, place: str) -> str | None:
     return None if typed is None else _name_of(typed)
 
 
-def written_out(text: str, schema: Schema, place: str) -> str:
+def expand_stars(text: str, schema: Schema, place: str) -> str:
     """The expression with the columns that a `*` in it stands for; as it is where there is none, or it is not right."""
     try:
         tree = read_expression(text)
         if all(is_count_star(star) for star in tree.find_all(exp.Star)):
             return text
-        return sql_of(Scope([Item("", schema.names, qualified=False)]).resolve(tree))
+        return sql_of(Scope([ScopeItem("", schema.names, qualified=False)]).resolve(tree))
     except CqlError as error:
         raise ApplicationError(place, f"'{text}': {error.problem}", error.remedy) from error
     except (sqlglot.errors.SqlglotError, RecursionError):
@@ -90,7 +90,7 @@ def _read(text: str, schema: Schema, place: str) -> exp.Expr:
     try:
         tree = read_expression(text)
         for call in tree.find_all(exp.Anonymous):
-            refuse_outside(call)
+            refuse_forbidden_function(call)
     except CqlError as error:
         raise ApplicationError(place, f"'{text}': {error.problem}", error.remedy) from error
     except RecursionError as error:

@@ -1,4 +1,4 @@
-"""How the text of a query is read: sqlglot for what is around expressions, reader.py for the expressions themselves."""
+"""The dialect in which queries are read: sqlglot reads the clauses, expression_reader.py the expressions in them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 
-from headgate.sql.forms import is_plain, text_of
-from headgate.sql.reader import ExpressionReader
+from headgate.sql.expression_reader import ExpressionReader
+from headgate.sql.verbatim import is_plain_name, text_of
 
 
 class Cql(Spark):
@@ -22,7 +22,7 @@ class Cql(Spark):
     Parser = ExpressionReader
 
 
-_KEYWORDS = {word for word in Spark.Tokenizer.KEYWORDS if is_plain(word)}
+_KEYWORDS = {word for word in Spark.Tokenizer.KEYWORDS if is_plain_name(word)}
 
 
 def read_expression(text: str) -> exp.Expr:
@@ -40,5 +40,5 @@ def sql_of(expression: exp.Expr) -> str:
 
 def column(name: str) -> exp.Column:
     """A column by its whole name, in backticks where Spark needs them."""
-    quoted = not is_plain(name) or name.upper() in _KEYWORDS
+    quoted = not is_plain_name(name) or name.upper() in _KEYWORDS
     return exp.Column(this=exp.Identifier(this=name, quoted=quoted))

@@ -14,20 +14,27 @@ from sqlglot import exp
 from headgate.errors import known_names
 from headgate.sql.dialect import column
 from headgate.sql.errors import CqlError
-from headgate.sql.forms import Listed
-from headgate.sql.naming import is_count_star, named, names_parts, number_parts, refuse_star, zip_by_names
-from headgate.sql.refuse import refuse_word
+from headgate.sql.field_names import (
+    is_count_star,
+    name_nameless_fields,
+    name_zipped_fields,
+    names_its_field,
+    refuse_star,
+    with_name,
+)
+from headgate.sql.unsupported import refuse_bare_function
+from headgate.sql.verbatim import StarColumns
 
 
 @dataclass(frozen=True)
-class Item:
+class ScopeItem:
     """One thing in FROM, with its columns and what they are called inside the query."""
 
     alias: str
     columns: tuple[str, ...]
     qualified: bool
 
-    def inside(self, name: str) -> str:
+    def inner_name(self, name: str) -> str:
         return f"{self.alias}.{name}" if self.qualified else name
 
     def find(self, name: str) -> str | None:
@@ -38,7 +45,7 @@ class Item:
 class Scope:
     """The items of one FROM. `merged` are the columns of USING, which both sides have in common."""
 
-    items: Sequence[Item]
+    items: Sequence[ScopeItem]
     merged: dict[str, str] = field(default_factory=dict)  # lower-case name -> name inside the query
     hidden: set[str] = field(default_factory=set)  # the other side's columns of USING, by name inside the query
     grouped: set[str] = field(default_factory=set)  # columns that GROUP BY makes: window, session_window
@@ -46,13 +53,13 @@ class Scope:
     def resolve(self, expression: exp.Expr) -> exp.Expr:
         """The expression with every column called by its name inside the query; CqlError for unknown ones."""
         holder = exp.Paren(this=expression.copy())
-        for part in [node for node in holder.find_all(exp.Paren) if names_parts(node)]:
+        for part in [node for node in holder.find_all(exp.Paren) if names_its_field(node)]:
             part.replace(part.unnest())  # struct((a)) is struct(a)
         written = [node for node in holder.find_all(exp.Column) if not isinstance(node.this, exp.Star)]
         for star in [node for node in holder.find_all(exp.Star) if not is_count_star(node)]:
             self._write_out(star.parent if isinstance(star.parent, exp.Column) else star)
         for zipped in [node for node in holder.find_all(exp.Anonymous) if node.name.lower() == "arrays_zip"]:
-            zipped.replace(zip_by_names(zipped))
+            zipped.replace(name_zipped_fields(zipped))
         for found in written:
             if found.find_ancestor(exp.Star):  # of EXCEPT, which is done with
                 continue
@@ -60,7 +67,7 @@ class Scope:
             _refuse_hidden(found, meant)
             name = found.parts[-1].name
             changes = isinstance(meant, exp.Column) and meant.name != name
-            found.replace(named(meant, name) if changes and names_parts(found) else meant)
+            found.replace(with_name(meant, name) if changes and names_its_field(found) else meant)
         result = holder.this
         result.parent = None
         return result
@@ -68,11 +75,11 @@ class Scope:
     def _write_out(self, star: exp.Expr) -> None:
         """The columns that a `*` among the arguments of a function stands for, in its place."""
         refuse_star(star)
-        structured = names_parts(star)
+        structured = names_its_field(star)
         if structured:
-            number_parts(star)
-        found = [named(means, name) if structured else means for name, means in self.star(star)]
-        star.replace(Listed(expressions=found))
+            name_nameless_fields(star)
+        found = [with_name(means, name) if structured else means for name, means in self.star(star)]
+        star.replace(StarColumns(expressions=found))
 
     def star(self, star: exp.Expr) -> list[tuple[str, exp.Expr]]:
         """The columns of `*` or `alias.*`, with or without EXCEPT: output name and expression."""
@@ -98,21 +105,21 @@ class Scope:
             problem = f"'{alias[0].name}.*' would be the fields of a struct, which is not supported"
             raise CqlError(problem, f"name the fields: {alias[0].name}.a, {alias[0].name}.b", alias[0])
         item = self._item(alias[0])
-        return [(name, item.inside(name)) for name in item.columns]
+        return [(name, item.inner_name(name)) for name in item.columns]
 
     def _all(self) -> list[tuple[str, str]]:
         first = [(self._plain(inside), inside) for inside in self.merged.values()]
         shown = set(self.merged.values()) | self.hidden
-        rest = [(name, item.inside(name)) for item in self.items for name in item.columns]
+        rest = [(name, item.inner_name(name)) for item in self.items for name in item.columns]
         return first + [(name, inside) for name, inside in rest if inside not in shown]
 
     def _is_item(self, alias: exp.Expr) -> bool:
         return any(item.alias.lower() == alias.name.lower() for item in self.items)
 
     def _plain(self, inside: str) -> str:
-        return next(n for item in self.items for n in item.columns if item.inside(n) == inside)
+        return next(n for item in self.items for n in item.columns if item.inner_name(n) == inside)
 
-    def _item(self, alias: exp.Expr) -> Item:
+    def _item(self, alias: exp.Expr) -> ScopeItem:
         found = [item for item in self.items if item.alias.lower() == alias.name.lower()]
         if not found:
             known = known_names("names", [item.alias for item in self.items], alias.name)
@@ -126,7 +133,7 @@ class Scope:
         if owner is not None and len(parts) > 1:
             name = owner.find(parts[1].name)
             if name is not None:
-                return _fields(column(owner.inside(name)), parts[2:], found)
+                return _fields(column(owner.inner_name(name)), parts[2:], found)
         inside = self._unqualified(first)
         if inside is not None:
             return _fields(column(inside), parts[1:], found)
@@ -136,7 +143,7 @@ class Scope:
         if len(parts) > 1:
             known = known_names("names", [item.alias for item in self.items], first.name)
             raise CqlError(f"there is no '{first.name}' in FROM", known, first)
-        refuse_word(found)
+        refuse_bare_function(found)
         columns = {name for item in self.items for name in item.columns}
         raise CqlError(f"there is no column '{first.name}'", known_names("columns", columns, first.name), first)
 
@@ -150,7 +157,7 @@ class Scope:
             remedy = f"write {owners[0].alias}.{word.name} or {owners[1].alias}.{word.name}"
             raise CqlError(f"column '{word.name}' is in {named}", remedy, word)
         if owners:
-            return owners[0].inside(owners[0].find(name) or name)
+            return owners[0].inner_name(owners[0].find(name) or name)
         return name if name in self.grouped else None
 
 

@@ -10,7 +10,7 @@ from sqlglot.parser import SENTINEL_NONE
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokens import Token, TokenType
 
-from headgate.sql.forms import PIECES
+from headgate.sql.verbatim import PIECES
 
 TEXTS = {TokenType.STRING, TokenType.RAW_STRING, TokenType.HEX_STRING, TokenType.BYTE_STRING, TokenType.BIT_STRING}
 NO_WORD = TEXTS | {TokenType.IDENTIFIER, TokenType.NUMBER}
@@ -18,7 +18,7 @@ _NAME = re.compile(r"\w+")
 _QUERY = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
 
 
-class Part(NamedTuple):
+class NodeSpan(NamedTuple):
     """A node and the tokens that it is written in."""
 
     node: exp.Expr
@@ -31,7 +31,7 @@ class TokenReader(SparkParser):
 
     def _advance(self, times: int = 1) -> None:
         if self._index + times > len(self._tokens):
-            self._unread()
+            self._cannot_read()
         super()._advance(times)
 
     def _peek(self, ahead: int) -> Token:
@@ -63,13 +63,13 @@ class TokenReader(SparkParser):
             ahead += 1
         return self._ahead(ahead) in _QUERY and self._ahead(ahead + 1) not in (",", ")", ".", "->")
 
-    def _name(self) -> Part:
+    def _name(self) -> NodeSpan:
         if not self._is_name():
-            self._unread()
+            self._cannot_read()
         token = self._curr
         self._advance()
         node = exp.Identifier(this=token.text, quoted=token.token_type is TokenType.IDENTIFIER)
-        return Part(node.update_positions(token), self._index - 1, self._index)
+        return NodeSpan(node.update_positions(token), self._index - 1, self._index)
 
     def _take(self, word: str) -> bool:
         if self._word() != word:
@@ -77,28 +77,28 @@ class TokenReader(SparkParser):
         self._advance()
         return True
 
-    def _need(self, word: str) -> None:
+    def _require(self, word: str) -> None:
         if not self._take(word):
-            self._unread()
+            self._cannot_read()
 
-    def _unread(self) -> NoReturn:
+    def _cannot_read(self) -> NoReturn:
         self.raise_error("Cannot read on")
         raise AssertionError("sqlglot raises at once")
 
-    def _made(self, node: exp.Expr, start: int, parts: list[Part], worded: bool = False) -> Part:
+    def _finish(self, node: exp.Expr, start: int, parts: list[NodeSpan], worded: bool = False) -> NodeSpan:
         """The node with the words around its parts, from token `start` up to here."""
         pieces, words, at = [], [], start
         for part in parts:
             pieces.append(self._piece(start, at, part.start))
-            words.append(self._said(at, part.start))
+            words.append(self._words_between(at, part.start))
             at = part.end
         pieces.append(self._piece(start, at, self._index, last=True))
-        words.append(self._said(at, self._index))
+        words.append(self._words_between(at, self._index))
         node.meta[PIECES] = tuple(pieces)
         node.meta["start"] = self._tokens[start].start
         if worded:
             node.set("words", tuple(words))
-        return Part(node, start, self._index)
+        return NodeSpan(node, start, self._index)
 
     def _piece(self, start: int, first: int, end: int, last: bool = False) -> str:
         """The text from one token up to another; one space wherever there is any, and no comments."""
@@ -113,7 +113,7 @@ class TokenReader(SparkParser):
                 found.append(self.sql[token.start : token.end + 1])
         return "".join(found)
 
-    def _said(self, first: int, end: int) -> str:
+    def _words_between(self, first: int, end: int) -> str:
         said = []
         for token in self._tokens[first:end]:
             raw = self.sql[token.start : token.end + 1]

@@ -9,7 +9,7 @@ from headgate.application.explain import explain
 from headgate.application.load import load_application
 from headgate.errors import ApplicationError
 from headgate.plan.model import Plan
-from headgate.plan.operators.base import Declared, Side
+from headgate.plan.operators.base import Declared, DeclaredSide
 from headgate.runtime.simulated import simulate
 
 HEAD = """\
@@ -37,7 +37,8 @@ def load(folder: Path, queries: str, *changes: str) -> Plan:
 def test_operators_get_what_is_declared(tmp_path: Path) -> None:
     operators = load(tmp_path, JOIN).operators
     assert operators["pairs/where"].declared == Declared(cost_s=20e-6, selectivity=0.5, tuple_bytes=32)
-    assert operators["pairs/join"].declared == Declared(fixed_s=1e-3, sides=(Side(5e-6), Side(7e-6)), match=0.1)
+    sides = (DeclaredSide(5e-6), DeclaredSide(7e-6))
+    assert operators["pairs/join"].declared == Declared(fixed_s=1e-3, sides=sides, match=0.1)
     assert operators["pairs/istream"].declared == Declared()
 
 

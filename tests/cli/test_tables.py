@@ -10,7 +10,7 @@ from rich.text import Text
 
 from headgate.cli.reporting import print_report
 from headgate.cli.tables import Column, FittedTable, share_out
-from headgate.errors import some_of
+from headgate.errors import first_few
 from tests.cli.test_reporting import LATENCY, REPORT
 
 LONG = {f"a_query_with_a_long_name_{number}": {**REPORT["queries"]["fire"], "latency": LATENCY} for number in (1, 2)}
@@ -78,5 +78,5 @@ def test_widths_are_shared_out(columns: list[tuple[int, int]], width: int) -> No
 
 
 def test_some_of_many_names() -> None:
-    assert some_of(["a", "b"]) == "a, b"
-    assert some_of([str(n) for n in range(9)]) == "0, 1, 2, 3, 4, 5 and 3 more"
+    assert first_few(["a", "b"]) == "a, b"
+    assert first_few([str(n) for n in range(9)]) == "0, 1, 2, 3, 4, 5 and 3 more"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from headgate.language.catalog import Catalog
-from headgate.language.compile import Compiled, compile_query
+from headgate.language.compile import CompiledQuery, compile_query
 from headgate.language.rules import RULES, Rule
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
@@ -52,7 +52,7 @@ STREAM_CQL = Catalog(
 )
 
 
-def compiled(text: str, catalog: Catalog = SENSORS, rules: Sequence[Rule] = RULES, name: str = "q") -> Compiled:
+def compiled(text: str, catalog: Catalog = SENSORS, rules: Sequence[Rule] = RULES, name: str = "q") -> CompiledQuery:
     return compile_query(name, text, catalog, rules)
 
 

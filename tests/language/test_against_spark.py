@@ -17,8 +17,8 @@ import sqlglot
 from sqlglot import exp
 
 from headgate.language.catalog import Catalog
+from headgate.language.query_text import read_query_text
 from headgate.language.rules import RULES
-from headgate.language.text import read_text
 from headgate.plan.arrow_types import arrow_schema
 from headgate.plan.operators import (
     Aggregate,
@@ -38,11 +38,11 @@ from headgate.plan.operators import (
     Union,
 )
 from headgate.plan.operators.base import Port
-from headgate.sql.aggregates import AGGREGATES
 from headgate.sql.dialect import Cql, sql_of
+from headgate.sql.function_kinds import AGGREGATES
 from headgate.sql.schema import Schema
 from tests.language.catalogs import plan_of
-from tests.language.plans import FOLDER, read
+from tests.language.fixture_files import FOLDER, read
 
 pytestmark = pytest.mark.spark
 
@@ -145,7 +145,7 @@ FIXTURES = sorted(FOLDER.glob("*.cql"))
 def test_fixtures(session: Any, file: Path) -> None:
     catalog, query = read(file)
     tables = frames(session, catalog)
-    expected = session.sql(read_text(query).blanked)
+    expected = session.sql(read_query_text(query).blanked)
     wanted = rows_of(expected)
     for rules in ((), RULES):
         plan = plan_of(query, catalog, rules)
@@ -311,4 +311,4 @@ def test_the_list_of_aggregates_is_that_of_spark(session: Any) -> None:
         info = registry.lookupFunction(name)
         if info.isDefined() and info.get().getGroup() == "agg_funcs":
             found.add(name.funcName())
-    assert found == set(AGGREGATES), "change AGGREGATES in headgate/sql/aggregates.py"
+    assert found == set(AGGREGATES), "change AGGREGATES in headgate/sql/function_kinds.py"

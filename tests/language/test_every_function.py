@@ -14,8 +14,8 @@ import pytest
 from headgate.language.catalog import Catalog
 from headgate.plan.operators import Project
 from headgate.plan.operators.base import Port
-from headgate.sql.aggregates import FICKLE, FORBIDDEN, GENERATORS, RANKS
 from headgate.sql.dialect import read_expression, sql_of
+from headgate.sql.function_kinds import FORBIDDEN, GENERATORS, NONDETERMINISTIC, WINDOW_FUNCTIONS
 from headgate.sql.schema import RELATION_STAMPS
 from tests.language.catalogs import plan_of, stream
 from tests.language.test_against_spark import run
@@ -31,7 +31,7 @@ AROUND = (
 )
 # Not functions of a row: words of the grammar around expressions, table functions, and what the file may not have.
 NO_EXPRESSION = {"grouping", "grouping_id", "window", "session_window", "window_time", "measure"}
-REFUSED = FICKLE | GENERATORS | RANKS | set(FORBIDDEN) | NO_EXPRESSION
+REFUSED = NONDETERMINISTIC | GENERATORS | WINDOW_FUNCTIONS | set(FORBIDDEN) | NO_EXPRESSION
 ROW = "7 AS v, 'it' AS t, array(1, 2) AS xs"
 CATALOG = Catalog({"s": stream("s", "v INT, t STRING, xs ARRAY<INT>")})
 _EXAMPLE = re.compile(r"^\s*> SELECT\s+(.*?);\s*$", re.MULTILINE | re.DOTALL)

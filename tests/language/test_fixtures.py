@@ -1,10 +1,10 @@
-"""Queries in, plans out: as they are written and as they are rewritten (see plans.py for how to write them anew)."""
+"""Queries in, plans out, as written and as rewritten (fixture_files.py regenerates them)."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.language.plans import FOLDER, expected
+from tests.language.fixture_files import FOLDER, expected
 
 FIXTURES = sorted(FOLDER.glob("*.cql"))
 
@@ -15,4 +15,4 @@ def test_there_are_fixtures() -> None:
 
 @pytest.mark.parametrize("file", FIXTURES, ids=lambda file: file.stem)
 def test_plans(file: Path) -> None:
-    assert file.read_text(encoding="utf-8") == expected(file), "look at the difference, then: make it anew (plans.py)"
+    assert file.read_text(encoding="utf-8") == expected(file), "review the diff, then regenerate (fixture_files.py)"

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from headgate.errors import ApplicationError
 from headgate.language.rules import RULES
 from tests.language.catalogs import SENSORS, compiled
-from tests.language.plans import FOLDER, read
+from tests.language.fixture_files import FOLDER, read
 
 _WORDS = r"""
 SELECT|FROM|WHERE|GROUP BY|HAVING|WITH v AS|UNION ALL|EXCEPT|INTERSECT ALL|JOIN|LEFT JOIN|ON|USING|AS|DISTINCT|AND|OR

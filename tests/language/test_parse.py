@@ -4,7 +4,7 @@ import pytest
 from sqlglot import exp
 
 from headgate.language.parse import parse
-from headgate.language.text import read_text
+from headgate.language.query_text import read_query_text
 from headgate.plan.windows import NOW, UNBOUNDED, RangeWindow, RowsWindow, Span, Window
 
 SECONDS = Span(5.0, "seconds")
@@ -53,7 +53,7 @@ def test_each_window_goes_to_its_stream() -> None:
 
 
 def test_subscripts_and_texts_are_no_windows() -> None:
-    text = read_text("SELECT a[0], m['now'], b[rows_of], '[NOW]', `[NOW]` FROM s -- [NOW]\n WHERE x = 1")
+    text = read_query_text("SELECT a[0], m['now'], b[rows_of], '[NOW]', `[NOW]` FROM s -- [NOW]\n WHERE x = 1")
     assert not text.windows
     assert text.blanked == text.original
 

@@ -19,7 +19,7 @@ from headgate.plan.operators import (
     StreamJoin,
     TimeWindow,
 )
-from headgate.plan.operators.base import Port, Side
+from headgate.plan.operators.base import DeclaredSide, Port
 from headgate.plan.windows import WINDOW_REMEDY, RowsWindow, Span, parse_window
 
 STREAMS = """\
@@ -112,7 +112,7 @@ def test_join_of_two_streams(tmp_path: Path) -> None:
     assert "place" not in join.right
     assert join.windows == (TWENTY, None)
     assert join.inputs == (Port("sensors"), Port("q/j-right"))
-    assert join.declared.sides == (Side(10e-6), Side(20e-6))
+    assert join.declared.sides == (DeclaredSide(10e-6), DeclaredSide(20e-6))
     assert join.declared.match == 0.01
 
 

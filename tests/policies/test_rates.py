@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from headgate.plan.operators import Declared, Port, Union
-from headgate.plan.operators.base import Side
+from headgate.plan.operators.base import DeclaredSide
 from headgate.policies.output_rates import distances_to_sink, output_rates
 from headgate.policies.worth import ratio
 from tests.conformance.plans import feeder, make_plan, project, select, split, union
@@ -65,7 +65,7 @@ def test_branches_and_results_inside():
 
 
 def test_a_tuple_counts_with_its_side():
-    sides = (Side(10.0, 2.0), Side(4.0, 0.5))
+    sides = (DeclaredSide(10.0, 2.0), DeclaredSide(4.0, 0.5))
     both = Union(id="q/both", inputs=(Port("q/a"), Port("q/b")), declared=Declared(fixed_s=0.0, sides=sides))
     operators = [project("q/a", "s", 1.0), project("q/b", "t", 1.0), both]
     found = rates(make_plan({"s": feeder(), "t": feeder()}, operators, {"q": "q/both"}))

@@ -5,7 +5,7 @@ import pytest
 from headgate.metrics.stats import DeclaredStats
 from headgate.plan.model import Edge
 from headgate.plan.operators import Declared, Port, Union
-from headgate.plan.operators.base import Side
+from headgate.plan.operators.base import DeclaredSide
 from headgate.policies.registry import make_policy
 from headgate.scheduling.board import Board
 from headgate.scheduling.costs import cost_per_tuple, grain, train_length
@@ -85,7 +85,7 @@ def test_branches_and_unknown_costs():
 
 def test_a_tuple_costs_what_its_side_costs():
     """From s: 10, then 2 results for 3 each. From t: 4, then half a result."""
-    sides = (Side(10.0, 2.0), Side(4.0, 0.5))
+    sides = (DeclaredSide(10.0, 2.0), DeclaredSide(4.0, 0.5))
     both = Union(id="q/both", inputs=(Port("s"), Port("t")), declared=Declared(fixed_s=0.0, sides=sides))
     plan = make_plan({"s": feeder(), "t": feeder()}, [both, project("q/out", "q/both", 3.0)], {"q": "q/out"})
     board = board_of(plan)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from headgate.language.catalog import Catalog
 from headgate.language.compile import compile_query
-from headgate.language.logical import Readable
+from headgate.language.logical_tree import Readable
 from headgate.plan.arrow_types import arrow_schema
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Edge, Plan, Query, QueryClass, Stream

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from headgate.language.logical import Node
+from headgate.language.logical_tree import LogicalNode
 from headgate.language.rules.drop_projections import drop_projections
 from headgate.language.rules.fold_constants import fold_constants
 from headgate.language.rules.lift_windows import lift_windows
@@ -15,7 +15,7 @@ from headgate.language.rules.push_projections import push_projections
 from headgate.language.rules.push_selections import push_selections
 from headgate.language.rules.stateless_streams import stateless_streams
 
-Rule = Callable[[Node], Node]
+Rule = Callable[[LogicalNode], LogicalNode]
 
 RULES: tuple[Rule, ...] = (
     fold_constants,

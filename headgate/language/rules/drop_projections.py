@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from headgate.language.logical import Node, ProjectNode, with_children
+from headgate.language.logical_tree import LogicalNode, ProjectNode, with_children
 
 
-def drop_projections(tree: Node) -> Node:
+def drop_projections(tree: LogicalNode) -> LogicalNode:
     node = with_children(tree, drop_projections)
     if not isinstance(node, ProjectNode):
         return node

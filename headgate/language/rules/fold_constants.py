@@ -11,12 +11,12 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from headgate.language.logical import (
+from headgate.language.logical_tree import (
     AggregateNode,
-    Filter,
+    FilterNode,
     JoinNode,
-    Named,
-    Node,
+    LogicalNode,
+    NamedExpressions,
     ProjectNode,
     TableJoinNode,
     with_children,
@@ -38,10 +38,10 @@ _COMPUTE: dict[type[exp.Expr], Callable[[int, int], int]] = {
 }
 
 
-def fold_constants(tree: Node) -> Node:
+def fold_constants(tree: LogicalNode) -> LogicalNode:
     node = with_children(tree, fold_constants)
     match node:
-        case Filter():
+        case FilterNode():
             condition = folded(node.condition)
             return node.input if _truth(condition) is True else replace(node, condition=condition)
         case ProjectNode():
@@ -54,7 +54,7 @@ def fold_constants(tree: Node) -> Node:
     return node
 
 
-def _all(named: Named) -> Named:
+def _all(named: NamedExpressions) -> NamedExpressions:
     return tuple((name, folded(means)) for name, means in named)
 
 

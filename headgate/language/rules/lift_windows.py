@@ -8,13 +8,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headgate.language.logical import Filter, Node, ProjectNode, TableJoinNode, WindowNode, with_children
+from headgate.language.logical_tree import (
+    FilterNode,
+    LogicalNode,
+    ProjectNode,
+    TableJoinNode,
+    WindowNode,
+    with_children,
+)
 from headgate.plan.windows import RangeWindow
 
 
-def lift_windows(tree: Node) -> Node:
+def lift_windows(tree: LogicalNode) -> LogicalNode:
     node = with_children(tree, lift_windows)
-    if isinstance(node, (Filter, ProjectNode, TableJoinNode)):
+    if isinstance(node, (FilterNode, ProjectNode, TableJoinNode)):
         below = node.input
         if isinstance(below, WindowNode) and isinstance(below.window, RangeWindow):
             return replace(below, input=replace(node, input=below.input), view=node.view)

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from headgate.language.logical import (
+from headgate.language.logical_tree import (
     AggregateNode,
-    Filter,
+    FilterNode,
     JoinNode,
-    Named,
-    Node,
+    LogicalNode,
+    NamedExpressions,
     ProjectNode,
     SetNode,
     TableJoinNode,
@@ -31,14 +31,14 @@ from headgate.plan.windows import RowsWindow
 from headgate.sql.dialect import column
 
 
-def push_projections(tree: Node) -> Node:
+def push_projections(tree: LogicalNode) -> LogicalNode:
     return _keep(tree, set(tree.columns))
 
 
-def _keep(node: Node, needed: set[str]) -> Node:
+def _keep(node: LogicalNode, needed: set[str]) -> LogicalNode:
     """The step with at least the columns that are needed, in their order."""
     match node:
-        case Filter():
+        case FilterNode():
             return replace(node, input=_keep(node.input, needed | columns_of(node.condition)))
         case WindowNode() if isinstance(node.window, RowsWindow):
             return replace(node, input=_only(node.input, needed | set(node.window.partition)))
@@ -64,7 +64,7 @@ def _keep(node: Node, needed: set[str]) -> Node:
     return with_children(node, lambda child: _keep(child, set(child.columns)))
 
 
-def _table_join(node: TableJoinNode, needed: set[str]) -> Node:
+def _table_join(node: TableJoinNode, needed: set[str]) -> LogicalNode:
     """A column of the table that is only compared with one of the input needs not be given out."""
     table = dict(node.outputs)
     mine = set(node.input.columns)
@@ -89,7 +89,7 @@ def _table_join(node: TableJoinNode, needed: set[str]) -> Node:
     )
 
 
-def _union(node: SetNode, needed: set[str]) -> Node:
+def _union(node: SetNode, needed: set[str]) -> LogicalNode:
     places = [i for i, name in enumerate(node.columns) if name in needed] or [0]
     sides = []
     for side in (node.left, node.right):
@@ -98,26 +98,26 @@ def _union(node: SetNode, needed: set[str]) -> Node:
     return replace(node, left=sides[0], right=sides[1])
 
 
-def _only(node: Node, wanted: set[str]) -> Node:
+def _only(node: LogicalNode, wanted: set[str]) -> LogicalNode:
     """The step with these columns and no others; at least one."""
     names = [name for name in node.columns if name in wanted] or list(node.columns[:1])
     return _exactly(_keep(node, set(names)), names)
 
 
-def _exactly(node: Node, names: list[str]) -> Node:
+def _exactly(node: LogicalNode, names: list[str]) -> LogicalNode:
     if node.columns == tuple(names):
         return node
     return ProjectNode(input=node, outputs=tuple((name, column(name)) for name in names), view=node.view)
 
 
-def _for_groups(node: Node, wanted: set[str]) -> Node:
+def _for_groups(node: LogicalNode, wanted: set[str]) -> LogicalNode:
     """The input of GROUP BY. What a ROWS window keeps is small already: one step more would not pay."""
     if isinstance(node, WindowNode) and isinstance(node.window, RowsWindow):
         return _keep(node, wanted)
     return _only(node, wanted)
 
 
-def _read(named: Named) -> set[str]:
+def _read(named: NamedExpressions) -> set[str]:
     return set().union(*(columns_of(means) for _, means in named))
 
 

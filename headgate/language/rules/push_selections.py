@@ -16,12 +16,13 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from headgate.language.logical import (
+from headgate.language.column_types import schema_of
+from headgate.language.logical_tree import (
     AggregateNode,
     DistinctNode,
-    Filter,
+    FilterNode,
     JoinNode,
-    Node,
+    LogicalNode,
     ProjectNode,
     SetNode,
     TableJoinNode,
@@ -33,22 +34,21 @@ from headgate.language.logical import (
     substitute,
     with_children,
 )
-from headgate.language.types import schema_of
 from headgate.plan.windows import RangeWindow
-from headgate.sql.aggregates import is_time_window
 from headgate.sql.dialect import column
+from headgate.sql.function_kinds import is_time_window
 
 Parts = list[exp.Expr]
 
 
-def push_selections(tree: Node) -> Node:
+def push_selections(tree: LogicalNode) -> LogicalNode:
     return _down(tree, [])
 
 
-def _down(node: Node, parts: Parts) -> Node:
+def _down(node: LogicalNode, parts: Parts) -> LogicalNode:
     """The step with the parts of conditions applied to what it gives out."""
     match node:
-        case Filter():
+        case FilterNode():
             return _down(node.input, conjuncts(node.condition) + parts)
         case ProjectNode():
             return _through_project(node, parts)
@@ -67,9 +67,9 @@ def _down(node: Node, parts: Parts) -> Node:
     return _above(with_children(node, push_selections), parts)
 
 
-def _above(node: Node, parts: Parts) -> Node:
+def _above(node: LogicalNode, parts: Parts) -> LogicalNode:
     condition = all_of(parts)
-    return node if condition is None else Filter(input=node, condition=condition, view=node.view)
+    return node if condition is None else FilterNode(input=node, condition=condition, view=node.view)
 
 
 def _split(parts: Parts, columns: set[str]) -> tuple[Parts, Parts]:
@@ -78,13 +78,13 @@ def _split(parts: Parts, columns: set[str]) -> tuple[Parts, Parts]:
     return fit, [part for part in parts if not any(part is one for one in fit)]
 
 
-def _through_project(node: ProjectNode, parts: Parts) -> Node:
+def _through_project(node: ProjectNode, parts: Parts) -> LogicalNode:
     meanings = dict(node.outputs)
     below = [substitute(part, meanings) for part in parts if not captures(part, meanings)]
     return _above(replace(node, input=_down(node.input, below)), [p for p in parts if captures(p, meanings)])
 
 
-def _through_join(node: JoinNode, parts: Parts) -> Node:
+def _through_join(node: JoinNode, parts: Parts) -> LogicalNode:
     left, rest = _split(parts, set(node.left.columns))
     right, rest = _split(rest, set(node.right.columns))
     both, above = _split(rest, set(node.columns))
@@ -97,14 +97,14 @@ def _through_join(node: JoinNode, parts: Parts) -> Node:
     return _above(joined, above)
 
 
-def _through_table_join(node: TableJoinNode, parts: Parts) -> Node:
+def _through_table_join(node: TableJoinNode, parts: Parts) -> LogicalNode:
     below, rest = _split(parts, set(node.input.columns))
     both, above = _split(rest, set(node.columns)) if node.how == "inner" else ([], rest)
     joined = replace(node, input=_down(node.input, below), condition=all_of(conjuncts(node.condition) + both))
     return _above(joined, above)
 
 
-def _through_aggregate(node: AggregateNode, parts: Parts) -> Node:
+def _through_aggregate(node: AggregateNode, parts: Parts) -> LogicalNode:
     meanings = {name: means for name, means in node.group if not is_time_window(means)}
     below, above = _split(parts, set(meanings))
     above += [part for part in below if captures(part, meanings)]
@@ -112,7 +112,7 @@ def _through_aggregate(node: AggregateNode, parts: Parts) -> Node:
     return _above(replace(node, input=_down(node.input, below)), above)
 
 
-def _through_set(node: SetNode, parts: Parts) -> Node:
+def _through_set(node: SetNode, parts: Parts) -> LogicalNode:
     left, right = schema_of(node.left), schema_of(node.right)
     pairs = zip(left, right, strict=True)
     same: dict[str, exp.Expr] = {a.name: column(b.name) for a, b in pairs if a.type is not None and a.type == b.type}

@@ -2,7 +2,7 @@
 
 A row of S [NOW] is in the relation at the one instant of its tuple, so the whole relation at every instant is every
 tuple once, at its time; selections, projections and joins with tables keep that. ISTREAM over [NOW] is the same only if
-the time column is among the results: else equal rows at neighbouring ticks would cancel. From an unbounded stream
+the time column is among the results: else equal rows at neighboring ticks would cancel. From an unbounded stream
 nothing leaves, so the rows that came are its tuples. Tuples that come too late for a window are put aside here too.
 """
 
@@ -12,14 +12,14 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from headgate.language.logical import (
-    Filter,
-    Node,
+from headgate.language.logical_tree import (
+    FilterNode,
+    LogicalNode,
     OnTimeNode,
     ProjectNode,
-    Scan,
+    ScanNode,
     TableJoinNode,
-    ToStream,
+    ToStreamNode,
     WindowNode,
     clock_of,
     with_children,
@@ -27,9 +27,9 @@ from headgate.language.logical import (
 from headgate.plan.windows import NOW, Clock
 
 
-def stateless_streams(tree: Node) -> Node:
+def stateless_streams(tree: LogicalNode) -> LogicalNode:
     node = with_children(tree, stateless_streams)
-    if not isinstance(node, ToStream) or node.mode == "dstream":
+    if not isinstance(node, ToStreamNode) or node.mode == "dstream":
         return node
     if not node.input.relation:
         return node.input if node.mode == "istream" else node
@@ -39,28 +39,28 @@ def stateless_streams(tree: Node) -> Node:
     return below if clock_of(below) is Clock.ARRIVAL else OnTimeNode(input=below, view=node.view)
 
 
-def _without_now(node: Node) -> Node | None:
+def _without_now(node: LogicalNode) -> LogicalNode | None:
     """The same steps over the stream itself; None when there is more than [NOW] and stateless steps."""
     if isinstance(node, WindowNode):
         return node.input if node.window == NOW else None
-    if isinstance(node, (Filter, ProjectNode, TableJoinNode)):
+    if isinstance(node, (FilterNode, ProjectNode, TableJoinNode)):
         below = _without_now(node.input)
         return None if below is None else replace(node, input=below)
     return None
 
 
-def _shows_time(node: Node) -> bool:
+def _shows_time(node: LogicalNode) -> bool:
     return bool(_times(node))
 
 
-def _times(node: Node) -> set[str]:
+def _times(node: LogicalNode) -> set[str]:
     """The columns that are the time of the stream, unchanged."""
-    if isinstance(node, Scan):
+    if isinstance(node, ScanNode):
         time = node.source.time
         return {name for name in node.columns if time is not None and name.lower() == time.lower()}
     if isinstance(node, ProjectNode):
         times = _times(node.input)
         return {name for name, means in node.outputs if isinstance(means, exp.Column) and means.name in times}
-    if isinstance(node, (Filter, TableJoinNode)):
+    if isinstance(node, (FilterNode, TableJoinNode)):
         return _times(node.input)
     return set()

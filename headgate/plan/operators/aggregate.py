@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from headgate.errors import ApplicationError
-from headgate.plan.flows import Flow, windowed
+from headgate.plan.flows import Flow, windowed_flow
 from headgate.plan.operators.base import Operator
 from headgate.plan.windows import RangeWindow
-from headgate.sql.checks import aggregate_type, group_type, written_out
+from headgate.sql.checks import aggregate_type, expand_stars, expression_type
 from headgate.sql.schema import Column, Schema
 
 Gives = Literal["relation", "changes", "istream", "dstream", "rstream", "final"]
@@ -33,7 +33,7 @@ class Aggregate(Operator):
     gives: Gives = "relation"
 
     @property
-    def steady(self) -> bool:
+    def sliding(self) -> bool:
         """Do its values change at the boundaries of a sliding window only? Then it can give more than the relation."""
         return self.window is not None and self.window.slide is not None
 
@@ -42,8 +42,8 @@ class Aggregate(Operator):
         return (self.window,)
 
     def bound(self, inputs: Sequence[Schema]) -> Aggregate:
-        group = {name: written_out(text, inputs[0], f"{self.id}.{name}") for name, text in self.group.items()}
-        values = {name: written_out(text, inputs[0], f"{self.id}.{name}") for name, text in self.values.items()}
+        group = {name: expand_stars(text, inputs[0], f"{self.id}.{name}") for name, text in self.group.items()}
+        values = {name: expand_stars(text, inputs[0], f"{self.id}.{name}") for name, text in self.values.items()}
         return replace(self, group=group, values=values)
 
     def output(self, inputs: Sequence[Schema], place: str) -> Schema:
@@ -52,14 +52,14 @@ class Aggregate(Operator):
             if name.lower() in taken:
                 raise ApplicationError(place, f"column '{name}' is there twice", "give each column its own name")
             taken.add(name.lower())
-        groups = [Column(n, group_type(text, inputs[0], f"{place}.group.{n}")) for n, text in self.group.items()]
+        groups = [Column(n, expression_type(text, inputs[0], f"{place}.group.{n}")) for n, text in self.group.items()]
         values = [Column(n, aggregate_type(text, inputs[0], f"{place}.values.{n}")) for n, text in self.values.items()]
         return Schema((*groups, *values))
 
     def flow(self, inputs: Sequence[Flow], place: str) -> Flow:
-        found = windowed(inputs[0], self.window, f"{place}.window")
+        found = windowed_flow(inputs[0], self.window, f"{place}.window")
         if self.gives == "relation":
-            return Flow(found.clock, relation=True, departs=True, retracts=True)
+            return Flow(found.clock, relation=True, expires=True, retracts=True)
         return Flow(found.clock, relation=self.gives == "changes", retracts=self.gives == "changes")
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
-from headgate.plan.flows import Flow, together
+from headgate.plan.flows import Flow, rowwise_flow
 from headgate.plan.windows import Window
 from headgate.sql.schema import Schema
 
@@ -22,7 +22,7 @@ class Port(NamedTuple):
         return f"{self.node}.{self.branch}" if self.branch else self.node
 
 
-class Side(NamedTuple):
+class DeclaredSide(NamedTuple):
     """What is declared of one input of an operator that has several; None: as of the whole operator."""
 
     cost_s: float | None = None
@@ -42,14 +42,14 @@ class Declared:
     selectivity: float | None = None  # outputs per input
     tuple_bytes: float | None = None  # size of an output tuple
     branches: Mapping[str, float] = field(default_factory=dict)
-    sides: tuple[Side, ...] = ()  # empty, or one for each input
+    sides: tuple[DeclaredSide, ...] = ()  # empty, or one for each input
     match: float | None = None  # of a join: the probability that a pair of rows in their windows fits together
 
-    def side(self, index: int) -> Side:
+    def side(self, index: int) -> DeclaredSide:
         """What is declared of an input, by itself or with the operator."""
-        own = self.sides[index] if self.sides else Side()
+        own = self.sides[index] if self.sides else DeclaredSide()
         cost = self.cost_s if own.cost_s is None else own.cost_s
-        return Side(cost, self.selectivity if own.selectivity is None else own.selectivity)
+        return DeclaredSide(cost, self.selectivity if own.selectivity is None else own.selectivity)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,7 @@ class Operator(ABC):
         """The operator with what it leaves to its inputs' columns filled in; called before `output`. Default: as is."""
         return self
 
-    def side(self, index: int) -> Side:
+    def side(self, index: int) -> DeclaredSide:
         """What is declared of one input."""
         return self.declared.side(index)
 
@@ -90,7 +90,7 @@ class Operator(ABC):
 
     def flow(self, inputs: Sequence[Flow], place: str) -> Flow:
         """The character of what it gives out, from that of its inputs. Default: it treats each row alone."""
-        return together(inputs, place)
+        return rowwise_flow(inputs, place)
 
     @property
     def windows(self) -> tuple[Window | None, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from headgate.plan.operators.base import Operator
-from headgate.sql.checks import expression_type, written_out
+from headgate.sql.checks import expand_stars, expression_type
 from headgate.sql.schema import Column, Schema
 
 
@@ -18,7 +18,7 @@ class Project(Operator):
     columns: Mapping[str, str]  # output name -> expression
 
     def bound(self, inputs: Sequence[Schema]) -> Project:
-        columns = {name: written_out(text, inputs[0], f"{self.id}.{name}") for name, text in self.columns.items()}
+        columns = {name: expand_stars(text, inputs[0], f"{self.id}.{name}") for name, text in self.columns.items()}
         return replace(self, columns=columns)
 
     def output(self, inputs: Sequence[Schema], place: str) -> Schema:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from headgate.plan.operators.base import Operator
-from headgate.sql.checks import check_condition, written_out
+from headgate.sql.checks import check_condition, expand_stars
 from headgate.sql.schema import Schema
 
 
@@ -17,7 +17,7 @@ class Select(Operator):
     where: str
 
     def bound(self, inputs: Sequence[Schema]) -> Select:
-        return replace(self, where=written_out(self.where, inputs[0], self.id))
+        return replace(self, where=expand_stars(self.where, inputs[0], self.id))
 
     def output(self, inputs: Sequence[Schema], place: str) -> Schema:
         check_condition(self.where, inputs[0], f"{place}.where")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from headgate.plan.flows import Flow, one_clock, windowed
+from headgate.plan.flows import Flow, common_clock, windowed_flow
 from headgate.plan.operators.base import Operator
 from headgate.plan.operators.union import merged_schema
 from headgate.plan.windows import RangeWindow
@@ -29,7 +29,7 @@ class Distinct(Operator):
         return inputs[0]
 
     def flow(self, inputs: Sequence[Flow], place: str) -> Flow:
-        found = windowed(inputs[0], self.window, f"{place}.window")
+        found = windowed_flow(inputs[0], self.window, f"{place}.window")
         return Flow(found.clock, relation=True, retracts=not found.monotone)
 
     def describe(self) -> str:
@@ -51,8 +51,8 @@ class _TwoSided(Operator):
         return merged_schema(self.inputs, inputs, self.kind, place)
 
     def flow(self, inputs: Sequence[Flow], place: str) -> Flow:
-        flows = [windowed(f, w, f"{place}.windows") for f, w in zip(inputs, self.windows, strict=True)]
-        return Flow(one_clock(flows, place), relation=True, retracts=True)
+        flows = [windowed_flow(f, w, f"{place}.windows") for f, w in zip(inputs, self.windows, strict=True)]
+        return Flow(common_clock(flows, place), relation=True, retracts=True)
 
     def describe(self) -> str:
         sides = [f"{port} [{w}]" if w else str(port) for port, w in zip(self.inputs, self.windows, strict=True)]

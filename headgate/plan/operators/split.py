@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from headgate.plan.operators.base import Operator
-from headgate.sql.checks import check_condition, written_out
+from headgate.sql.checks import check_condition, expand_stars
 from headgate.sql.schema import Schema
 
 
@@ -22,7 +22,8 @@ class Split(Operator):
         return tuple(self.conditions)
 
     def bound(self, inputs: Sequence[Schema]) -> Split:
-        conditions = {name: written_out(text, inputs[0], f"{self.id}.{name}") for name, text in self.conditions.items()}
+        schema = inputs[0]
+        conditions = {name: expand_stars(text, schema, f"{self.id}.{name}") for name, text in self.conditions.items()}
         return replace(self, conditions=conditions)
 
     def output(self, inputs: Sequence[Schema], place: str) -> Schema:

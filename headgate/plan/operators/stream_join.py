@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from headgate.errors import ApplicationError, known_names
-from headgate.plan.flows import Flow, any_of, one_clock, windowed
+from headgate.plan.flows import Flow, common_clock, merged_flow, windowed_flow
 from headgate.plan.operators.base import Operator
 from headgate.plan.windows import RangeWindow
 from headgate.sql.checks import check_condition, comparable
@@ -79,8 +79,8 @@ class StreamJoin(Operator):
             raise ApplicationError(place, problem, "join columns need types that compare; cast one in a project")
 
     def flow(self, inputs: Sequence[Flow], place: str) -> Flow:
-        flows = [windowed(f, w, f"{place}.windows") for f, w in zip(inputs, self.windows, strict=True)]
-        return any_of(flows, one_clock(flows, place), relation=True)
+        flows = [windowed_flow(f, w, f"{place}.windows") for f, w in zip(inputs, self.windows, strict=True)]
+        return merged_flow(flows, common_clock(flows, place), relation=True)
 
     @property
     def expressions(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from headgate.errors import ApplicationError, known_names
-from headgate.plan.flows import Flow, windowed
+from headgate.plan.flows import Flow, windowed_flow
 from headgate.plan.operators.base import Operator
 from headgate.plan.windows import RangeWindow, RowsWindow
 from headgate.sql.schema import Schema
@@ -28,7 +28,7 @@ class TimeWindow(Operator):
         return inputs[0]
 
     def flow(self, inputs: Sequence[Flow], place: str) -> Flow:
-        return windowed(inputs[0], self.window, f"{place}.window")
+        return windowed_flow(inputs[0], self.window, f"{place}.window")
 
     def describe(self) -> str:
         return str(self.window)
@@ -59,7 +59,7 @@ class RowWindow(Operator):
         return inputs[0]
 
     def flow(self, inputs: Sequence[Flow], place: str) -> Flow:
-        found = windowed(inputs[0], self.window, f"{place}.window")
+        found = windowed_flow(inputs[0], self.window, f"{place}.window")
         return inputs[0] if self.boundaries else found
 
     def describe(self) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 
 from headgate.application.checked import CheckedApplication
+from headgate.plan.estimates import estimate, match_probabilities, window_seconds
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators import RowWindow, StreamJoin, TimeWindow
 from headgate.plan.operators.base import Port
-from headgate.plan.rates import estimate, match_of, seconds_of
 from headgate.plan.windows import Clock, RangeWindow, Window
 from headgate.runtime.simulated.held import ArrivalLog, CarriedExtent, Extent, RowsExtent, TimeExtent
 from headgate.runtime.simulated.joins import PairJoin
@@ -32,7 +32,7 @@ class _Pairing:
         matches: dict[str, tuple[float, float]] = {}
         for join in joins:  # inputs first, so that a join knows of those in front of it
             assert found is not None
-            left, right = match_of(join, found.selectivities, found.held)
+            left, right = match_probabilities(join, found.selectivities, found.rows_held)
             extents = self._sides(join)
             if extents is not None and left is not None and right is not None and max(left, right) <= 1.0:
                 self._extents[join.id] = extents
@@ -81,8 +81,8 @@ class _Pairing:
         speed = speeds.pop() or 1.0
         if window is None:
             return TimeExtent(math.inf)
-        length = seconds_of(window, clock)
-        slide = None if window.slide is None else seconds_of(RangeWindow(window.slide), clock)
+        length = window_seconds(window, clock)
+        slide = None if window.slide is None else window_seconds(RangeWindow(window.slide), clock)
         return TimeExtent(math.inf if length is None else length / speed, None if slide is None else slide / speed)
 
     def _rows_extent(self, operator: RowWindow) -> RowsExtent | None:

@@ -25,7 +25,7 @@ from headgate.scheduling.timekeeper import Timekeeper
 from headgate.sql.schema import CHANGE, parse_schema
 
 SCHEMA = parse_schema("k INT, s STRING", "test")
-RELATION = Flow(relation=True, departs=True, retracts=True)
+RELATION = Flow(relation=True, expires=True, retracts=True)
 HOLD = """
 import sys, time
 from pathlib import Path

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from headgate.application.checked import RunLimits
 from headgate.plan.operators import Declared, Except, Port, RowWindow, Select, StreamJoin, TimeWindow, Union
-from headgate.plan.operators.base import Side
+from headgate.plan.operators.base import DeclaredSide
 from headgate.plan.windows import RowsWindow, parse_window
 from headgate.policies.registry import POLICIES, policy_parameters
 from headgate.runtime.simulated import joins, simulate
@@ -68,7 +68,7 @@ def two(windows, rates=(20.0, 50.0), rows=(60, 150), arrivals="poisson", slots=1
         rename("q/s", "s", "a"),
         select("q/half", "t", 0.001, 0.5),
         rename("q/t", "q/half", "b"),
-        *join("q/j", "q/s", "q/t", windows, sides=tuple(map(Side, costs)), **declared),
+        *join("q/j", "q/s", "q/t", windows, sides=tuple(map(DeclaredSide, costs)), **declared),
     ]
     return make_plan(streams, operators, {"q": "q/j"})
 
@@ -198,7 +198,7 @@ def test_the_rate_is_that_of_the_formula():
 @pytest.mark.parametrize("windows", [("RANGE 1 SECOND", "RANGE 2 SECONDS"), ("ROWS 40", "ROWS 100")])
 def test_declared_selectivities_come_out(windows):
     """Those that are known by themselves: a tuple on the left gives 1.5 results, one on the right 0.4."""
-    sides = (Side(1e-4, 1.5), Side(1e-4, 0.4))
+    sides = (DeclaredSide(1e-4, 1.5), DeclaredSide(1e-4, 0.4))
     streams = {"s": feeder(40.0, 6_000, arrivals="poisson"), "t": feeder(50.0, 7_500, arrivals="poisson")}
     operators = [rename("q/s", "s", "a"), rename("q/t", "t", "b"), *join("q/j", "q/s", "q/t", windows, sides=sides)]
     app = make_app(make_plan(streams, operators, {"q": "q/j"}))
@@ -284,9 +284,10 @@ def remembering(original, made):
 
 def test_joins_that_stamps_cannot_tell_pass_tuples_by_selectivity():
     """An aggregate's rows, say, stay for nobody knows how long; and without a rate no probability follows."""
+    sides = (DeclaredSide(0.0, 3.0), DeclaredSide(0.0, 0.0))
     operators = [
         *(rename(f"q/{name}", name, column) for name, column in zip("st", "ab", strict=True)),
-        *join("q/j", "q/s", "q/t", ("RANGE 1 SECOND", "RANGE UNBOUNDED"), sides=(Side(0.0, 3.0), Side(0.0, 0.0))),
+        *join("q/j", "q/s", "q/t", ("RANGE 1 SECOND", "RANGE UNBOUNDED"), sides=sides),
     ]
     app = make_app(make_plan({"s": feeder(10.0, 50), "t": feeder(10.0, 70)}, operators, {"q": "q/j"}))
     assert not pair_joins(app)
@@ -296,7 +297,7 @@ def test_joins_that_stamps_cannot_tell_pass_tuples_by_selectivity():
 
 
 def test_sides_of_other_operators_have_their_own_costs_and_selectivities():
-    declared = Declared(fixed_s=0.0, sides=(Side(0.01, 1.0), Side(0.002, 0.0)))
+    declared = Declared(fixed_s=0.0, sides=(DeclaredSide(0.01, 1.0), DeclaredSide(0.002, 0.0)))
     operator = Except(id="q/e", inputs=(Port("s"), Port("t")), declared=declared)
     plan = make_plan({"s": feeder(10.0, 30), "t": feeder(20.0, 50)}, [operator], {"q": "q/e"})
     for name in POLICIES:
@@ -359,7 +360,8 @@ def test_any_order_gives_the_same_pairs(data):
 def test_unions_and_others_with_equal_sides_draw_as_before():
     declared = Declared(fixed_s=0.0, cost_s=0.0, selectivity=0.5)
     plain = Union(id="q/u", inputs=(Port("s"), Port("t")), declared=declared)
-    sided = Union(id="q/u", inputs=(Port("s"), Port("t")), declared=Declared(fixed_s=0.0, sides=(Side(0.0, 0.5),) * 2))
+    by_side = Declared(fixed_s=0.0, sides=(DeclaredSide(0.0, 0.5),) * 2)
+    sided = Union(id="q/u", inputs=(Port("s"), Port("t")), declared=by_side)
     streams = {"s": feeder(), "t": feeder()}
     one, other = (simulate(make_app(make_plan(streams, [u], {"q": "q/u"})), IDLE, trace=True) for u in (plain, sided))
     assert survivors(one) == survivors(other)

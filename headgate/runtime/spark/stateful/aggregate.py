@@ -7,7 +7,7 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
-from headgate.plan.flows import Flow, windowed
+from headgate.plan.flows import Flow, windowed_flow
 from headgate.plan.operators import Aggregate, Changes, RStream
 from headgate.runtime.spark.stateful.base import Stateful
 from headgate.runtime.spark.stateful.behind import Behind
@@ -44,7 +44,7 @@ def make_aggregate(
     relation = replace(operator, gives="relation")
     itself = _comparable(types) or operator.gives == "rstream"
     # A relation that says what changes at a boundary says it once; its rows would be given again at each.
-    asked = replace(operator, gives="changes") if operator.gives == "relation" and operator.steady else operator
+    asked = replace(operator, gives="changes") if operator.gives == "relation" and operator.sliding else operator
     found = _relation(asked if itself else relation, needed, flow, types, session, single)
     found.reads = {0: needed}
     if operator.gives == "relation" or (itself and isinstance(found, PaneAggregate)):
@@ -82,12 +82,12 @@ def _relation(
     group = operator.group
     sessions = any("session_window" in text.lower() for text in group.values())
     calls = None if sessions else take_apart(session, schema, group, operator.values, types)
-    relation = windowed(flow, operator.window, operator.id)
+    relation = windowed_flow(flow, operator.window, operator.id)
     operator = replace(operator, group={n: spread_windows(session, schema, text) for n, text in group.items()})
     if calls is not None:
-        if not relation.departs and not relation.retracts:
+        if not relation.expires and not relation.retracts:
             return RunningAggregate(operator, schema, flow, types, calls, single)
-        if not flow.relation and operator.steady and (_few_boundaries(operator, flow) or calls.ordered):
+        if not flow.relation and operator.sliding and (_few_boundaries(operator, flow) or calls.ordered):
             kind = PaneAggregate if group else OneRowAggregate
             return kind(operator, schema, flow, types, calls, single)
     signed = None

@@ -34,9 +34,9 @@ from sqlglot import exp
 from headgate.runtime.spark.empty import empty_frame
 from headgate.runtime.spark.markers import nodes
 from headgate.runtime.spark.stateful.rows import col, cols, private, user_fields
-from headgate.sql.aggregates import is_aggregate
 from headgate.sql.dialect import read_expression, sql_of
-from headgate.sql.naming import in_place_of
+from headgate.sql.field_names import replacement_for
+from headgate.sql.function_kinds import is_aggregate
 from headgate.sql.schema import RELATION_STAMPS
 
 _PARTIAL = re.compile(f"`({private('partial')}[0-9]+)`")
@@ -244,7 +244,7 @@ class _Reader:
 
     def _replaced(self, node: exp.Expr) -> exp.Expr:
         if name := self._groups.get(node):
-            return in_place_of(node, exp.column(exp.to_identifier(name, quoted=True)))
+            return replacement_for(node, exp.column(exp.to_identifier(name, quoted=True)))
         condition = None
         call = node
         if isinstance(node, exp.Filter):
@@ -257,7 +257,7 @@ class _Reader:
         text = self._call(kind, arguments, condition)
         name = private(f"call{len(self.found.calls)}")
         self.found.calls[name] = text
-        return in_place_of(node, exp.column(exp.to_identifier(name, quoted=True)))
+        return replacement_for(node, exp.column(exp.to_identifier(name, quoted=True)))
 
     def _call(self, kind: str, arguments: list[str], condition: str | None) -> str:
         """Adds the partial columns of a call; its value over them."""

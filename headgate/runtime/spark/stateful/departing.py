@@ -60,7 +60,7 @@ class DepartingAggregate(Stateful):
                 log_schema(fields, (*STAMPS, UNTIL, _COUNT, _LAST)),
                 expiry=_LAST,
                 events=(TIME, UNTIL),
-                shrinks=operator.steady,
+                shrinks=operator.sliding,
             ),
             "totals": LogSpec(log_schema(fields, (*STAMPS, _COUNT)), expiry=None, shrinks=True),
         }
@@ -92,7 +92,7 @@ class DepartingAggregate(Stateful):
         kept = [*cols([*STAMPS, UNTIL]), col(CHANGE).alias(_COUNT), last.alias(_LAST)]
         taken = self._frames.expanded(rows.select(*groups, *partials, *kept), self._operator.group.values())
         if not self._flow.relation:
-            return self._folded(taken).select(*cols(taken.columns)) if self._operator.steady else taken
+            return self._folded(taken).select(*cols(taken.columns)) if self._operator.sliding else taken
         weighed = {p.name: p.weighed(col(_COUNT)).alias(p.name) for p in self._calls.partials}
         return taken.select(*[weighed.get(c, col(c)) for c in taken.columns])
 

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
-from headgate.plan.flows import Flow, windowed
+from headgate.plan.flows import Flow, windowed_flow
 from headgate.plan.operators import Aggregate
 from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
 from headgate.runtime.spark.stateful.calls import group_columns, order_matters
@@ -53,7 +53,7 @@ class GeneralAggregate(Stateful):
         self._operator = operator
         self._flow = flow
         self._frames = Frames(single)
-        self._retracts = windowed(flow, operator.window, operator.id).retracts
+        self._retracts = windowed_flow(flow, operator.window, operator.id).retracts
         self._types = types
         sessions = {n: text for n, text in operator.group.items() if "session_window" in text.lower()}
         self._sessions = sessions  # found by Spark among the rows of an instant, not a column of each row

@@ -85,7 +85,7 @@ class InstantTreeAggregate(Stateful):
     def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
         if name == "began":
             return beginning(log)
-        return self._folded(log) if self._operator.steady else netted(self._frames, log, bounds, self._names)
+        return self._folded(log) if self._operator.sliding else netted(self._frames, log, bounds, self._names)
 
     def _taken(self, frame: DataFrame) -> DataFrame:
         """Each row as what it adds to its group's values."""
@@ -93,7 +93,7 @@ class InstantTreeAggregate(Stateful):
         groups = group_values(self._groups, self._operator.group)
         taken = rows.select(*groups, *[p.row() for p in self._calls.partials], *cols(RELATION_STAMPS))
         expanded = self._frames.expanded(taken, self._operator.group.values())
-        return self._folded(expanded) if self._operator.steady else expanded
+        return self._folded(expanded) if self._operator.sliding else expanded
 
     def _folded(self, rows: DataFrame) -> DataFrame:
         """Rows of a sliding window that come and go together as one."""

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from headgate.plan.flows import Flow, windowed
+from headgate.plan.flows import Flow, windowed_flow
 from headgate.plan.operators import StreamJoin
 from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
 from headgate.runtime.spark.stateful.rows import (
@@ -48,7 +48,7 @@ class JoinStep(Stateful):
     def _log(self, index: int) -> LogSpec:
         flow, window = self._flows[index], self._operator.windows[index]
         expiry, hold = expires(flow, window)
-        retracts = windowed(flow, window, self._operator.id).retracts
+        retracts = windowed_flow(flow, window, self._operator.id).retracts
         return LogSpec(self.reads[index], expiry, hold, shrinks=retracts, copies=None if retracts else index)
 
     def _columns(self, side: str) -> dict[str, str]:

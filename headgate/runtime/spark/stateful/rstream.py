@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from headgate.plan.flows import Flow, windowed
+from headgate.plan.flows import Flow, windowed_flow
 from headgate.plan.operators import RStream
 from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
 from headgate.runtime.spark.stateful.rows import (
@@ -45,7 +45,7 @@ class RStreamStep(Stateful):
         self._flow = flows[0]
         self._frames = Frames(single)
         self._slides = sorted({flows[0].clock.ticks(span) for span in operator.slides})
-        self._retracts = windowed(flows[0], operator.window, operator.id).retracts
+        self._retracts = windowed_flow(flows[0], operator.window, operator.id).retracts
         fields = user_fields(schemas[0])
         self._names = [f.name for f in fields]
         self._asked = len(schemas) > 1

@@ -17,7 +17,7 @@ from tests.runtime.spark.stateful.harness import Call, Runner, contents, cut, st
 pytestmark = pytest.mark.spark
 COLUMNS = "k INT, s STRING"
 STREAM = Flow(Clock.LOGICAL)
-RELATION = Flow(Clock.LOGICAL, relation=True, departs=True, retracts=True)
+RELATION = Flow(Clock.LOGICAL, relation=True, expires=True, retracts=True)
 END = 40
 P = (Port("a"), Port("b"))
 

@@ -10,25 +10,25 @@ from sqlglot import exp
 from headgate.errors import known_names
 from headgate.language.catalog import Catalog
 from headgate.language.from_clause import join_all, read_alias
-from headgate.language.logical import (
+from headgate.language.logical_tree import (
     DistinctNode,
-    Node,
+    LogicalNode,
     ProjectNode,
-    Scan,
+    ScanNode,
     SetNode,
-    ToStream,
+    ToStreamNode,
     ViewNode,
     WindowNode,
     clock_of,
-    instants,
+    triggers_of,
 )
+from headgate.language.query_text import FoundFunction, FoundWindow
 from headgate.language.select_list import select_all
-from headgate.language.text import FoundFunction, FoundWindow
 from headgate.plan.model import Table
 from headgate.plan.windows import RowsWindow
 from headgate.sql.dialect import column
 from headgate.sql.errors import CqlError
-from headgate.sql.refuse import check_clauses
+from headgate.sql.unsupported import check_clauses
 
 _SETS: dict[type[exp.Expr], Literal["union", "except", "intersect"]] = {
     exp.Union: "union",
@@ -37,24 +37,24 @@ _SETS: dict[type[exp.Expr], Literal["union", "except", "intersect"]] = {
 }
 
 
-def build(tree: exp.Query, catalog: Catalog) -> Node:
+def build_tree(tree: exp.Query, catalog: Catalog) -> LogicalNode:
     """The logical tree of a whole query; CqlError for names, columns and clauses that are not right."""
     uses: dict[str, int] = {}
     for table in tree.find_all(exp.Table):
         uses[table.name.lower()] = uses.get(table.name.lower(), 0) + 1
-    return _Builder(catalog, {}, uses).query(tree)
+    return _TreeBuilder(catalog, {}, uses).query(tree)
 
 
 @dataclass(frozen=True)
-class _Builder:
+class _TreeBuilder:
     """Builds one level of a query. `views` are those of WITH, `uses` how often a name is read in the whole text."""
 
     catalog: Catalog
-    views: dict[str, Node]
+    views: dict[str, LogicalNode]
     uses: dict[str, int]
     view: str = ""
 
-    def query(self, query: exp.Expr) -> Node:
+    def query(self, query: exp.Expr) -> LogicalNode:
         """A SELECT, UNION and the like, or either in parentheses, with the stream function around it."""
         if isinstance(query, exp.Subquery):
             check_clauses(query)
@@ -67,7 +67,7 @@ class _Builder:
         function = query.meta.get("stream")
         return node if function is None else self._to_stream(node, function)
 
-    def _within(self, query: exp.Expr) -> _Builder:
+    def _within(self, query: exp.Expr) -> _TreeBuilder:
         """The same with the views of the query's own WITH."""
         clause = query.args.get("with_")
         if clause is None:
@@ -79,7 +79,7 @@ class _Builder:
             builder = builder._with_view(view)
         return builder
 
-    def _with_view(self, view: exp.CTE) -> _Builder:
+    def _with_view(self, view: exp.CTE) -> _TreeBuilder:
         name = view.alias
         if not name:
             raise CqlError("a view has no name", "write WITH name AS (SELECT ..)", view)
@@ -92,10 +92,10 @@ class _Builder:
             node = ViewNode(input=node, name=name, view=name)
         return replace(self, views={**self.views, name.lower(): node})
 
-    def _select(self, select: exp.Select) -> Node:
+    def _select(self, select: exp.Select) -> LogicalNode:
         return select_all(select, join_all(select, self._read, self.view), self.view)
 
-    def _set(self, query: exp.SetOperation) -> Node:
+    def _set(self, query: exp.SetOperation) -> LogicalNode:
         left, right = self.query(query.this), self.query(query.expression)
         kind = next((word for type_, word in _SETS.items() if isinstance(query, type_)), None)
         if kind is None:
@@ -104,17 +104,18 @@ class _Builder:
             counts = f"{len(left.columns)} columns before {kind.upper()} and {len(right.columns)} behind it"
             raise CqlError(f"there are {counts}", "select as many columns on both sides", query.expression)
         distinct = bool(query.args.get("distinct"))
-        node: Node = SetNode(left=left, right=right, kind=kind, all=kind == "union" or not distinct, view=self.view)
+        keeps_copies = kind == "union" or not distinct
+        node: LogicalNode = SetNode(left=left, right=right, kind=kind, all=keeps_copies, view=self.view)
         return DistinctNode(input=node, view=self.view) if kind == "union" and distinct else node
 
-    def _to_stream(self, node: Node, function: FoundFunction) -> Node:
+    def _to_stream(self, node: LogicalNode, function: FoundFunction) -> LogicalNode:
         mode = cast(Literal["istream", "dstream", "rstream"], function.name.lower())
-        ticks, slides = instants(node) if mode == "rstream" else ((), ())
-        return ToStream(input=node, mode=mode, ticks=ticks, slides=slides, view=self.view)
+        triggers, slides = triggers_of(node) if mode == "rstream" else ((), ())
+        return ToStreamNode(input=node, mode=mode, triggers=triggers, slides=slides, view=self.view)
 
     # FROM ---------------------------------------------------------------------------------------------------------
 
-    def _read(self, place: exp.Expr) -> tuple[str, Node | Table]:
+    def _read(self, place: exp.Expr) -> tuple[str, LogicalNode | Table]:
         """One thing in FROM: its alias and what it is."""
         if isinstance(place, exp.Table) and isinstance(place.this, exp.Identifier):
             return self._named(place)
@@ -128,15 +129,15 @@ class _Builder:
             remedy = "write joins without parentheses: FROM a JOIN b ON .. JOIN c ON .."
         raise CqlError("FROM holds something that cannot be read", remedy, place)
 
-    def _named(self, place: exp.Table) -> tuple[str, Node | Table]:
+    def _named(self, place: exp.Table) -> tuple[str, LogicalNode | Table]:
         name = place.name
         if place.args.get("db"):
             raise CqlError(f"'{place.args['db'].name}.{name}' has two parts", "names have no dots here", place)
         alias, columns = read_alias(place, name)
-        found: Node | Table | None = self.views.get(name.lower())
+        found: LogicalNode | Table | None = self.views.get(name.lower())
         if found is None:
             known = self.catalog.find(name)
-            found = known if known is None or isinstance(known, Table) else Scan(source=known, view=self.view)
+            found = known if known is None or isinstance(known, Table) else ScanNode(source=known, view=self.view)
         if found is None:
             names = {*self.catalog.names, *(view for view in self.views)}
             raise CqlError(f"there is no '{name}' to read", known_names("names", names, name), place)
@@ -149,7 +150,7 @@ class _Builder:
             return alias, found
         return alias, self._windowed(self._renamed(found, columns, place), place, name)
 
-    def _renamed(self, node: Node, names: list[exp.Expr], place: exp.Expr) -> Node:
+    def _renamed(self, node: LogicalNode, names: list[exp.Expr], place: exp.Expr) -> LogicalNode:
         """The columns under the names of `v(a, b)`."""
         if not names:
             return node
@@ -167,7 +168,7 @@ class _Builder:
         outputs = tuple((new, column(old)) for new, old in zip(wanted, node.columns, strict=True))
         return ProjectNode(input=node, outputs=outputs, view=self.view)
 
-    def _windowed(self, node: Node, place: exp.Expr, name: str) -> Node:
+    def _windowed(self, node: LogicalNode, place: exp.Expr, name: str) -> LogicalNode:
         found: FoundWindow | None = place.meta.get("window")
         if found is None:
             return node
@@ -187,7 +188,7 @@ class _Builder:
         return WindowNode(input=node, window=window, view=self.view)
 
 
-def _partition(name: str, node: Node, at: int) -> str:
+def _partition(name: str, node: LogicalNode, at: int) -> str:
     found = next((c for c in node.columns if c.lower() == name.lower()), None)
     if found is None:
         raise CqlError(f"there is no column '{name}'", known_names("columns", node.columns, name), at)

@@ -16,8 +16,8 @@ from sqlglot import exp
 
 from headgate.plan.operators import Aggregate, Project, Select, StreamJoin
 from headgate.plan.operators.base import Operator, Port
-from headgate.sql.aggregates import aggregate_calls, is_aggregate, is_time_window
 from headgate.sql.dialect import column, read_expression, sql_of
+from headgate.sql.function_kinds import aggregate_calls, is_aggregate, is_time_window
 
 # What cannot fail, whatever the values: looking at columns, comparing, truth values.
 _SAFE = (
@@ -44,7 +44,7 @@ _SAFE = (
 )
 
 
-def stand_apart(operators: Iterable[Operator]) -> tuple[list[Operator], dict[Port, Port]]:
+def split_risky_expressions(operators: Iterable[Operator]) -> tuple[list[Operator], dict[Port, Port]]:
     """The operators of a query with risky expressions in operators of their own, and the ports that stand for others
     now."""
     found: list[Operator] = []
@@ -62,7 +62,7 @@ def stand_apart(operators: Iterable[Operator]) -> tuple[list[Operator], dict[Por
     return found, instead
 
 
-def redirected(operators: Iterable[Operator], instead: Mapping[Port, Port]) -> list[Operator]:
+def redirect_inputs(operators: Iterable[Operator], instead: Mapping[Port, Port]) -> list[Operator]:
     """All operators, reading what stands for what they read."""
     made = {port.node for port in instead.values()}
     return [

@@ -14,8 +14,8 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
-from headgate.sql.forms import Form, Named
-from headgate.sql.token_reader import NO_WORD, TEXTS, Part, TokenReader
+from headgate.sql.token_reader import NO_WORD, TEXTS, NodeSpan, TokenReader
+from headgate.sql.verbatim import NamedField, Verbatim
 
 OR, AND, NOT, PREDICATE, COMPARISON, SUM, PRODUCT, SIGN = 1, 2, 3, 4, 5, 10, 11, 12
 _LEVELS = {
@@ -85,7 +85,7 @@ class ExpressionReader(TokenReader):
 
     # Operators ----------------------------------------------------------------------------------------------------
 
-    def _read(self, level: int) -> Part:
+    def _read(self, level: int) -> NodeSpan:
         left = self._operand()
         while True:
             if level <= PREDICATE and (found := self._predicate(left)) is not None:
@@ -99,9 +99,9 @@ class ExpressionReader(TokenReader):
             right = self._read(at + 1)
             kind = _NODES.get(operator)
             if kind is None:
-                left = self._form(left.start, [left, right])
+                left = self._verbatim(left.start, [left, right])
             else:
-                left = self._made(kind(this=left.node, expression=right.node), left.start, [left, right])
+                left = self._finish(kind(this=left.node, expression=right.node), left.start, [left, right])
 
     def _operator(self) -> tuple[str, int]:
         """The operator that is next, and how many tokens it has: sqlglot takes `>>` for two."""
@@ -118,26 +118,26 @@ class ExpressionReader(TokenReader):
             return longer, len(longer)
         return word, 1
 
-    def _operand(self) -> Part:
+    def _operand(self) -> NodeSpan:
         start, word = self._index, self._word()
         if word in ("NOT", "!"):
             self._advance()
             inner = self._read(NOT)
-            return self._made(exp.Not(this=inner.node), start, [inner])
+            return self._finish(exp.Not(this=inner.node), start, [inner])
         if word in ("-", "+", "~"):
             self._advance()
             if word != "~" and self._curr.token_type is TokenType.NUMBER:  # the sign is part of the number: -1::string
                 number = self._number()
                 if word == "+":
-                    return self._followed(self._form(start, [number]))
-                return self._followed(self._made(exp.Neg(this=number.node), start, [number]))
+                    return self._followed(self._verbatim(start, [number]))
+                return self._followed(self._finish(exp.Neg(this=number.node), start, [number]))
             inner = self._operand()
             if word == "-":
-                return self._made(exp.Neg(this=inner.node), start, [inner])
-            return self._form(start, [inner])
+                return self._finish(exp.Neg(this=inner.node), start, [inner])
+            return self._verbatim(start, [inner])
         return self._followed(self._value())
 
-    def _predicate(self, left: Part) -> Part | None:
+    def _predicate(self, left: NodeSpan) -> NodeSpan | None:
         """IS, IN, LIKE, BETWEEN behind a value, with or without NOT."""
         negated = self._word() == "NOT"
         word = self._ahead(1) if negated else self._word()
@@ -148,7 +148,7 @@ class ExpressionReader(TokenReader):
         if word == "IS":
             self._take("NOT")
             if self._take("DISTINCT"):
-                self._need("FROM")
+                self._require("FROM")
                 parts.append(self._read(COMPARISON))
             else:
                 self._advance()
@@ -156,11 +156,11 @@ class ExpressionReader(TokenReader):
             if self._word() in ("SYMMETRIC", "ASYMMETRIC"):
                 self._advance()
             parts.append(self._read(COMPARISON))
-            self._need("AND")
+            self._require("AND")
             parts.append(self._read(COMPARISON))
         elif word == "IN" and self._opens_query():
             query = self._parse_paren()
-            return Part(exp.In(this=left.node, query=query, negated=negated), left.start, self._index)
+            return NodeSpan(exp.In(this=left.node, query=query, negated=negated), left.start, self._index)
         elif word == "IN" or self._word() in ("ANY", "SOME", "ALL"):
             if word != "IN":
                 self._advance()
@@ -169,51 +169,51 @@ class ExpressionReader(TokenReader):
             parts.append(self._read(COMPARISON))
             if self._take("ESCAPE"):
                 self._advance()
-        return self._form(left.start, parts)
+        return self._verbatim(left.start, parts)
 
-    def _wrapped(self) -> list[Part]:
+    def _wrapped(self) -> list[NodeSpan]:
         """(a, b, c)"""
-        self._need("(")
+        self._require("(")
         found = [self._read(OR)]
         while self._take(","):
             found.append(self._read(OR))
-        self._need(")")
+        self._require(")")
         return found
 
     # Values -------------------------------------------------------------------------------------------------------
 
-    def _followed(self, part: Part) -> Part:
+    def _followed(self, part: NodeSpan) -> NodeSpan:
         """A value with the subscripts, fields and casts behind it."""
         while True:
             word = self._word()
             if word == "[":
                 self._advance()
                 inner = self._read(OR)
-                self._need("]")
-                part = self._form(part.start, [part, inner], closed=True)
+                self._require("]")
+                part = self._verbatim(part.start, [part, inner], closed=True)
             elif word == "." and self._is_name(1):
                 self._advance()
                 field = self._name()
-                part = self._made(exp.Dot(this=part.node, expression=field.node), part.start, [part, field])
+                part = self._finish(exp.Dot(this=part.node, expression=field.node), part.start, [part, field])
             elif word == "::":
                 self._advance()
                 self._type()
-                part = self._form(part.start, [part])
+                part = self._verbatim(part.start, [part])
             elif word == "COLLATE" and self._is_name(1):
                 self._advance(2)
                 while self._word() == "." and self._is_name(1):
                     self._advance(2)
-                part = self._form(part.start, [part])
+                part = self._verbatim(part.start, [part])
             elif word == ":" and self._is_name(1):  # a field of a VARIANT
                 self._advance(2)
-                part = self._form(part.start, [part])
+                part = self._verbatim(part.start, [part])
             else:
                 return part
 
-    def _value(self) -> Part:
+    def _value(self) -> NodeSpan:
         start, word, kind = self._index, self._word(), self._curr.token_type
         if not self._curr:
-            self._unread()
+            self._cannot_read()
         if kind is TokenType.NUMBER or (word == "." and self._peek(1).token_type is TokenType.NUMBER):
             return self._number()
         if kind in TEXTS:
@@ -228,24 +228,24 @@ class ExpressionReader(TokenReader):
             return self._interval()
         if word == "EXISTS" and self._opens_query(1):
             self._advance()
-            return Part(exp.Exists(this=self._parse_paren()), start, self._index)
+            return NodeSpan(exp.Exists(this=self._parse_paren()), start, self._index)
         if self._ahead(1) == "->":
             return self._lambda()
         variable = self._curr.text.lower() in self._variables
         if not self._is_name() or (word in _NO_VALUE and not variable and not self._calls(word)):
-            self._unread()
+            self._cannot_read()
         if self._peek(1).token_type in TEXTS and kind is not TokenType.IDENTIFIER:  # DATE '2026-01-01'
             self._advance(2)
-            return self._form(start, [], closed=True)
+            return self._verbatim(start, [], closed=True)
         if word in ("TRUE", "FALSE") and self._ahead(1) not in (".", "("):
             self._advance()
-            return self._made(exp.Boolean(this=word == "TRUE"), start, [])
+            return self._finish(exp.Boolean(this=word == "TRUE"), start, [])
         if word == "NULL" and self._ahead(1) not in (".", "("):
             self._advance()
-            return self._made(exp.Null(), start, [])
+            return self._finish(exp.Null(), start, [])
         return self._path()
 
-    def _number(self) -> Part:
+    def _number(self) -> NodeSpan:
         start = self._index
         if self._word() == ".":
             self._advance()
@@ -257,69 +257,69 @@ class ExpressionReader(TokenReader):
             suffix = True
         digits = first.text
         if suffix or start != self._index - 1 or not digits.isdigit():
-            return self._form(start, [], closed=True)
-        return self._made(exp.Literal(this=digits, is_string=False), start, [])
+            return self._verbatim(start, [], closed=True)
+        return self._finish(exp.Literal(this=digits, is_string=False), start, [])
 
-    def _text(self) -> Part:
+    def _text(self) -> NodeSpan:
         start, first = self._index, self._curr
         while self._curr.token_type in TEXTS:  # 'a' 'b' is one text
             self._advance()
         if self._index - start == 1 and first.token_type is TokenType.STRING:
-            return self._made(exp.Literal(this=first.text, is_string=True), start, [])
-        return self._form(start, [], closed=True)
+            return self._finish(exp.Literal(this=first.text, is_string=True), start, [])
+        return self._verbatim(start, [], closed=True)
 
-    def _parenthesis(self) -> Part:
+    def _parenthesis(self) -> NodeSpan:
         start = self._index
         if self._opens_query():
-            return Part(self._parse_paren() or exp.Null(), start, self._index)
+            return NodeSpan(self._parse_paren() or exp.Null(), start, self._index)
         if self._is_lambda():
             return self._lambda()
         self._advance()
         found = [self._field()]
         while self._take(","):
             found.append(self._field())
-        self._need(")")
-        if len(found) == 1 and not isinstance(found[0].node, Named):
-            return self._made(exp.Paren(this=found[0].node), start, found)
-        return self._form(start, found, closed=True, row=True)
+        self._require(")")
+        if len(found) == 1 and not isinstance(found[0].node, NamedField):
+            return self._finish(exp.Paren(this=found[0].node), start, found)
+        return self._verbatim(start, found, closed=True, row=True)
 
-    def _field(self) -> Part:
+    def _field(self) -> NodeSpan:
         """A part of a struct, with its name if it is given one."""
         part = self._read(OR)
         named = self._word() == "AS" or (self._is_name() and self._word() not in _NO_VALUE)
         return self._named(part) if named else part
 
-    def _named(self, part: Part) -> Part:
+    def _named(self, part: NodeSpan) -> NodeSpan:
         self._take("AS")
         name = self._name()
-        return self._made(Named(this=part.node, alias=name.node), part.start, [part, name])
+        return self._finish(NamedField(this=part.node, alias=name.node), part.start, [part, name])
 
-    def _star(self) -> Part:
+    def _star(self) -> NodeSpan:
         """* or * EXCEPT (a, b); `* EXCEPT (SELECT ..)` is another thing."""
         start = self._index
         self._advance()
-        excepted: list[Part] = []
+        excepted: list[NodeSpan] = []
         if self._word() == "EXCEPT" and self._ahead(1) == "(" and not self._opens_query(1):
             self._advance()
             excepted = self._wrapped()
-        return self._made(exp.Star(except_=[part.node for part in excepted]), start, excepted)
+        return self._finish(exp.Star(except_=[part.node for part in excepted]), start, excepted)
 
-    def _case(self) -> Part:
+    def _case(self) -> NodeSpan:
         start = self._index
-        parts: list[Part] = []
+        parts: list[NodeSpan] = []
         self._advance()
         if self._word() != "WHEN":
             parts.append(self._read(OR))
         while self._take("WHEN"):
             parts.append(self._read(OR))
-            self._need("THEN")
+            self._require("THEN")
             parts.append(self._read(OR))
         if self._take("ELSE"):
             parts.append(self._read(OR))
-        self._need("END")
-        return self._form(start, parts, closed=True)
+        self._require("END")
+        return self._verbatim(start, parts, closed=True)
 
-    def _interval(self) -> Part:
+    def _interval(self) -> NodeSpan:
         """INTERVAL 1 DAY, INTERVAL '1 day 2 hours', INTERVAL '1-2' YEAR TO MONTH"""
         start = self._index
         self._advance()
@@ -334,13 +334,13 @@ class ExpressionReader(TokenReader):
             self._advance()
             if self._word() == "TO" and self._ahead(1) in _UNITS:
                 self._advance(2)
-        return self._form(start, [], closed=True)
+        return self._verbatim(start, [], closed=True)
 
     def _type(self) -> None:
         """Skip a type: INT, DECIMAL(10, 2), ARRAY<STRUCT<a: INT>>, INTERVAL DAY TO SECOND"""
         word = self._word()
         if not self._is_name():
-            self._unread()
+            self._cannot_read()
         self._advance()
         if word == "INTERVAL":
             while self._word() in _UNITS or (self._word() == "TO" and self._ahead(1) in _UNITS):
@@ -357,11 +357,11 @@ class ExpressionReader(TokenReader):
             self._advance()
             if depth == 0:
                 return
-        self._unread()
+        self._cannot_read()
 
     # Names, calls and lambdas -------------------------------------------------------------------------------------
 
-    def _path(self) -> Part:
+    def _path(self) -> NodeSpan:
         """A column with its qualifiers and fields, or a function with its qualifiers and arguments."""
         start = self._index
         names = [self._name()]
@@ -371,21 +371,21 @@ class ExpressionReader(TokenReader):
         if self._word() == "(":
             return self._suffixed(self._call(start, names[-1].node.name))
         if names[0].node.name.lower() in self._variables:
-            return self._form(start, [], closed=True, variable=names[-1].node.name)
+            return self._verbatim(start, [], closed=True, variable=names[-1].node.name)
         if self._word() == "." and self._ahead(1) == "*":
             self._advance()
             star = self._star()
-            return Part(_column([*(part.node for part in names), star.node]), start, self._index)
+            return NodeSpan(_column([*(part.node for part in names), star.node]), start, self._index)
         head, rest = names[:4], names[4:]
         found: exp.Expr = _column([part.node for part in head])
         for field in rest:
             found = exp.Dot(this=found, expression=field.node)
-        return Part(found, start, self._index)
+        return NodeSpan(found, start, self._index)
 
-    def _call(self, start: int, name: str) -> Part:
+    def _call(self, start: int, name: str) -> NodeSpan:
         word = name.lower()
-        self._need("(")
-        parts: list[Part] = []
+        self._require("(")
+        parts: list[NodeSpan] = []
         if self._has_word_first(word):
             self._advance()
         separated = True
@@ -401,15 +401,15 @@ class ExpressionReader(TokenReader):
             elif parts and not separated and self._word() in (*_ORDER, "IGNORE", "RESPECT"):
                 self._advance()
             elif not separated:
-                self._unread()
+                self._cannot_read()
             elif self._ahead(1) == "=>":
                 self._advance(2)
             else:
                 parts.append(self._read(COMPARISON if word == "position" and not parts else OR))
                 separated = False
-        self._need(")")
+        self._require(")")
         node = exp.Anonymous(this=name, expressions=[part.node for part in parts])
-        return self._made(node, start, parts, worded=True)
+        return self._finish(node, start, parts, worded=True)
 
     def _has_word_first(self, function: str) -> bool:
         """Does the call begin with a word that is no argument: count(DISTINCT x), extract(DAY FROM x)?"""
@@ -431,38 +431,38 @@ class ExpressionReader(TokenReader):
             ahead += 1
         return found
 
-    def _suffixed(self, part: Part) -> Part:
+    def _suffixed(self, part: NodeSpan) -> NodeSpan:
         """A call with FILTER, WITHIN GROUP, IGNORE NULLS or OVER behind it."""
         while True:
             word, second = self._word(), self._ahead(1)
             if word == "FILTER" and second == "(":
                 self._advance(2)
-                self._need("WHERE")
+                self._require("WHERE")
                 condition = self._read(OR)
-                self._need(")")
+                self._require(")")
                 node: exp.Expr = exp.Filter(this=part.node, expression=condition.node)
-                part = self._made(node, part.start, [part, condition])
+                part = self._finish(node, part.start, [part, condition])
             elif word == "WITHIN" and second == "GROUP":
                 self._advance(2)
-                self._need("(")
-                self._need("ORDER BY")
+                self._require("(")
+                self._require("ORDER BY")
                 parts = [self._read(OR)]
                 while self._word() in (*_ORDER, ","):
                     comma = self._word() == ","
                     self._advance()
                     if comma:
                         parts.append(self._read(OR))
-                self._need(")")
+                self._require(")")
                 node = exp.WithinGroup(this=part.node, expressions=[one.node for one in parts])
-                part = self._made(node, part.start, [part, *parts], worded=True)
+                part = self._finish(node, part.start, [part, *parts], worded=True)
             elif word in ("IGNORE", "RESPECT") and second == "NULLS":
                 self._advance(2)
                 kind = exp.IgnoreNulls if word == "IGNORE" else exp.RespectNulls
-                part = self._made(kind(this=part.node), part.start, [part])
+                part = self._finish(kind(this=part.node), part.start, [part])
             elif word == "OVER":
                 self._advance()
                 self._skip("(", ")") if self._word() == "(" else self._advance()
-                part = self._made(exp.Window(this=part.node), part.start, [part])
+                part = self._finish(exp.Window(this=part.node), part.start, [part])
             else:
                 return part
 
@@ -473,7 +473,7 @@ class ExpressionReader(TokenReader):
             ahead += 2
         return self._is_name(ahead) and self._ahead(ahead + 1) == ")" and self._ahead(ahead + 2) == "->"
 
-    def _lambda(self) -> Part:
+    def _lambda(self) -> NodeSpan:
         """x -> .. or (x, y) -> ..; inside, the names are no columns."""
         start = self._index
         self._take("(")
@@ -481,16 +481,16 @@ class ExpressionReader(TokenReader):
         while self._take(","):
             variables.append(self._name())
         self._take(")")
-        self._need("->")
+        self._require("->")
         self._variables += [part.node.name.lower() for part in variables]
         body = self._read(OR)
         del self._variables[len(self._variables) - len(variables) :]
         node = exp.Lambda(expressions=[part.node for part in variables], this=body.node)
-        return self._made(node, start, [*variables, body])
+        return self._finish(node, start, [*variables, body])
 
-    def _form(self, start: int, parts: list[Part], **flags: Any) -> Part:
-        node = Form(expressions=[part.node for part in parts], **flags)
-        return self._made(node, start, parts, worded=True)
+    def _verbatim(self, start: int, parts: list[NodeSpan], **flags: Any) -> NodeSpan:
+        node = Verbatim(expressions=[part.node for part in parts], **flags)
+        return self._finish(node, start, parts, worded=True)
 
 
 def _column(parts: list[exp.Expr]) -> exp.Column:

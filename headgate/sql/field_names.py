@@ -9,45 +9,45 @@ from __future__ import annotations
 from sqlglot import exp
 
 from headgate.sql.errors import CqlError
-from headgate.sql.forms import Form, Listed, Named, call, form, is_plain, placed
+from headgate.sql.verbatim import NamedField, StarColumns, Verbatim, call, is_plain_name, parenthesized, verbatim
 
 _ZIPPED = "zipped"
 
 
-def names_parts(part: exp.Expr) -> bool:
+def names_its_field(part: exp.Expr) -> bool:
     """Is it a part, without AS, of something that names its parts by what they are?"""
     above = part.parent
-    if isinstance(above, Listed):
+    if isinstance(above, StarColumns):
         above = above.parent
-    if isinstance(above, Form):
+    if isinstance(above, Verbatim):
         return bool(above.args.get("row"))
     return isinstance(above, exp.Anonymous) and above.name.lower() == "struct"
 
 
-def named(means: exp.Expr, name: str) -> Named:
+def with_name(means: exp.Expr, name: str) -> NamedField:
     """`means AS name`"""
-    return Named(this=means, alias=exp.Identifier(this=name, quoted=not is_plain(name)))
+    return NamedField(this=means, alias=exp.Identifier(this=name, quoted=not is_plain_name(name)))
 
 
-def in_place_of(old: exp.Expr, new: exp.Expr) -> exp.Expr:
+def replacement_for(old: exp.Expr, new: exp.Expr) -> exp.Expr:
     """What to put where `old` was: in a struct it keeps the name that `old` gave to its part."""
     if old.parent is None:
         return new
-    if not names_parts(old):
-        return placed(new)
+    if not names_its_field(old):
+        return parenthesized(new)
     if isinstance(old, exp.Column):
-        return named(new, old.name)
+        return with_name(new, old.name)
     if isinstance(old, exp.Dot):
-        return named(new, old.expression.name)
-    return named(new, f"col{(old.index or 0) + 1}")
+        return with_name(new, old.expression.name)
+    return with_name(new, f"col{(old.index or 0) + 1}")
 
 
-def number_parts(star: exp.Expr) -> None:
+def name_nameless_fields(star: exp.Expr) -> None:
     """Parts beside a `*` that have no names are col2 and the like, counted before it is written out."""
     for part in list(star.parent.expressions if star.parent else []):
-        if not isinstance(part, (Named, Listed, exp.Column, exp.Dot, exp.Star)):
+        if not isinstance(part, (NamedField, StarColumns, exp.Column, exp.Dot, exp.Star)):
             number = (part.index or 0) + 1
-            wrapper = named(exp.Null(), f"col{number}")
+            wrapper = with_name(exp.Null(), f"col{number}")
             part.replace(wrapper)
             wrapper.set("this", part)
 
@@ -67,19 +67,19 @@ def refuse_star(star: exp.Expr) -> None:
         if above.name.lower() == "count" and isinstance(star, exp.Column) and "DISTINCT" not in above.args["words"][0]:
             raise CqlError("count of all columns of one stream is not possible", "write count(*), or list them", star)
         return
-    listed = isinstance(above, Form) and (above.args.get("row") or "IN (" in above.args["words"])
+    listed = isinstance(above, Verbatim) and (above.args.get("row") or "IN (" in above.args["words"])
     if not listed:
         raise CqlError("* stands for columns in SELECT and as an argument only", "name the columns", star)
 
 
-def zip_by_names(zipped: exp.Anonymous) -> exp.Expr:
+def name_zipped_fields(zipped: exp.Anonymous) -> exp.Expr:
     """arrays_zip with the names that Spark would give to the parts, whatever the columns are called inside the query.
 
     coalesce(x) is x without a name, so that Spark calls the parts 0, 1, 2, ..
     """
     given: list[exp.Expr] = []
     for argument in zipped.expressions:
-        given += argument.expressions if isinstance(argument, Listed) else [argument]
+        given += argument.expressions if isinstance(argument, StarColumns) else [argument]
     if not given:
         return zipped
     fields: list[str | exp.Expr] = []
@@ -88,7 +88,7 @@ def zip_by_names(zipped: exp.Anonymous) -> exp.Expr:
         quoted = name.replace("\\", "\\\\").replace("'", "\\'")
         fields.append(f"'{quoted}', {_ZIPPED}.`{number}`")
     made = call("arrays_zip", *[call("coalesce", argument) for argument in given])
-    body = form(f"named_struct({', '.join(map(str, fields))})")
+    body = verbatim(f"named_struct({', '.join(map(str, fields))})")
     variable = exp.Identifier(this=_ZIPPED)
     function = exp.Lambda(expressions=[variable], this=body)
     function.meta["pieces"] = ("", " -> ", "")
@@ -101,6 +101,6 @@ def _spark_name(argument: exp.Expr) -> str | None:
         return bare.parts[-1].name
     if isinstance(bare, exp.Dot):
         return bare.expression.name
-    if isinstance(bare, Form) and not bare.expressions and bare.args.get("variable"):
+    if isinstance(bare, Verbatim) and not bare.expressions and bare.args.get("variable"):
         return str(bare.args["variable"])
     return None

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from headgate.plan.flows import Flow
 from headgate.plan.operators.base import Operator, Port
-from headgate.plan.operators.streams import RStream
+from headgate.plan.operators.relation_to_stream import RStream
 from headgate.plan.operators.window import RowWindow
 from headgate.plan.windows import RangeWindow, Span, Window
 
 
-def with_ticks(
+def with_triggers(
     operator: RStream, operators: Mapping[str, Operator], flows: Mapping[Port, Flow]
 ) -> tuple[RStream, list[RowWindow]]:
     """An `rstream` that knows only its relation, with its ticks: inputs, slides, and operators to put in front.
@@ -20,13 +20,13 @@ def with_ticks(
     A window without SLIDE contributes the streams that it is over; RANGE .. SLIDE contributes a slide; ROWS .. SLIDE
     the tuples at which that window is evaluated. `operators` and `flows` hold at least what lies upstream.
     """
-    found = _Ticks(operator.id, operators, flows)
+    found = _TriggerFinder(operator.id, operators, flows)
     found.visit(operator.inputs[0], operator.window)
     ports = (operator.inputs[0], *found.ports)
     return replace(operator, inputs=ports, slides=tuple(found.slides)), found.added
 
 
-class _Ticks:
+class _TriggerFinder:
     def __init__(self, name: str, operators: Mapping[str, Operator], flows: Mapping[Port, Flow]) -> None:
         self._name = name
         self._operators = operators

@@ -1,8 +1,8 @@
-"""The fixtures: a query, and the operators that it becomes, as it is written and as it is rewritten.
+"""The fixtures: a query, and the operators it becomes, as written and as rewritten.
 
-    python -m tests.language.plans      writes the plans of all fixtures anew; read what changed before you keep it
+    python -m tests.language.fixture_files      regenerates the plans in all fixtures; review the diff before committing
 
-A fixture is CQL with comments: `-- catalog: NAME` first, the query, and the two plans.
+A fixture is CQL with comments: `-- catalog: NAME` first, then the query, then the two plans.
 """
 
 from pathlib import Path

@@ -40,7 +40,7 @@ class FoundFunction:
 
 
 @dataclass(frozen=True)
-class Text:
+class QueryText:
     """A query's text with what sqlglot cannot read set apart. `tokens` are those of the original text."""
 
     original: str
@@ -49,13 +49,13 @@ class Text:
     windows: tuple[FoundWindow, ...]
     functions: tuple[FoundFunction, ...]
 
-    def where(self, offset: int) -> str:
+    def location(self, offset: int) -> str:
         """A place for people, both counted from 1."""
         before = self.original[:offset]
         return f"line {before.count(chr(10)) + 1}, character {offset - (before.rfind(chr(10)) + 1) + 1}"
 
 
-def read_text(text: str) -> Text:
+def read_query_text(text: str) -> QueryText:
     """Set windows and stream functions apart; CqlError when one of them is wrong or has no end."""
     try:
         tokens: list[Token] = list(Cql().tokenize(text))
@@ -72,7 +72,7 @@ def read_text(text: str) -> Text:
         elif _is_stream_function(tokens, number):
             functions.append(FoundFunction(token.text.upper(), token.start, number + 1, closing[number + 1]))
             gaps.append((token.start, token.end + 1))
-    return Text(text, _blanked(text, gaps), tuple(tokens), tuple(windows), tuple(functions))
+    return QueryText(text, _blanked(text, gaps), tuple(tokens), tuple(windows), tuple(functions))
 
 
 def _opens_window(tokens: Sequence[Token], number: int) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from headgate.errors import ApplicationError
-from headgate.language.logical import (
+from headgate.language.logical_tree import (
     AggregateNode,
     JoinNode,
-    Named,
-    Node,
+    LogicalNode,
+    NamedExpressions,
     ProjectNode,
-    Scan,
+    ScanNode,
     SetNode,
     TableJoinNode,
     children,
@@ -19,10 +19,10 @@ from headgate.sql.dialect import sql_of
 from headgate.sql.schema import Column, Schema
 
 
-def schema_of(node: Node) -> Schema:
+def schema_of(node: LogicalNode) -> Schema:
     """Names and types; a type that is not known is None."""
     match node:
-        case Scan():
+        case ScanNode():
             return node.source.schema
         case ProjectNode():
             return Schema(tuple(_typed(node.outputs, schema_of(node.input))))
@@ -40,7 +40,7 @@ def schema_of(node: Node) -> Schema:
     return schema_of(next(children(node)))
 
 
-def _typed(named: Named, below: Schema) -> list[Column]:
+def _typed(named: NamedExpressions, below: Schema) -> list[Column]:
     found = []
     for name, means in named:
         kind: str | None = None

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from headgate.sql.aggregates import FICKLE, FORBIDDEN, FORBIDDEN_REMEDIES, GENERATORS, RANKS, is_aggregate
 from headgate.sql.errors import CqlError
+from headgate.sql.function_kinds import (
+    FORBIDDEN,
+    FORBIDDEN_REMEDIES,
+    GENERATORS,
+    NONDETERMINISTIC,
+    WINDOW_FUNCTIONS,
+    is_aggregate,
+)
 
 _SELECT_ARGS = {"with_", "expressions", "from_", "joins", "where", "group", "having", "distinct", "kind"}
 _SET_ARGS = {"with_", "this", "expression", "distinct", "expressions"}
@@ -68,21 +75,21 @@ def _instead_of(query: exp.Expr) -> str:
 
 
 def _check_function(node: exp.Anonymous) -> None:
-    refuse_outside(node)
+    refuse_forbidden_function(node)
     name = node.name.lower()
-    if name in FICKLE or (name == "unix_timestamp" and not node.expressions):
-        raise _fickle(node.name, node)
+    if name in NONDETERMINISTIC or (name == "unix_timestamp" and not node.expressions):
+        raise _nondeterministic(node.name, node)
     if name in GENERATORS:
         problem = f"'{node.name}' makes several rows of one, which is not supported"
         raise CqlError(problem, "unfold lists with an operator of kind function", node)
-    if name in RANKS:
+    if name in WINDOW_FUNCTIONS:
         problem = f"'{node.name}' is a window function, which is not supported"
         raise CqlError(problem, "put a window on the stream instead: FROM sensors [ROWS 10]", node)
     if name in ("grouping", "grouping_id"):
         raise CqlError(f"'{node.name}' belongs to GROUPING SETS, which is not supported", "leave it out", node)
 
 
-def refuse_outside(call: exp.Anonymous) -> None:
+def refuse_forbidden_function(call: exp.Anonymous) -> None:
     """Refuse functions that reach for more than the row."""
     name = call.name.lower()
     if name in FORBIDDEN:
@@ -90,13 +97,13 @@ def refuse_outside(call: exp.Anonymous) -> None:
         raise CqlError(problem, FORBIDDEN_REMEDIES.get(name, "leave it out"), call)
 
 
-def refuse_word(column: exp.Column) -> None:
+def refuse_bare_function(column: exp.Column) -> None:
     """Refuse `current_timestamp` and the like, which need no parentheses, where no column has that name."""
-    if len(column.parts) == 1 and column.name.lower() in FICKLE:
-        raise _fickle(column.name, column)
+    if len(column.parts) == 1 and column.name.lower() in NONDETERMINISTIC:
+        raise _nondeterministic(column.name, column)
 
 
-def _fickle(name: str, node: exp.Expr) -> CqlError:
+def _nondeterministic(name: str, node: exp.Expr) -> CqlError:
     problem = f"'{name}' gives another answer each time, so results would depend on the schedule"
     return CqlError(problem, "leave it out; for the time of a tuple, use a column of the stream", node)
 

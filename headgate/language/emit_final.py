@@ -48,7 +48,7 @@ def emit_final(
     if len(calls) > 1 or any("window(" in text.lower().replace(" ", "") for text in found.group.values()):
         problem = "the windows in GROUP BY are more than a call of window or session_window with lengths as texts"
         raise ApplicationError(place, problem, "group by one window(time, '1 minute'), and select its parts")
-    if not found.steady:
+    if not found.sliding:
         raise ApplicationError(place, "nothing in the query says when a group is final", _REMEDY)
     if found.group:
         return _with(operators, replace(found, gives="rstream")), root

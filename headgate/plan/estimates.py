@@ -27,7 +27,7 @@ class Estimates:
     rates behind it, but stays None in `selectivities`."""
 
     rates: Mapping[Port, Estimate]  # tuples a second
-    held: Mapping[Edge, Estimate]  # rows that the relation at an input holds at an instant
+    rows_held: Mapping[Edge, Estimate]  # rows that the relation at an input holds at an instant
     selectivities: Mapping[Edge, Estimate]  # results of a tuple that comes in there, all branches together
 
 
@@ -36,7 +36,7 @@ def estimate(plan: Plan) -> Estimates:
     return _Estimator(plan).found
 
 
-def seconds_of(window: RangeWindow, clock: Clock) -> Estimate:
+def window_seconds(window: RangeWindow, clock: Clock) -> Estimate:
     """The length of a window in seconds; None when it has no end. A tick of a logical clock counts as a second, as it
     does when files are replayed."""
     ticks = window.length_ticks(clock)
@@ -75,7 +75,7 @@ class _Estimator:
         if flow.relation:
             return self._relations.get(port)
         if isinstance(window, RangeWindow):
-            length, rate = seconds_of(window, flow.clock), self._rates[port]
+            length, rate = window_seconds(window, flow.clock), self._rates[port]
             return None if length is None or rate is None else rate * length
         if window is not None and not window.partition:
             return float(window.count)
@@ -86,7 +86,7 @@ class _Estimator:
         if len(held) < len(edges) or not self._plan.flows[operator.ports[0]].relation:
             return None
         if isinstance(operator, StreamJoin):
-            match = match_of(operator, self._selectivities, self._held)[0]
+            match = match_probabilities(operator, self._selectivities, self._held)[0]
             return None if match is None else match * prod(held)
         if isinstance(operator, Union):
             return sum(held)
@@ -107,7 +107,7 @@ class _Estimator:
         return None
 
 
-def match_of(
+def match_probabilities(
     join: StreamJoin, selectivities: Mapping[Edge, Estimate], held: Mapping[Edge, Estimate]
 ) -> tuple[Estimate, Estimate]:
     """The probability that a pair fits, for pairs whose later row is on the left and on the right: as declared, or so

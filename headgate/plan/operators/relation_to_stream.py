@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from headgate.plan.flows import Flow, one_clock, windowed
-from headgate.plan.operators.base import Operator, Side
+from headgate.plan.flows import Flow, common_clock, windowed_flow
+from headgate.plan.operators.base import DeclaredSide, Operator
 from headgate.plan.windows import RangeWindow, Span
 from headgate.sql.schema import Schema
 
@@ -35,7 +35,7 @@ class Changes(Operator):
         return inputs[0]
 
     def flow(self, inputs: Sequence[Flow], place: str) -> Flow:
-        found = windowed(inputs[0], self.window, f"{place}.window")
+        found = windowed_flow(inputs[0], self.window, f"{place}.window")
         if self.mode == "changes":
             return Flow(found.clock, relation=True, retracts=not found.monotone)
         return Flow(found.clock)
@@ -60,16 +60,16 @@ class RStream(Operator):
     def windows(self) -> tuple[RangeWindow | None, ...]:
         return (self.window, *[None for _ in self.inputs[1:]])
 
-    def side(self, index: int) -> Side:
+    def side(self, index: int) -> DeclaredSide:
         """The inputs that only say when cost nothing and give out nothing by themselves."""
-        return Side(0.0, 0.0) if index else self.declared.side(0)
+        return DeclaredSide(0.0, 0.0) if index else self.declared.side(0)
 
     def output(self, inputs: Sequence[Schema], place: str) -> Schema:
         return inputs[0]
 
     def flow(self, inputs: Sequence[Flow], place: str) -> Flow:
-        windowed(inputs[0], self.window, f"{place}.window")
-        return Flow(one_clock(inputs, place))
+        windowed_flow(inputs[0], self.window, f"{place}.window")
+        return Flow(common_clock(inputs, place))
 
     def describe(self) -> str:
         return f"over {self.window}" if self.window else ""

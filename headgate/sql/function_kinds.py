@@ -1,7 +1,7 @@
-"""Which functions of Spark SQL look at many rows, make several of one, or never give the same twice.
+"""Kinds of Spark SQL functions that need special treatment: aggregates, generators, nondeterministic ones, ...
 
-`AGGREGATES` are the functions of the group `agg_funcs` in Spark's function registry; a test compares the list with the
-Spark that is installed, and shows what to change here when a new version has more.
+`AGGREGATES` lists the functions of the group `agg_funcs` in Spark's function registry. A test compares the list with
+the installed Spark, and shows what to change here when a new version adds some.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ GENERATORS = frozenset(
     explode explode_outer inline inline_outer posexplode posexplode_outer stack json_tuple
     """.split()  # noqa: SIM905
 )
-RANKS = frozenset(
+WINDOW_FUNCTIONS = frozenset(
     """
     counter_diff cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number
     """.split()  # noqa: SIM905
 )
 # The answer must be the same whenever and however often an operator is called.
-FICKLE = frozenset(
+NONDETERMINISTIC = frozenset(
     """
     rand randn random randstr uniform uuid shuffle monotonically_increasing_id spark_partition_id
     now curdate current_date current_time current_timestamp localtimestamp localtime
@@ -70,17 +70,17 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 def aggregate_calls(expression: exp.Expr) -> Iterator[exp.Expr]:
     """The outermost aggregate calls in an expression, each with its FILTER, WITHIN GROUP or IGNORE NULLS."""
-    if is_call(expression):
+    if is_aggregate_call(expression):
         yield expression
         return
     for child in expression.iter_expressions():
         yield from aggregate_calls(child)
 
 
-def is_call(node: exp.Expr) -> bool:
+def is_aggregate_call(node: exp.Expr) -> bool:
     """Is it an aggregate with all that belongs to it?"""
     if isinstance(node, _WRAPPERS):
-        return is_call(node.this)
+        return is_aggregate_call(node.this)
     return is_aggregate(node)
 
 

@@ -7,10 +7,10 @@ import pytest
 from headgate.application.explain import AssumedStats, explain
 from headgate.application.load import load_application
 from headgate.metrics.stats import DeclaredStats, SideStats
+from headgate.plan.estimates import estimate
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
 from headgate.plan.paths import find_paths
-from headgate.plan.rates import estimate
 from headgate.scheduling.segments import path_cost, path_steps
 
 STREAMS = """\
@@ -38,7 +38,7 @@ def test_a_join_by_the_probability_of_a_match(tmp_path: Path) -> None:
     plan = load(tmp_path, HALF, JOIN + "windows: [RANGE 2 SECONDS, RANGE 3 SECONDS], match: 0.01")
     found = estimate(plan)
     assert found.rates[Port("q/half")] == 50.0
-    assert [found.held[Edge("q/j", side)] for side in (0, 1)] == [80.0, 150.0]
+    assert [found.rows_held[Edge("q/j", side)] for side in (0, 1)] == [80.0, 150.0]
     sides = DeclaredStats(plan).of("q/j").sides
     assert [side.selectivity for side in sides] == pytest.approx([1.5, 0.8])
     assert found.rates[Port("q/j")] == pytest.approx(40 * 50 * 0.01 * (2 + 3))
@@ -60,7 +60,7 @@ def test_a_join_of_a_join(tmp_path: Path) -> None:
     )
     found = estimate(plan)
     assert found.rates[Port("q/j")] == pytest.approx(800.0)
-    assert found.held[Edge("q/more", 0)] == pytest.approx(400.0)
+    assert found.rows_held[Edge("q/more", 0)] == pytest.approx(400.0)
     assert found.rates[Port("q/more")] == pytest.approx(0.01 * (800 * 40 + 40 * 400))
 
 

@@ -1,8 +1,9 @@
-"""Expressions as their author wrote them: a node keeps the words around its parts, and its text is those words again.
+"""Expressions as their author wrote them: a node keeps the text around its children, so its SQL is that same text.
 
-So Spark gets the user's own text, but for the pieces that had to change: a column under its name inside the query, an
-aggregate that has become a column, what `*` stands for. reader.py makes the nodes. Where a rule asks what an expression
-is (AND, =, a call, a column), the node is sqlglot's of that name; every other piece of syntax is a Form.
+Spark therefore gets the user's own words, except where something had to change: a column that has another name inside
+the query, an aggregate that has become a column, the columns a `*` stands for. expression_reader.py makes the nodes.
+Where rules need to know what an expression is (AND, =, a call, a column), it is sqlglot's node of that name; all other
+syntax is a `Verbatim` node.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _JOINED: dict[type[exp.Expr], str] = {exp.And: " AND ", exp.Or: " OR ", exp.EQ: " = ", exp.Dot: "."}
 
 
-class Form(exp.Expression):
+class Verbatim(exp.Expression):
     """A piece of syntax that no rule looks into. `words` is what it says around its parts, for comparing.
 
     `closed`: it keeps together wherever it is put, as a literal or a call does. `row`: (a, b), which makes a struct.
@@ -27,13 +28,13 @@ class Form(exp.Expression):
     arg_types = {"expressions": False, "words": True, "closed": False, "row": False, "variable": False}  # noqa: RUF012  # sqlglot's way
 
 
-class Named(exp.Expression):
+class NamedField(exp.Expression):
     """`x AS name` among the parts of a struct."""
 
     arg_types = {"this": True, "alias": True}  # noqa: RUF012
 
 
-class Listed(exp.Expression):
+class StarColumns(exp.Expression):
     """The columns that a `*` among the arguments of a function stands for."""
 
     arg_types = {"expressions": True}  # noqa: RUF012
@@ -69,9 +70,9 @@ def _parts(node: exp.Expr) -> Sequence[str | exp.Expr]:
             return _separated(node.parts, ".")
         case exp.Paren():
             return ["(", node.this, ")"]
-        case Named():
+        case NamedField():
             return [node.this, " AS ", node.args["alias"]]
-        case Listed():
+        case StarColumns():
             return _separated(node.expressions, ", ")
         case exp.Boolean():
             return ["TRUE" if node.this else "FALSE"]
@@ -91,19 +92,19 @@ def _separated(nodes: Sequence[exp.Expr], by: str) -> list[str | exp.Expr]:
     return found
 
 
-def keeps_together(node: exp.Expr) -> bool:
+def stands_alone(node: exp.Expr) -> bool:
     """Can it stand in the place of a column without parentheses?"""
-    if isinstance(node, Form):
+    if isinstance(node, Verbatim):
         return bool(node.args.get("closed"))
     return isinstance(node, (exp.Column, exp.Literal, exp.Anonymous, exp.Paren, exp.Boolean, exp.Null))
 
 
-def placed(node: exp.Expr) -> exp.Expr:
+def parenthesized(node: exp.Expr) -> exp.Expr:
     """The node as a part of another expression."""
-    return node if keeps_together(node) else exp.Paren(this=node)
+    return node if stands_alone(node) else exp.Paren(this=node)
 
 
-def is_plain(name: str) -> bool:
+def is_plain_name(name: str) -> bool:
     return _PLAIN.fullmatch(name) is not None
 
 
@@ -115,9 +116,9 @@ def call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
     return node
 
 
-def form(*pieces: str | exp.Expr) -> Form:
+def verbatim(*pieces: str | exp.Expr) -> Verbatim:
     """A piece of syntax that the user did not write: text and parts in turn, text first and last."""
     words, parts = tuple(str(piece) for piece in pieces[::2]), list(pieces[1::2])
-    node = Form(expressions=parts, words=words, closed=True)
+    node = Verbatim(expressions=parts, words=words, closed=True)
     node.meta[PIECES] = words
     return node

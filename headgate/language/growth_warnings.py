@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from headgate.language.logical import (
+from headgate.language.logical_tree import (
     AggregateNode,
     DistinctNode,
     JoinNode,
-    Node,
+    LogicalNode,
     ProjectNode,
-    Scan,
+    ScanNode,
     SetNode,
-    ToStream,
+    ToStreamNode,
     WindowNode,
     children,
 )
@@ -22,14 +22,14 @@ from headgate.sql.dialect import sql_of
 _REMEDY = "give it a window, such as [RANGE 1 HOUR]"
 
 
-def growing(tree: Node) -> tuple[str, ...]:
+def growth_warnings(tree: LogicalNode) -> tuple[str, ...]:
     """One sentence for each piece of state that never shrinks."""
-    return tuple(dict.fromkeys(_told(tree)))
+    return tuple(dict.fromkeys(_sentences(tree)))
 
 
-def _told(node: Node) -> Iterator[str]:
+def _sentences(node: LogicalNode) -> Iterator[str]:
     for child in children(node):
-        yield from _told(child)
+        yield from _sentences(child)
     match node:
         case JoinNode():
             for side, other in ((node.left, node.right), (node.right, node.left)):
@@ -47,9 +47,9 @@ def _told(node: Node) -> Iterator[str]:
         case WindowNode() if isinstance(node.window, RowsWindow) and node.window.partition:
             columns = ", ".join(node.window.partition)
             yield f"[{node.window}] keeps {_rows(node.window.count)} for each value of {columns} for ever"
-        case ToStream() if node.mode == "dstream" and not _leaves(node.input):
+        case ToStreamNode() if node.mode == "dstream" and not _leaves(node.input):
             yield "DSTREAM gives nothing: no row ever leaves its relation; " + _REMEDY
-        case ToStream() if node.mode == "rstream" and not _leaves(node.input):
+        case ToStreamNode() if node.mode == "rstream" and not _leaves(node.input):
             yield f"RSTREAM gives out ever more rows, for {_name(node.input)} never loses any; {_REMEDY}"
 
 
@@ -57,16 +57,16 @@ def _rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count} rows"
 
 
-def _leaves(node: Node) -> bool:
+def _leaves(node: LogicalNode) -> bool:
     """Can rows leave it, so that what is kept of it stays bounded?"""
     match node:
         case WindowNode():
             return isinstance(node.window, RowsWindow) or not node.window.unbounded
-        case Scan():
-            return node.source.flow.departs or node.source.flow.retracts
+        case ScanNode():
+            return node.source.flow.expires or node.source.flow.retracts
         case AggregateNode():
             return not node.group or _leaves(node.input)  # a single row, or the groups that still have rows
-        case ToStream():
+        case ToStreamNode():
             return False
         case JoinNode():
             return _leaves(node.left) or _leaves(node.right)
@@ -77,17 +77,17 @@ def _leaves(node: Node) -> bool:
     return _leaves(next(children(node)))
 
 
-def _name(node: Node) -> str:
+def _name(node: LogicalNode) -> str:
     """What people call it: the stream or view that it comes from."""
     names = list(dict.fromkeys(_sources(node)))
     return " and ".join(f"'{name}'" for name in names)
 
 
-def _sources(node: Node) -> Iterator[str]:
+def _sources(node: LogicalNode) -> Iterator[str]:
     if isinstance(node, ProjectNode) and node.outputs and all("." in name for name, _ in node.outputs):
         yield node.outputs[0][0].split(".")[0]
         return
-    if isinstance(node, Scan):
+    if isinstance(node, ScanNode):
         yield node.source.name
     for child in children(node):
         yield from _sources(child)

@@ -14,17 +14,17 @@ from sqlglot import exp
 
 from headgate.plan.flows import Flow
 from headgate.plan.operators.base import Port
-from headgate.plan.operators.streams import Mode
+from headgate.plan.operators.relation_to_stream import Mode
 from headgate.plan.windows import Clock, RowsWindow, Span, Window
-from headgate.sql.naming import in_place_of
+from headgate.sql.field_names import replacement_for
 from headgate.sql.schema import Schema
 
-Named = tuple[tuple[str, exp.Expr], ...]  # output name, expression
-Kind = TypeVar("Kind", bound="Node")
+NamedExpressions = tuple[tuple[str, exp.Expr], ...]  # output name, expression
+Kind = TypeVar("Kind", bound="LogicalNode")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Node:
+class LogicalNode:
     """One step. `view` is the view of WITH that it comes from, for its operator's name."""
 
     view: str = field(default="", compare=False)
@@ -44,7 +44,7 @@ class Node:
 class Readable:
     """What FROM may name: a stream, or the result of another query of the application.
 
-    `ticks` and `slides` say when it has input, for an RSTREAM above it.
+    `triggers` and `slides` say when it has input, for an RSTREAM above it.
     """
 
     name: str
@@ -52,12 +52,12 @@ class Readable:
     schema: Schema
     flow: Flow
     time: str | None = None  # the column that its time is, where there is one
-    ticks: tuple[Tick, ...] = ()
+    triggers: tuple[Trigger, ...] = ()
     slides: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scan(Node):
+class ScanNode(LogicalNode):
     source: Readable
 
     @property
@@ -70,16 +70,16 @@ class Scan(Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ViewNode(Node):
+class ViewNode(LogicalNode):
     """A view of WITH that is read more than once: rules change it inside, but move nothing into it."""
 
-    input: Node
+    input: LogicalNode
     name: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class WindowNode(Node):
-    input: Node
+class WindowNode(LogicalNode):
+    input: LogicalNode
     window: Window
 
     @property
@@ -88,15 +88,15 @@ class WindowNode(Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Filter(Node):
-    input: Node
+class FilterNode(LogicalNode):
+    input: LogicalNode
     condition: exp.Expr
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProjectNode(Node):
-    input: Node
-    outputs: Named
+class ProjectNode(LogicalNode):
+    input: LogicalNode
+    outputs: NamedExpressions
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -104,11 +104,11 @@ class ProjectNode(Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class JoinNode(Node):
+class JoinNode(LogicalNode):
     """Every pair of rows that fits; the two sides have no column name in common."""
 
-    left: Node
-    right: Node
+    left: LogicalNode
+    right: LogicalNode
     condition: exp.Expr | None = None
 
     @property
@@ -121,8 +121,8 @@ class JoinNode(Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableJoinNode(Node):
-    input: Node
+class TableJoinNode(LogicalNode):
+    input: LogicalNode
     table: str
     table_schema: Schema
     outputs: tuple[tuple[str, str], ...]  # output name, column of the table
@@ -136,10 +136,10 @@ class TableJoinNode(Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AggregateNode(Node):
-    input: Node
-    group: Named
-    values: Named
+class AggregateNode(LogicalNode):
+    input: LogicalNode
+    group: NamedExpressions
+    values: NamedExpressions
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -151,8 +151,8 @@ class AggregateNode(Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DistinctNode(Node):
-    input: Node
+class DistinctNode(LogicalNode):
+    input: LogicalNode
 
     @property
     def relation(self) -> bool:
@@ -160,11 +160,11 @@ class DistinctNode(Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SetNode(Node):
+class SetNode(LogicalNode):
     """UNION ALL, EXCEPT or INTERSECT; the left side names the columns. `all` counts copies."""
 
-    left: Node
-    right: Node
+    left: LogicalNode
+    right: LogicalNode
     kind: Literal["union", "except", "intersect"]
     all: bool = False
 
@@ -178,12 +178,12 @@ class SetNode(Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToStream(Node):
-    """ISTREAM, DSTREAM or RSTREAM. `ticks` and `slides` are only for RSTREAM: when there is input."""
+class ToStreamNode(LogicalNode):
+    """ISTREAM, DSTREAM or RSTREAM. `triggers` and `slides` are only for RSTREAM: when there is input."""
 
-    input: Node
+    input: LogicalNode
     mode: Mode | Literal["rstream"]
-    ticks: tuple[Tick, ...] = ()
+    triggers: tuple[Trigger, ...] = ()
     slides: tuple[Span, ...] = ()
 
     @property
@@ -192,16 +192,16 @@ class ToStream(Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnTimeNode(Node):
+class OnTimeNode(LogicalNode):
     """A stream without the tuples that come too late for a window."""
 
-    input: Node
+    input: LogicalNode
 
 
-Tick = Port | WindowNode  # a stream whose tuples make instants, or a ROWS .. SLIDE window whose evaluations do
+Trigger = Port | WindowNode  # a stream whose tuples make instants, or a ROWS .. SLIDE window whose evaluations do
 
 
-def children(node: Node) -> Iterator[Node]:
+def children(node: LogicalNode) -> Iterator[LogicalNode]:
     """The steps that a step reads; not the ticks of an RSTREAM, which no rule may touch."""
     for name in ("input", "left", "right"):
         child = getattr(node, name, None)
@@ -209,36 +209,36 @@ def children(node: Node) -> Iterator[Node]:
             yield child
 
 
-def clock_of(node: Node) -> Clock:
+def clock_of(node: LogicalNode) -> Clock:
     """What time is measured in; all streams of a query agree on it."""
-    while not isinstance(node, Scan):
+    while not isinstance(node, ScanNode):
         node = next(children(node))
     return node.source.flow.clock
 
 
-def with_children(node: Kind, change: Callable[[Node], Node]) -> Kind:
+def with_children(node: Kind, change: Callable[[LogicalNode], LogicalNode]) -> Kind:
     """The same step over changed inputs."""
     own = {f.name for f in fields(node)} & {"input", "left", "right"}
     return replace(node, **{name: change(getattr(node, name)) for name in own})  # type: ignore[arg-type]
 
 
-def instants(node: Node) -> tuple[tuple[Tick, ...], tuple[Span, ...]]:
+def triggers_of(node: LogicalNode) -> tuple[tuple[Trigger, ...], tuple[Span, ...]]:
     """When a relation has input: the streams whose tuples say so, and the slides at whose multiples it is evaluated."""
-    ticks: list[Tick] = []
+    triggers: list[Trigger] = []
     slides: list[Span] = []
-    if isinstance(node, Scan):
-        ticks += node.source.ticks
+    if isinstance(node, ScanNode):
+        triggers += node.source.triggers
         slides += node.source.slides
     elif isinstance(node, WindowNode) and isinstance(node.window, RowsWindow) and node.window.slide > 1:
-        ticks.append(node)
+        triggers.append(node)
     elif isinstance(node, WindowNode) and not isinstance(node.window, RowsWindow) and node.window.slide is not None:
         slides.append(node.window.slide)
     else:
         for child in children(node):
-            more, spans = instants(child)
-            ticks += more
+            more, spans = triggers_of(child)
+            triggers += more
             slides += spans
-    return tuple(dict.fromkeys(ticks)), tuple(dict.fromkeys(slides))
+    return tuple(dict.fromkeys(triggers)), tuple(dict.fromkeys(slides))
 
 
 def columns_of(expression: exp.Expr) -> set[str]:
@@ -251,7 +251,7 @@ def substitute(expression: exp.Expr, meanings: dict[str, exp.Expr]) -> exp.Expr:
 
     def replaced(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Column) and node.name in meanings:
-            return in_place_of(node, meanings[node.name].copy())
+            return replacement_for(node, meanings[node.name].copy())
         return node
 
     return expression.transform(replaced)
