@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    from headgate.runtime.spark.session import start_spark
+    from headgate.runtime.spark.launch.session import start_spark
 
     session = start_spark({"master": "local[2]", "spark.driver.memory": "2g"})
     yield session
@@ -21,7 +21,7 @@ def spark() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def session(spark: Any) -> Any:
     """A session with Headgate's SQL settings."""
-    from headgate.runtime.spark.session import own_session
+    from headgate.runtime.spark.launch.session import own_session
 
     return own_session(spark)
 

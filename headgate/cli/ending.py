@@ -79,7 +79,7 @@ class Signals:
     @contextmanager
     def noting(self) -> Iterator[Callable[[], None]]:
         """Signals are noted. What is given raises `Interrupted` once one was, and SparkDied when the JVM is gone."""
-        from headgate.runtime.spark.jvm import check_jvm
+        from headgate.runtime.spark.launch.jvm import check_jvm
 
         def check() -> None:
             check_jvm()
@@ -159,7 +159,7 @@ def leave(code: int) -> NoReturn:
 
 def end_spark() -> None:
     """Nothing to do unless this process has started one."""
-    if jvm := sys.modules.get("headgate.runtime.spark.jvm"):
+    if jvm := sys.modules.get("headgate.runtime.spark.launch.jvm"):
         jvm.end_jvm()
 
 

@@ -94,7 +94,7 @@ def _check(app: CheckedApplication, path: Path, changed: Sequence[Any]) -> bool:
     """Have Spark's analyser check the queries. False when there is no Java to run it, which is said on stderr."""
     from headgate.application.load import located
     from headgate.cli.live import progress
-    from headgate.runtime.spark.settings import find_java
+    from headgate.runtime.spark.launch.settings import find_java
 
     try:
         find_java()
@@ -108,7 +108,7 @@ def _check(app: CheckedApplication, path: Path, changed: Sequence[Any]) -> bool:
 
 
 def _check_on_spark(app: CheckedApplication) -> None:
-    from headgate.runtime.spark.check import check
+    from headgate.runtime.spark.analysis.check import check
 
     check(app)
 

@@ -15,7 +15,7 @@ import typer
 
 from headgate.cli.ending import LOST
 from headgate.errors import ApplicationError
-from headgate.runtime.spark.jvm import SparkDied, check_jvm
+from headgate.runtime.spark.launch.jvm import SparkDied, check_jvm
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -109,7 +109,7 @@ def run_on_spark(
     """
     from headgate.application.load import located
     from headgate.cli.ending import SIGNALLED, Interrupted
-    from headgate.runtime.spark.jvm import begin_jvm
+    from headgate.runtime.spark.launch.jvm import begin_jvm
 
     with located(path, changed):
         begin_jvm(app.spark)  # while Python imports the rest

@@ -193,7 +193,7 @@ def test_without_java_it_says_what_was_left_out(monkeypatch: pytest.MonkeyPatch)
     def no_java() -> None:
         raise ApplicationError("java", "there is no Java", "install one")
 
-    monkeypatch.setattr("headgate.runtime.spark.settings.find_java", no_java)
+    monkeypatch.setattr("headgate.runtime.spark.launch.settings.find_java", no_java)
     result = runner.invoke(app, ["explain", str(EXAMPLE), "--json"])
     assert json.loads(result.stdout)["checked"] is False
     assert result.stderr == "Spark has not checked the queries: there is no Java; install one\n"

@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 
 from headgate.cli import live
 from headgate.cli.main import app
-from headgate.runtime.spark import engine, jvm
+from headgate.runtime.spark import engine
+from headgate.runtime.spark.launch import jvm
 from tests.application.apps import write_app
 
 runner = CliRunner()

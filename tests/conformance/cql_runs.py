@@ -21,8 +21,9 @@ from headgate.plan.arrow_types import arrow_schema
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
 from headgate.plan.operators import Operator
-from headgate.runtime.spark import calls, engine
-from headgate.runtime.spark.calls import Caller
+from headgate.runtime.spark import engine
+from headgate.runtime.spark.calls import caller
+from headgate.runtime.spark.calls.caller import Caller
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.sql.schema import CHANGE, parse_schema
 from tests.conformance.cql_reference import Changes, Reference, stream_of
@@ -187,5 +188,5 @@ def trusting(patch: pytest.MonkeyPatch) -> Iterator[None]:
 
     with patch.context() as patched:
         patched.setattr(engine, "make_caller", kept)
-        patched.setattr(calls, "CHECKS", 0)
+        patched.setattr(caller, "CHECKS", 0)
         yield

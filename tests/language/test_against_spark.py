@@ -123,7 +123,7 @@ def run(operator: Operator, inputs: Sequence[Any], tables: Mapping[str, Any]) ->
             ]
             return sides[0].join(sides[1], F.expr(operator.condition or "TRUE"))
         case TableJoin():
-            from headgate.runtime.spark.compose import Composer
+            from headgate.runtime.spark.calls.composer import Composer
 
             composer = Composer(lambda port: F.lit(True), tables, {}, {}, single=False)
             return composer.outputs(operator, inputs)[Port(operator.id)]

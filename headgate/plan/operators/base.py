@@ -56,7 +56,7 @@ class Declared:
 class Operator(ABC):
     """One step of a query. Kinds are frozen dataclasses, one file each, listed in `KINDS`.
 
-    An operator says what it computes; `runtime/spark/compose.py` says how Spark computes it, and the simulator
+    An operator says what it computes; `runtime/spark/calls/composer.py` says how Spark computes it, and the simulator
     needs only `declared`.
     """
 

@@ -11,7 +11,7 @@ from headgate.metrics.monitor import Monitor
 from headgate.plan.model import Plan
 from headgate.policies.parameters import whole
 from headgate.policies.registry import make_policy
-from headgate.runtime.spark.calls import Caller
+from headgate.runtime.spark.calls.caller import Caller
 from headgate.scheduling.board import Board
 
 log = logging.getLogger("headgate.spark")

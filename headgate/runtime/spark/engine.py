@@ -23,20 +23,27 @@ from headgate.plan.operators.base import Port
 from headgate.policies.registry import make_policy
 from headgate.runtime.spark.administration import Administered
 from headgate.runtime.spark.budget import take
-from headgate.runtime.spark.calls import Caller
+from headgate.runtime.spark.calls.caller import Caller
+from headgate.runtime.spark.calls.job import JobResult
+from headgate.runtime.spark.calls.rehearsal import rehearsal_s, rehearses, sample, warm_up
+from headgate.runtime.spark.calls.user_functions import took_too_long
+from headgate.runtime.spark.failures.error_messages import essence
+from headgate.runtime.spark.failures.isolate import Apart
 from headgate.runtime.spark.feed import Feed, open_sources
 from headgate.runtime.spark.flight import Call, join_all, latencies, newest, rows_of, unfinished
-from headgate.runtime.spark.functions import took_too_long
-from headgate.runtime.spark.isolate import Apart
-from headgate.runtime.spark.job import JobResult
-from headgate.runtime.spark.messages import essence
+from headgate.runtime.spark.launch.session import (
+    goes_with_spark,
+    lost_spark,
+    own_session,
+    spark_runs,
+    start_spark,
+    stop_spark,
+)
 from headgate.runtime.spark.outcome import Outcome
 from headgate.runtime.spark.outputs import Outputs
-from headgate.runtime.spark.session import goes_with_spark, lost_spark, own_session, spark_runs, start_spark, stop_spark
 from headgate.runtime.spark.setup import make_caller
 from headgate.runtime.spark.spill import SpillFolder
 from headgate.runtime.spark.suspects import Suspects
-from headgate.runtime.spark.warmup import rehearsal_s, rehearses, sample, warm_up
 from headgate.scheduling.board import Board
 from headgate.scheduling.patience import Patience
 from headgate.scheduling.queue import BatchQueue, Memory, SpillError

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from headgate.plan.model import Edge, Plan
-from headgate.runtime.spark.bad_rows import BadRow
-from headgate.runtime.spark.job import JobResult
+from headgate.runtime.spark.calls.job import JobResult
+from headgate.runtime.spark.failures.bad_rows import BadRow
 from headgate.scheduling.queue import BatchQueue, SpillError
 
 Move = tuple[Edge, Callable[[BatchQueue, pa.Table], None], pa.Table]  # which queue, how, and what

@@ -10,13 +10,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headgate.application.checked import CheckedApplication
 from headgate.connect.sources import read_table
-from headgate.runtime.spark.calls import PARTITIONED_ROWS, Caller
-from headgate.runtime.spark.functions import show_functions
-from headgate.runtime.spark.leaf import Leaf, LeafError, try_leaves
-from headgate.runtime.spark.markers import Markers
-from headgate.runtime.spark.spread_tables import SpreadTables, frame_of
-from headgate.runtime.spark.state import States
-from headgate.runtime.spark.typing_pass import typed
+from headgate.runtime.spark.analysis.schemas import typed
+from headgate.runtime.spark.calls.caller import PARTITIONED_ROWS, Caller
+from headgate.runtime.spark.calls.spread_tables import SpreadTables, frame_of
+from headgate.runtime.spark.calls.user_functions import show_functions
+from headgate.runtime.spark.internals.leaf import Leaf, LeafError, try_leaves
+from headgate.runtime.spark.internals.row_counts import Markers
+from headgate.runtime.spark.stateful.state import States
 
 log = logging.getLogger("headgate.spark")
 

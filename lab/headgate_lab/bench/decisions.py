@@ -29,7 +29,7 @@ from headgate.plan.operators import Aggregate, Declared, Operator, Port, Select
 from headgate.plan.windows import RangeWindow, parse_window
 from headgate.policies.registry import make_policy
 from headgate.runtime.spark.engine import SparkRuntime
-from headgate.runtime.spark.session import start_spark
+from headgate.runtime.spark.launch.session import start_spark
 from headgate.scheduling.board import Board, Claim
 from headgate.scheduling.patience import Patience
 from headgate.scheduling.progress import Progress

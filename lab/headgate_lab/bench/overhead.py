@@ -26,7 +26,7 @@ from headgate.plan.graph import build_plan
 from headgate.plan.model import Plan, Query, QueryClass, Stream
 from headgate.plan.operators import Operator, Port, Project, Select
 from headgate.runtime.spark.engine import SparkRuntime
-from headgate.runtime.spark.session import own_session, start_spark
+from headgate.runtime.spark.launch.session import own_session, start_spark
 from headgate.sql.schema import parse_schema
 from headgate_lab.bench.parts import part
 

@@ -29,7 +29,7 @@ from headgate.application.checked import CheckedApplication, PolicySettings, Run
 from headgate.policies.registry import POLICIES
 from headgate.runtime.simulated import simulate
 from headgate.runtime.spark.engine import SparkRuntime
-from headgate.runtime.spark.session import start_spark
+from headgate.runtime.spark.launch.session import start_spark
 from headgate_lab.bench.parts import part
 from headgate_lab.bench.policies_workload import Costs, Sources, application, draw_paths, feeder, full_rates, measure
 

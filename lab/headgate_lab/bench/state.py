@@ -31,7 +31,7 @@ from headgate.plan.model import Query, QueryClass, Stream
 from headgate.plan.operators import Aggregate, Operator, Port, Project, Select, StreamJoin
 from headgate.plan.windows import RangeWindow, parse_window
 from headgate.runtime.spark.engine import SparkRuntime
-from headgate.runtime.spark.session import start_spark
+from headgate.runtime.spark.launch.session import start_spark
 from headgate.sql.schema import parse_schema
 from headgate_lab.bench import updates
 from headgate_lab.bench.parts import part

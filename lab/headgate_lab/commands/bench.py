@@ -70,7 +70,7 @@ def bench(
         try:
             result = chosen.run(quick)
         except BaseException as error:
-            from headgate.runtime.spark.messages import essence
+            from headgate.runtime.spark.failures.error_messages import essence
 
             if parts.measured:  # a bench of an hour may fail at its end
                 _print_incomplete(name, parts.measured, essence(error), as_json)

@@ -124,7 +124,7 @@ def _make(folder: Path) -> None:
 
 def _run(study: Study, profile: Profile, master: str | None, tell: Tell) -> Outcome:
     """On the Spark that this process has, or on one that ends with the study."""
-    from headgate.runtime.spark.session import spark_runs, start_spark
+    from headgate.runtime.spark.launch.session import spark_runs, start_spark
     from headgate_lab.studies.study import reproduce as made_again
 
     ours = not spark_runs()

@@ -21,7 +21,7 @@ from headgate.plan.model import Plan, Query, Stream, Table
 from headgate.plan.operators import Port, Select, TableJoin
 from headgate.runtime.spark import engine, setup
 from headgate.runtime.spark.engine import SparkRuntime
-from headgate.runtime.spark.leaf import LeafError
+from headgate.runtime.spark.internals.leaf import LeafError
 from headgate.sql.schema import parse_schema
 from tests.runtime.spark.helpers import app_of, numbers, plan_of, rows_of, simple_plan
 

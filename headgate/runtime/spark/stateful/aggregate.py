@@ -10,19 +10,19 @@ from pyspark.sql.types import LongType, StructField, StructType
 from headgate.plan.flows import Flow, windowed_flow
 from headgate.plan.operators import Aggregate, Changes, RStream
 from headgate.runtime.spark.stateful.base import Stateful
-from headgate.runtime.spark.stateful.behind import Behind
-from headgate.runtime.spark.stateful.calls import columns_read, take_apart, value_types
-from headgate.runtime.spark.stateful.departing import DepartingAggregate
-from headgate.runtime.spark.stateful.final import FinalAggregate
-from headgate.runtime.spark.stateful.general import GeneralAggregate
-from headgate.runtime.spark.stateful.hops import spread_windows
+from headgate.runtime.spark.stateful.chained import Behind
+from headgate.runtime.spark.stateful.final_windows import FinalAggregate
+from headgate.runtime.spark.stateful.frames import Frames
 from headgate.runtime.spark.stateful.instant_tree import InstantTreeAggregate
-from headgate.runtime.spark.stateful.one_row import OneRowAggregate
 from headgate.runtime.spark.stateful.panes import PaneAggregate
-from headgate.runtime.spark.stateful.rows import Frames
+from headgate.runtime.spark.stateful.partial_values import columns_read, take_apart, value_types
+from headgate.runtime.spark.stateful.recompute import GeneralAggregate
+from headgate.runtime.spark.stateful.retracting import DepartingAggregate
 from headgate.runtime.spark.stateful.rstream import RStreamStep
 from headgate.runtime.spark.stateful.running import RunningAggregate
 from headgate.runtime.spark.stateful.sets import SetStep
+from headgate.runtime.spark.stateful.sliding_groups import spread_windows
+from headgate.runtime.spark.stateful.ungrouped_panes import OneRowAggregate
 from headgate.sql.schema import RELATION_STAMPS
 
 MOST_BOUNDARIES = 64  # of a sliding window that a row is sent to one by one

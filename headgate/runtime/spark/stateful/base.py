@@ -84,12 +84,12 @@ def make_stateful(
 ) -> Stateful:
     """How Spark computes `operator` on inputs of these schemas (stamps included) and characters.
 
-    `single`: everything is in one partition, and the plans it makes can be prepared (see guards.py).
+    `single`: everything is in one partition, and the plans it makes can be prepared (see internals/guards.py).
     """
     # Here, not above: these modules need the contract.
     from headgate.runtime.spark.stateful.aggregate import make_aggregate
     from headgate.runtime.spark.stateful.join import JoinStep
-    from headgate.runtime.spark.stateful.rows_window import RowWindowStep
+    from headgate.runtime.spark.stateful.row_window import RowWindowStep
     from headgate.runtime.spark.stateful.rstream import RStreamStep
     from headgate.runtime.spark.stateful.sets import SetStep
 

@@ -16,8 +16,7 @@ from pyspark.sql.types import StructType
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Aggregate
 from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
-from headgate.runtime.spark.stateful.calls import Calls, group_columns, group_fields, group_values
-from headgate.runtime.spark.stateful.rows import (
+from headgate.runtime.spark.stateful.frames import (
     TO,
     Frames,
     as_relation,
@@ -29,6 +28,7 @@ from headgate.runtime.spark.stateful.rows import (
     netted,
     private,
 )
+from headgate.runtime.spark.stateful.partial_values import Calls, group_columns, group_fields, group_values
 from headgate.runtime.spark.stateful.timeline import (
     BEGAN,
     COUNT,

@@ -21,8 +21,7 @@ from headgate.plan.flows import Flow
 from headgate.plan.operators import Aggregate
 from headgate.plan.windows import Clock
 from headgate.runtime.spark.stateful.base import JOINT, Limits, LogSpec, Stateful, Step
-from headgate.runtime.spark.stateful.calls import Calls, group_columns, group_fields, group_values
-from headgate.runtime.spark.stateful.rows import (
+from headgate.runtime.spark.stateful.frames import (
     FROM,
     NOW,
     TO,
@@ -37,6 +36,7 @@ from headgate.runtime.spark.stateful.rows import (
     private,
     stream_rows,
 )
+from headgate.runtime.spark.stateful.partial_values import Calls, group_columns, group_fields, group_values
 from headgate.sql.schema import ARRIVAL, CHANGE, FOREVER, SEQUENCE, STAMPS, TIME, UNTIL
 
 END = private("end")  # the last instant of a pane

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from headgate.plan.flows import Flow, windowed_flow
 from headgate.plan.operators import RStream
 from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
-from headgate.runtime.spark.stateful.rows import (
+from headgate.runtime.spark.stateful.frames import (
     FROM,
     NOW,
     TO,

@@ -14,8 +14,7 @@ from pyspark.sql.types import StructType
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Aggregate
 from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
-from headgate.runtime.spark.stateful.calls import Calls, group_columns, group_fields, group_values
-from headgate.runtime.spark.stateful.rows import (
+from headgate.runtime.spark.stateful.frames import (
     TO,
     Frames,
     as_relation,
@@ -29,7 +28,8 @@ from headgate.runtime.spark.stateful.rows import (
     repeated,
     same,
 )
-from headgate.runtime.spark.stateful.versions import NEXT, ONE, keyed, newest
+from headgate.runtime.spark.stateful.latest_versions import NEXT, ONE, keyed, newest
+from headgate.runtime.spark.stateful.partial_values import Calls, group_columns, group_fields, group_values
 from headgate.sql.schema import ARRIVAL, CHANGE, FOREVER, SEQUENCE, STAMPS, TIME
 
 _OLD = private("old")  # 1: the remembered values, 0: a row

@@ -14,9 +14,9 @@ from pyspark.sql.types import StructField, StructType
 
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Changes, Distinct, Except, Intersect
-from headgate.runtime.spark.empty import empty_frame
+from headgate.runtime.spark.internals.empty_frame import empty_frame
 from headgate.runtime.spark.stateful.base import JOINT, Limits, LogSpec, Stateful, Step
-from headgate.runtime.spark.stateful.rows import (
+from headgate.runtime.spark.stateful.frames import (
     FROM,
     NOW,
     TO,

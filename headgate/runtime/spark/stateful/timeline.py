@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from headgate.runtime.spark.stateful.base import Limits, LogSpec
-from headgate.runtime.spark.stateful.rows import (
+from headgate.runtime.spark.stateful.frames import (
     FROM,
     NOW,
     TO,

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, Self
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from headgate.runtime.spark.session import spark_runs, start_spark
+from headgate.runtime.spark.launch.session import spark_runs, start_spark
 from headgate_lab.bench.classes.headgate_side import Held, follow, hold, run_headgate
 from headgate_lab.bench.classes.measured import Measured
 from headgate_lab.bench.classes.source_cost import source_cost

@@ -28,7 +28,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
 
-from headgate.runtime.spark import session
+from headgate.runtime.spark.launch import session
 from headgate_lab.bench.classes.measured import Measured, Served, jvm_cpu_s
 from headgate_lab.bench.classes.pusher import REHEARSALS, SEPARATOR, WIDTHS, Lines, Pusher, make_lines
 from headgate_lab.bench.classes.workload import MASTER, PRIORITIES, BenchQuery, Tuples, Workload, due, tuples

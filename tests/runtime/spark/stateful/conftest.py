@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture(scope="package")
 def session(spark: Any) -> Any:
-    from headgate.runtime.spark.session import own_session
+    from headgate.runtime.spark.launch.session import own_session
 
     session = own_session(spark)
     session.conf.set("spark.sql.defaultSizeInBytes", "1")

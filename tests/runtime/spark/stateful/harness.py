@@ -17,8 +17,8 @@ from pyspark.sql.types import StructType
 
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Operator
-from headgate.runtime.spark.guards import why_not_prepared
-from headgate.runtime.spark.leaf import Leaf
+from headgate.runtime.spark.internals.guards import why_not_prepared
+from headgate.runtime.spark.internals.leaf import Leaf
 from headgate.runtime.spark.stateful.base import Instants, LogSpec, Stateful, Step, make_stateful
 from headgate.sql.schema import CHANGE, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 

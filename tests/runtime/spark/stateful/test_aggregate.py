@@ -14,11 +14,11 @@ import pytest
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Aggregate, Port
 from headgate.plan.windows import Clock, RangeWindow
-from headgate.runtime.spark.stateful.behind import Behind
-from headgate.runtime.spark.stateful.departing import DepartingAggregate
-from headgate.runtime.spark.stateful.general import GeneralAggregate
+from headgate.runtime.spark.stateful.chained import Behind
 from headgate.runtime.spark.stateful.instant_tree import InstantTreeAggregate
 from headgate.runtime.spark.stateful.panes import PaneAggregate
+from headgate.runtime.spark.stateful.recompute import GeneralAggregate
+from headgate.runtime.spark.stateful.retracting import DepartingAggregate
 from headgate.runtime.spark.stateful.running import RunningAggregate
 from tests.runtime.spark.stateful import reference as ref
 from tests.runtime.spark.stateful.harness import Runner, contents, cut, stream_content

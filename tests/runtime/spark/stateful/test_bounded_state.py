@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from headgate.application.load import load_application
 from headgate.plan.arrow_types import arrow_schema
-from headgate.runtime.spark import state
 from headgate.runtime.spark.engine import SparkRuntime
+from headgate.runtime.spark.stateful import state
 from headgate.sql.schema import parse_schema
 
 pytestmark = pytest.mark.spark

@@ -1,0 +1,140 @@
+"""Every schema of a plan, as Spark's analyser sees it; the last check before a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+from headgate.errors import ApplicationError
+from headgate.plan.arrow_types import port_schema
+from headgate.plan.model import Plan
+from headgate.plan.operators.base import Operator, Port
+from headgate.runtime.spark.analysis.errors import at_its_place, place_of
+from headgate.runtime.spark.calls.composer import Composer, Tables
+from headgate.runtime.spark.internals.empty_frame import empty_frame
+from headgate.runtime.spark.internals.row_counts import Markers, nodes
+from headgate.runtime.spark.stateful.base import Stateful, make_stateful
+from headgate.runtime.spark.stateful.state import BOUNDS
+from headgate.sql.schema import RELATION_STAMPS, TIME
+
+_FILLED = set(RELATION_STAMPS) - {TIME}  # stamps that are never null
+
+
+@dataclass(frozen=True)
+class Typed:
+    """What Spark's analyser says of a plan: the Arrow schema of every stream and operator output, stamps included,
+    and how operators with state are computed in one partition and in several."""
+
+    schemas: Mapping[Port, pa.Schema]
+    single: Mapping[str, Stateful]
+    spread: Mapping[str, Stateful]
+
+
+def typed(session: SparkSession, plan: Plan, tables: Tables, markers: Markers) -> Typed:
+    """Let Spark analyse every operator. Raises ApplicationError, naming the operator, for what only it can find."""
+    schemas: dict[Port, pa.Schema] = {}
+    single: dict[str, Stateful] = {}
+    spread = _AtFirstUse()
+    for name, stream in plan.streams.items():
+        schemas[Port(name)] = port_schema(stream.schema, stream.flow)
+    composer = Composer(markers.mark, tables, plan.flows, single, single=True)
+    for operator in plan.operators.values():
+        # Consumers see what a queue will hold, not what the optimiser could still infer about this output.
+        inputs = [_empty(session, schemas[port]) for port in operator.inputs]
+        try:
+            if operator.stateful:
+                given = [frame.schema for frame in inputs], [plan.flows[port] for port in operator.inputs]
+                single[operator.id] = make_stateful(operator, *given, session, single=True)
+                spread.later(operator.id, partial(make_stateful, operator, *given, session, single=False))
+            outputs = _outputs(session, operator, inputs, composer, single, place_of(plan, operator))
+            found_schemas = {port: _nullable(to_arrow_schema(f.schema, timezone="UTC")) for port, f in outputs.items()}
+        except AnalysisException as error:
+            raise at_its_place(plan, operator, inputs, error, "mend the expression") from error
+        except PySparkException as error:
+            raise at_its_place(plan, operator, inputs, error, _remedy(error)) from error
+        schemas.update(found_schemas)
+    return Typed(schemas, single, spread)
+
+
+def _remedy(error: PySparkException) -> str:
+    if error.getCondition() == "UNSUPPORTED_DATA_TYPE_FOR_ARROW_CONVERSION":  # intervals of months, say
+        return "write CAST(... AS STRING) around it"
+    return "Spark cannot run it"
+
+
+class _AtFirstUse(Mapping[str, Stateful]):
+    """How operators are computed in several partitions: worked out when a call is large enough, which few are."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Stateful] = {}
+        self._makers: dict[str, Callable[[], Stateful]] = {}
+
+    def later(self, operator: str, make: Callable[[], Stateful]) -> None:
+        self._makers[operator] = make
+
+    def __getitem__(self, operator: str) -> Stateful:
+        if operator not in self._made:  # made twice by two slots at once, it is the same
+            self._made[operator] = self._makers[operator]()
+        return self._made[operator]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+
+def _outputs(
+    session: SparkSession,
+    operator: Operator,
+    inputs: Sequence[DataFrame],
+    composer: Composer,
+    stateful: Mapping[str, Stateful],
+    place: str,
+) -> dict[Port, DataFrame]:
+    if not operator.stateful:
+        outputs = composer.outputs(operator, inputs)
+        for frame in outputs.values():
+            _refuse_what_depends_on_batches(frame, place)
+        return outputs
+    logs = {name: empty_frame(session, spec.schema) for name, spec in stateful[operator.id].logs.items()}
+    output = composer.step(operator, inputs, logs, _empty(session, BOUNDS)).output
+    _refuse_chance(output, place)
+    return {Port(operator.id): output}
+
+
+def _refuse_what_depends_on_batches(frame: DataFrame, place: str) -> None:
+    """An operator sees its input cut into batches as the schedule will have it; its answer must not tell."""
+    _refuse_chance(frame, place)
+    for node in nodes(frame._jdf.queryExecution().analyzed()):
+        kind = node.getClass().getSimpleName()
+        if kind == "Window":
+            raise ApplicationError(place, "a window function looks at other tuples of its batch", "leave it out")
+        if kind == "Generate":
+            raise ApplicationError(
+                place, "it makes several tuples of one", "use a function that returns (batch, rows) instead"
+            )
+
+
+def _refuse_chance(frame: DataFrame, place: str) -> None:
+    if not frame._jdf.queryExecution().analyzed().deterministic():
+        raise ApplicationError(
+            place,
+            "it is not deterministic, so its answer would depend on the schedule",
+            "leave out rand() and the like",
+        )
+
+
+def _empty(session: SparkSession, schema: pa.Schema) -> DataFrame:
+    return empty_frame(session, from_arrow_schema(schema))
+
+
+def _nullable(schema: pa.Schema) -> pa.Schema:
+    """Any user column may hold nulls: a leaf that promised otherwise would let Spark skip its null checks."""
+    return pa.schema([pa.field(f.name, f.type, nullable=f.name not in _FILLED) for f in schema])

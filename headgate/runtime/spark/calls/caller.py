@@ -1,0 +1,340 @@
+"""Runs unit calls: the prepared way where it is safe and pays, else the partitioned way. Same answer either way."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from headgate.plan.model import Edge, Plan
+from headgate.plan.operators.base import Port
+from headgate.runtime.spark.calls.composer import Composer, Tables
+from headgate.runtime.spark.calls.job import JobResult, JobShape, separate, shape_of
+from headgate.runtime.spark.calls.partitioned import partitions_for, run_partitioned
+from headgate.runtime.spark.calls.prepared import CallData, NotPreparable, PreparedJob
+from headgate.runtime.spark.calls.spread_tables import SpreadTables
+from headgate.runtime.spark.internals.leaf import LeafError, fitted
+from headgate.runtime.spark.internals.row_counts import Markers
+from headgate.runtime.spark.stateful.base import Instants
+from headgate.runtime.spark.stateful.state import Chunk, Log, LogName, States
+from headgate.runtime.spark.trains import Trains
+from headgate.scheduling.progress import Bounds
+from headgate.scheduling.units import Unit
+
+log = logging.getLogger("headgate.spark")
+
+# From this many input rows on, moving bytes through the driver costs more than planning does. `headgate bench
+# overhead` measures the crossover; docs/spark.md has the figures.
+PARTITIONED_ROWS = 2_000_000
+PARTITIONED_BYTES = 64 * 2**20  # the data of a leaf travels in its task
+
+# A prepared plan runs on so many different batches before it is trusted: on the one that it was planned with, which is
+# the ordinary way, and on those that are put in later, which is compared with the ordinary way.
+CHECKS = 2
+
+
+@dataclass
+class _Prepared:
+    """A prepared plan on probation: `checked` holds the digests of the batches that it has run on rightly."""
+
+    job: PreparedJob
+    checked: set[bytes] = field(default_factory=set)
+
+    @property
+    def new(self) -> bool:
+        return not self.checked
+
+    @property
+    def trusted(self) -> bool:
+        return len(self.checked) >= CHECKS
+
+
+class Caller:
+    """Runs units on Spark. Shared by all slots; an operator is only ever run by one slot at a time."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        plan: Plan,
+        schemas: Mapping[Port, pa.Schema],
+        single_tables: Tables,
+        spread_tables: SpreadTables,
+        markers: Markers,
+        states: States,
+        partitioned_rows: int = PARTITIONED_ROWS,
+    ) -> None:
+        self._plan = plan
+        self.partitioned_rows = partitioned_rows
+        self.calls: Counter[str] = Counter()  # by way
+        self._trains = Trains()
+        self.fallbacks: dict[str, str] = {}  # unit -> why its calls are planned each time
+        self.states = states
+        self._session = session
+        self._schemas = schemas
+        self._single_tables = single_tables
+        self._spread_tables = spread_tables
+        self._markers = markers
+        self._prepared: dict[JobShape, _Prepared | None] = {}
+        self._units: tuple[Unit, ...] | None = None
+        self._kept: set[tuple[tuple[str, ...], tuple[Port, ...]]] | None = None  # see `keep`; None: all
+        self._lock = threading.Lock()
+
+    def run(
+        self,
+        operators: Iterable[str],
+        inputs: Mapping[Edge, pa.Table],
+        plan: Plan | None = None,
+        bounds: Mapping[str, Bounds] | None = None,
+        now_us: int = 0,
+        once: bool = False,
+    ) -> JobResult:
+        """One Spark job over `inputs`. Raises what Spark raises; nothing is kept of a failed call.
+
+        `plan` is what is left of the whole plan when queries have stopped: it says which outputs are still wanted.
+        `bounds` are the instants that each operator with state evaluates, `now_us` the arrival that its results have
+        when none of their own caused them. What is run `once`, after a failure, is not worth a prepared plan.
+        """
+        shape = shape_of(plan or self._plan, operators, inputs, self.states)
+        schemas = {edge: self._schema(edge) for edge in shape.edges}
+        tables = {e: fitted(inputs[e], s) if e in inputs else s.empty_table() for e, s in schemas.items()}
+        within = {name: (bounds or {})[name] for name in shape.operators if name in self.states.names}
+        call = _Call(shape, tables, self.states.logs(shape.logs), within, now_us)
+        rows = sum(table.num_rows for table in inputs.values())
+        started = time.perf_counter()
+        small = call.rows < self.partitioned_rows and call.bytes < PARTITIONED_BYTES
+        prepared = self._prepare(call) if small and not once else None
+        steady = prepared is None or prepared.trusted
+        if prepared is None:
+            table, given = self._partitioned(call)
+        elif prepared.trusted:
+            table, given = self._run_prepared(prepared, call)
+        elif prepared.new:
+            table, given = self._run_first(prepared, call)
+        else:
+            table, given = self._probation(prepared, call)
+        way = "prepared" if prepared is not None and steady else "partitioned"
+        with self._lock:
+            self.calls[way] += 1
+            self._trains.add(shape.operators, rows)
+        outputs, grown = separate(table, shape, self._names)
+        self.states.grow(within, grown | {name: tables[edge] for name, edge in shape.copies})
+        seconds = time.perf_counter() - started
+        events = {name: self.states.next_event(name) for name in within}
+        return _result(self._plan, call, outputs, given, events, seconds, way == "prepared", steady)
+
+    def keep(self, plan: Plan, units: tuple[Unit, ...]) -> None:
+        """From now on only these units have prepared plans; those of other units are dropped, for they hold memory of
+        the JVM. What else is run, after a failure or by a call that outlives its unit, is planned each time.
+
+        Called whenever the units may be others, under the runtime's lock; the same ones again cost nothing.
+        """
+        if units is self._units:
+            return
+        self._units = units
+        shapes = [shape_of(plan, unit.operators, ()) for unit in units]
+        with self._lock:
+            self._kept = {(shape.operators, shape.outputs) for shape in shapes}
+            self._prepared = {shape: found for shape, found in self._prepared.items() if self._keeps(shape)}
+
+    def _keeps(self, shape: JobShape) -> bool:
+        return self._kept is None or (shape.operators, shape.outputs) in self._kept
+
+    def forget_calls(self) -> None:
+        """Those so far were a rehearsal."""
+        self.calls.clear()
+        self._trains = Trains()
+
+    def told(self, plan: Plan) -> dict[str, Any]:
+        """What a report has of calls and state, by the classes of now."""
+        with self._lock:
+            trains = self._trains.by_class(plan)
+        return {
+            "calls": {way: self.calls[way] for way in ("prepared", "partitioned")},
+            "trains": trains,
+            "fallbacks": dict(self.fallbacks),
+            "state": self.states.sizes(),
+        }
+
+    def close(self) -> None:
+        """Let Spark forget the cached tables; called when the run ends."""
+        self._spread_tables.close()
+        self.states.release()
+
+    def _schema(self, edge: Edge) -> pa.Schema:
+        """What a call reads at an edge."""
+        read = self.states.reads.get(edge)
+        return self._schemas[self._plan.operators[edge.operator].inputs[edge.input]] if read is None else read
+
+    def _names(self, target: Port | LogName) -> list[str]:
+        """The columns of an output or a log."""
+        if isinstance(target, LogName):
+            return self.states.logs((target,))[target].schema.names
+        return self._schemas[target].names
+
+    def _composer(self, single: bool, tables: Tables) -> Composer:
+        stateful = self.states.stateful(single)
+        return Composer(self._markers.mark, tables, self._plan.flows, stateful, single)
+
+    def _prepare(self, call: _Call) -> _Prepared | None:
+        """The prepared plan of a call's shape, built at first use with its data; None when it cannot be prepared, or is
+        not worth it."""
+        shape = call.shape
+        with self._lock:
+            if shape in self._prepared or not self._keeps(shape):
+                return self._prepared.get(shape)
+        schemas = {edge: self._schema(edge) for edge in shape.edges}
+        logs = {name: log.schema for name, log in self.states.logs(shape.logs).items()}
+        composer = self._composer(True, self._single_tables)
+        found: _Prepared | None = None
+        try:
+            job = PreparedJob(self._session, self._plan, shape, schemas, logs, composer, self._markers, call.data)
+            found = _Prepared(job)
+        except (NotPreparable, LeafError) as reason:
+            self._fall_back(shape, str(reason))
+        with self._lock:
+            if self._keeps(shape):  # still
+                self._prepared[shape] = found
+        return found
+
+    def _run_first(self, prepared: _Prepared, call: _Call) -> tuple[pa.Table, dict[Port, int]]:
+        """Planned with this very data, it is the ordinary way: there is nothing to compare it with."""
+        found = self._run_prepared(prepared, call)
+        prepared.checked.add(_digest(call.inputs))
+        return found
+
+    def _run_prepared(self, prepared: _Prepared, call: _Call) -> tuple[pa.Table, dict[Port, int]]:
+        with self._forgotten_on_failure(call.shape):
+            return prepared.job.run(call.data)
+
+    @contextmanager
+    def _forgotten_on_failure(self, shape: JobShape) -> Iterator[None]:
+        """Cut off or failed, a job may still be reading the leaves: nobody may swap their bytes again."""
+        try:
+            yield
+        except BaseException:
+            with self._lock:
+                self._prepared.pop(shape, None)
+            raise
+
+    def _probation(self, prepared: _Prepared, call: _Call) -> tuple[pa.Table, dict[Port, int]]:
+        """Run it prepared and planned afresh, and compare rows and counts. The fresh answer is the one that counts.
+
+        Both read the same leaves; that a leaf holds what was put in was tried when Spark was set up.
+        """
+        table, given = self._run_prepared(prepared, call)
+        with self._forgotten_on_failure(call.shape):
+            expected, counts = prepared.job.run_afresh()
+        # Planned on an empty input, a query may lose branches, and their counts with them.
+        wrong = sorted(str(port) for port in counts if port in given and given[port] != counts[port])
+        if wrong or not same_rows(table, expected):
+            with self._lock:
+                if self._keeps(call.shape):
+                    self._prepared[call.shape] = None
+            told = f"counts of {', '.join(wrong)}" if wrong else f"{table.num_rows} rows, not {expected.num_rows}"
+            self._fall_back(call.shape, f"it gave another answer than the ordinary way ({told})")
+        else:
+            prepared.checked.add(_digest(call.inputs))
+        return expected, counts
+
+    def _partitioned(self, call: _Call) -> tuple[pa.Table, dict[Port, int]]:
+        partitions = partitions_for(self._session, call.rows)
+        composer = self._composer(partitions == 1, self._spread_tables)
+        session, plan, markers = self._session, self._plan, self._markers
+        return run_partitioned(
+            session, plan, call.shape, call.inputs, call.logs, call.instants, composer, markers, partitions
+        )
+
+    def _fall_back(self, shape: JobShape, reason: str) -> None:
+        name = " + ".join(shape.operators)
+        with self._lock:
+            self.fallbacks[name] = reason
+        log.warning("%s is planned for each call: %s", name, reason)
+
+
+@dataclass(frozen=True)
+class _Call:
+    """The data of one call."""
+
+    shape: JobShape
+    inputs: Mapping[Edge, pa.Table]
+    logs: Mapping[LogName, Log]
+    bounds: Mapping[str, Bounds]
+    now_us: int
+
+    @property
+    def rows(self) -> int:
+        kept = sum(chunk.rows for chunks in self.chunks.values() for chunk in chunks)
+        return sum(table.num_rows for table in self.inputs.values()) + kept
+
+    @property
+    def bytes(self) -> int:
+        kept: int = sum(chunk.bytes for chunks in self.chunks.values() for chunk in chunks)
+        given: int = sum(table.nbytes for table in self.inputs.values())
+        return given + kept
+
+    @cached_property
+    def chunks(self) -> dict[LogName, list[Chunk]]:
+        """What it needs of each log."""
+        return {name: log.needed(self.bounds[name.operator]) for name, log in self.logs.items()}
+
+    @property
+    def data(self) -> CallData:
+        return CallData(self.inputs, self.chunks, self.instants)
+
+    @cached_property
+    def instants(self) -> dict[str, Instants]:
+        """What each operator with state evaluates."""
+        return {name: Instants(*within, self.now_us) for name, within in self.bounds.items()}
+
+
+def _result(
+    plan: Plan,
+    call: _Call,
+    outputs: Mapping[Port, pa.Table],
+    given: Mapping[Port, int],
+    events: Mapping[str, int],
+    seconds: float,
+    prepared: bool,
+    steady: bool,
+) -> JobResult:
+    known = dict(given) | {port: rows.num_rows for port, rows in outputs.items()}
+    taken: dict[str, int] = {}
+    taken_by: dict[Edge, int] = {}
+    for name in call.shape.operators:
+        operator = plan.operators[name]
+        for index, source in enumerate(operator.inputs):
+            edge = Edge(name, index)
+            queued = call.inputs[edge].num_rows if edge in call.inputs else 0
+            taken_by[edge] = queued + (known.get(source, 0) if source.node in call.shape.operators else 0)
+        taken[name] = sum(taken_by[Edge(name, index)] for index in range(len(operator.inputs)))
+        for port in operator.ports:
+            if port not in known and (operator.passes_all or not (taken[name] or operator.stateful)):
+                known[port] = taken[name]
+    return JobResult(outputs, taken, taken_by, known, seconds, prepared, steady, events)
+
+
+def same_rows(left: pa.Table, right: pa.Table) -> bool:
+    """The same multiset of rows?"""
+    if left.num_rows != right.num_rows or left.schema.names != right.schema.names:
+        return False
+    if left.equals(right):
+        return True
+    return Counter(map(repr, left.to_pylist())) == Counter(map(repr, right.to_pylist()))
+
+
+def _digest(inputs: Mapping[Edge, pa.Table]) -> bytes:
+    digest = hashlib.sha256()
+    for edge in sorted(inputs):
+        for batch in inputs[edge].to_batches():
+            digest.update(batch.serialize())
+    return digest.digest()

@@ -1,0 +1,186 @@
+"""A unit call as one Spark query: which operators take part, what goes in, what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import chain
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType
+
+from headgate.plan.model import Edge, Plan
+from headgate.plan.operators.base import Operator, Port
+from headgate.runtime.spark.calls.composer import Composer
+from headgate.runtime.spark.stateful.base import JOINT, Limits
+from headgate.runtime.spark.stateful.state import LogName, States
+
+_OUTPUT = "_output"  # which output a row belongs to, in a job with several
+
+
+@dataclass(frozen=True)
+class JobShape:
+    """What makes two calls the same query: only their data differs."""
+
+    operators: tuple[str, ...]  # inputs first
+    edges: tuple[Edge, ...]  # queues that are read
+    outputs: tuple[Port, ...]  # outputs that leave the unit: to other units or to a sink
+    logs: tuple[LogName, ...] = ()  # what its operators with state remember, read and added to
+    copies: tuple[tuple[LogName, Edge], ...] = ()  # logs that grow by what came at an edge: no result of the job
+    joint: tuple[str, ...] = ()  # operators whose output and logs come in one frame
+
+    @property
+    def pieces(self) -> list[tuple[Port | LogName, ...]]:
+        """What comes out of the job, a frame each; a joint frame holds an output and the logs of its operator."""
+        copied = dict(self.copies)
+        made = [log for log in self.logs if log not in copied]
+        mine = {name: tuple(log for log in made if log.operator == name) for name in self.joint}
+        outputs: list[tuple[Port | LogName, ...]] = [(port, *mine.get(port.node, ())) for port in self.outputs]
+        return outputs + [(log,) for log in made if log.operator not in mine]
+
+
+@dataclass(frozen=True)
+class JobResult:
+    """What a call gave: a table for each output of its shape, and the rows each operator took and gave."""
+
+    outputs: Mapping[Port, pa.Table]
+    taken: Mapping[str, int]  # rows into each operator
+    taken_by: Mapping[Edge, int]  # rows into each input of an operator
+    given: Mapping[Port, int]  # rows out of each port, where known
+    seconds: float
+    prepared: bool  # run the prepared way
+    steady: bool = True  # its time is typical: not a first call, which plans and compares
+    events: Mapping[str, int] = field(default_factory=dict)  # operator with state -> when it has something to do next
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What an operator with state gets besides its inputs: its logs, and the instants to evaluate."""
+
+    logs: Mapping[str, DataFrame]
+    bounds: Limits
+
+
+def shape_of(plan: Plan, operators: Iterable[str], waiting: Iterable[Edge], states: States | None = None) -> JobShape:
+    """The shape of a call that runs `operators` on what waits at the edges named.
+
+    Every edge from outside is read, whether or not something waits there now: one plan then serves all calls, and a
+    union always has all its inputs. Edges inside are read only when another unit left something at them.
+    """
+    named, left = set(operators), set(waiting)
+    members = [name for name in plan.operators if name in named]
+    edges = [
+        edge
+        for edge in plan.edges
+        if edge.operator in members
+        and (edge in left or plan.operators[edge.operator].inputs[edge.input].node not in members)
+    ]
+    outputs = [
+        port
+        for name in members
+        for port in plan.operators[name].ports
+        if port in plan.sinks or any(edge.operator not in members for edge in plan.consumers[port])
+    ]
+    if states is None:
+        return JobShape(tuple(members), tuple(edges), tuple(outputs))
+    logs = [LogName(name, log) for name in members for log in states.names.get(name, ())]
+    last = [port.node for port in outputs if not any(edge.operator in members for edge in plan.consumers[port])]
+    copies = [
+        (LogName(name, log), edge)
+        for name in members
+        for log, edge in states.copies.get(name, {}).items()
+        if edge in edges and plan.operators[name].inputs[edge.input].node not in members
+    ]
+    copied = {log for log, _ in copies}
+    joint = [
+        name
+        for name in last
+        if name in states.joint and all(LogName(name, log) in copied for log in states.copies.get(name, ()))
+    ]
+    return JobShape(tuple(members), tuple(edges), tuple(outputs), tuple(logs), tuple(copies), tuple(joint))
+
+
+def compose(
+    plan: Plan,
+    shape: JobShape,
+    inputs: Mapping[Edge, DataFrame],
+    memories: Mapping[str, Memory],
+    composer: Composer,
+) -> DataFrame:
+    """The DataFrame of a call: its outputs and what its logs grow by, rows tagged and side by side when there are
+    several (see `separate`)."""
+    frames: dict[Port, DataFrame] = {}
+    grown: dict[LogName, DataFrame] = {}
+    joint: dict[str, DataFrame] = {}
+    for name in shape.operators:
+        operator = plan.operators[name]
+        given = list(_inputs(operator, inputs, frames, composer))
+        if operator.stateful:
+            step = composer.step(operator, given, memories[name].logs, memories[name].bounds)
+            frames[Port(name)] = step.output
+            grown.update({LogName(name, log): frame for log, frame in step.grown.items()})
+            if step.joint is not None:
+                joint[name] = step.joint
+        else:
+            frames.update(composer.outputs(operator, given))
+    made: dict[Port | LogName, DataFrame] = dict(chain(grown.items(), frames.items()))
+    made.update((Port(name), joint[name]) for name in shape.joint)
+    results = [made[first] for first, *_ in shape.pieces]
+    return results[0] if len(results) == 1 else _side_by_side(results, composer)
+
+
+def _inputs(
+    operator: Operator, inputs: Mapping[Edge, DataFrame], frames: Mapping[Port, DataFrame], composer: Composer
+) -> Iterable[DataFrame]:
+    """The operator's inputs, each from its queue, from inside the unit, or from both."""
+    for index, port in enumerate(operator.inputs):
+        queued, made = inputs.get(Edge(operator.id, index)), frames.get(port)
+        if made is not None and operator.stateful:
+            made = composer.one_partition(made)  # the planner does not believe it of the result of a join
+        if made is not None and queued is not None:
+            made = made.select(*[F.col(f"`{name}`") for name in queued.columns])
+        parts = [frame for frame in (queued, made) if frame is not None]
+        yield composer.one_partition(reduce(DataFrame.union, parts)) if len(parts) > 1 else parts[0]
+
+
+def _side_by_side(results: list[DataFrame], composer: Composer) -> DataFrame:
+    """Rows of several outputs in one: a tag, and a nullable struct for each output."""
+    tagged = []
+    for index, result in enumerate(results):
+        columns = [
+            F.struct(*[F.col(f"`{c}`") for c in result.columns]) if i == index else F.lit(None).cast(other.schema)
+            for i, other in enumerate(results)
+        ]
+        names = [column.alias(f"_{i}") for i, column in enumerate(columns)]
+        tagged.append(result.select(F.lit(index).cast(IntegerType()).alias(_OUTPUT), *names))
+    return composer.one_partition(reduce(DataFrame.union, tagged))
+
+
+Names = Callable[[Port | LogName], list[str]]
+
+
+def separate(table: pa.Table, shape: JobShape, names: Names) -> tuple[dict[Port, pa.Table], dict[LogName, pa.Table]]:
+    """The outputs of a job and what its logs grow by, apart again; `names` are the columns of each."""
+    pieces = shape.pieces
+    parts = [table] if len(pieces) == 1 else [_part(table, index) for index in range(len(pieces))]
+    found: dict[Port | LogName, pa.Table] = {}
+    for targets, part in zip(pieces, parts, strict=True):
+        if len(targets) == 1:
+            found[targets[0]] = part
+            continue
+        for number, target in enumerate(targets):
+            found[target] = part.filter(pc.equal(part[JOINT], number)).select(names(target))
+    outputs = {target: rows for target, rows in found.items() if isinstance(target, Port)}
+    return outputs, {target: rows for target, rows in found.items() if isinstance(target, LogName)}
+
+
+def _part(table: pa.Table, index: int) -> pa.Table:
+    # The column of its own first: a filter over the whole table would copy those of the other outputs too.
+    rows = table.column(f"_{index}").filter(pc.equal(table[_OUTPUT], index))
+    schema = pa.schema([pa.field(f.name, f.type, f.nullable) for f in rows.type])
+    batches = [pa.RecordBatch.from_arrays(chunk.flatten(), schema=schema) for chunk in rows.chunks]
+    return pa.Table.from_batches(batches, schema=schema)

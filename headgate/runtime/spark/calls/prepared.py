@@ -1,0 +1,101 @@
+"""The prepared way: plan once, swap the leaves' bytes, run again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from headgate.plan.model import Edge, Plan
+from headgate.plan.operators.base import Port
+from headgate.runtime.spark.calls.composer import Composer
+from headgate.runtime.spark.calls.job import JobShape, Memory, compose
+from headgate.runtime.spark.internals.collect import collect
+from headgate.runtime.spark.internals.guards import why_not_prepared
+from headgate.runtime.spark.internals.leaf import Leaf, LogLeaf
+from headgate.runtime.spark.internals.row_counts import Markers
+from headgate.runtime.spark.stateful.base import Instants
+from headgate.runtime.spark.stateful.state import BOUNDS, Chunk, LogName, bounds_table
+
+
+class NotPreparable(Exception):
+    """The query must be planned for each call; the message says why."""
+
+
+@dataclass(frozen=True)
+class CallData:
+    """What goes into the leaves for one call."""
+
+    inputs: Mapping[Edge, pa.Table]
+    logs: Mapping[LogName, Sequence[Chunk]]
+    bounds: Mapping[str, Instants]
+
+
+class PreparedJob:
+    """A planned query with leaves for its inputs and for what its operators remember. One call at a time.
+
+    It is planned when the data of its first call is in the leaves, so that call is run as any query is.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        plan: Plan,
+        shape: JobShape,
+        schemas: Mapping[Edge, pa.Schema],
+        logs: Mapping[LogName, pa.Schema],
+        composer: Composer,
+        markers: Markers,
+        first: CallData,
+    ) -> None:
+        self._leaves = {edge: Leaf(session, schemas[edge]) for edge in shape.edges}
+        self._beside = {name: self._leaves[edge] for name, edge in shape.copies}
+        self._logs = {name: LogLeaf(session, logs[name]) for name in shape.logs}
+        stateful = [name for name in shape.operators if plan.operators[name].stateful]
+        self._bounds = {name: Leaf(session, BOUNDS) for name in stateful}
+        frames = {edge: leaf.frame for edge, leaf in self._leaves.items()}
+        frame = compose(plan, shape, frames, {name: self._memory(name) for name in stateful}, composer)
+        texts = [text for name in shape.operators for text in plan.operators[name].expressions]
+        leaves = len(self._leaves) + len(self._logs)
+        self._fill(first)
+        if reason := why_not_prepared(frame, texts, leaves):
+            raise NotPreparable(reason)
+        self._frame = frame
+        self._schema = to_arrow_schema(frame.schema, timezone="UTC")
+        self._markers = markers
+        self._counters = markers.counters(frame._jdf.queryExecution().executedPlan())
+        self._busy = threading.Lock()
+
+    def run(self, data: CallData) -> tuple[pa.Table, dict[Port, int]]:
+        """One job over new data: its rows, and the row counts of the marked ports."""
+        if not self._busy.acquire(blocking=False):
+            raise RuntimeError("a prepared plan has one call at a time")
+        try:
+            self._fill(data)
+            rows = collect(self._frame, self._schema)
+            return rows, {port: counter.value() for port, counter in self._counters.items()}
+        finally:
+            self._busy.release()
+
+    def _fill(self, data: CallData) -> None:
+        for name, log_leaf in self._logs.items():  # first: a log may have grown by what a leaf still holds
+            log_leaf.set({chunk.number: chunk.table for chunk in data.logs[name]}, self._beside.get(name))
+        for edge, leaf in self._leaves.items():
+            leaf.set(data.inputs[edge])
+        for operator, leaf in self._bounds.items():
+            leaf.set(bounds_table(data.bounds[operator]))
+
+    def run_afresh(self) -> tuple[pa.Table, dict[Port, int]]:
+        """The same query on the same data as the last run, but planned now: what a prepared run is compared with."""
+        fresh = self._frame.select("*")
+        rows = collect(fresh, self._schema)
+        counters = self._markers.counters(fresh._jdf.queryExecution().executedPlan())
+        return rows, {port: counter.value() for port, counter in counters.items()}
+
+    def _memory(self, operator: str) -> Memory:
+        logs = {name.log: leaf.frame for name, leaf in self._logs.items() if name.operator == operator}
+        return Memory(logs, self._bounds[operator].frame)

@@ -1,0 +1,167 @@
+"""After a failed call: which row made which operator fail, and what can still be saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from headgate.plan.model import Edge, Plan
+from headgate.policies.query_shares import sharing_groups
+from headgate.runtime.spark.calls.caller import Caller
+from headgate.runtime.spark.calls.job import JobResult
+from headgate.runtime.spark.failures.bad_rows import BadRow, bad_row, whole_error
+from headgate.runtime.spark.flight import Call
+from headgate.runtime.spark.outcome import Outcome
+
+Tables = Mapping[Edge, pa.Table]
+Run = Callable[[Collection[str], Tables], JobResult]  # some operators on some input
+
+
+class Apart:
+    """A failed call, run again in parts. Used by a slot, without the lock.
+
+    `suspect`: calls with these rows have failed before, or took too long to try them again as they are. Once
+    `stopping`, nothing more is run, and what was cut off is no failure.
+    """
+
+    def __init__(
+        self, caller: Caller, call: Call, suspect: bool = False, stopping: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._caller = caller
+        self._call = call
+        self._suspect = suspect
+        self._stopping = stopping
+        self._members = set(call.claim.decision.unit.operators)
+        self._outcome = Outcome()
+
+    def run(self) -> Outcome:
+        """Queries of the unit that share nothing are tried one by one: a passing fault is thereby tried once more.
+
+        Where bad rows are skipped, the operators of the query are tried one by one, and rows are halved in front of the
+        one that fails: it looks at each row alone, so its calls are cheap. A query that must stop gives out what came
+        before the bad row. So the rows of one that fails again go back to their queues, to be taken in halves by
+        ordinary calls; when they cannot be halved any more, its operators are tried one by one.
+        """
+        parts = _connected(self._call.plan, [name for name in self._call.plan.operators if name in self._members])
+        for part in parts:
+            given = {edge: table for edge, table in self._call.inputs.items() if edge.operator in part}
+            if not given and self._call.bounds.keys().isdisjoint(part):
+                continue
+            single = all(table.num_rows <= 1 for table in given.values())
+            skips = self._skips(part)
+            once_more = not skips and (len(parts) > 1 or not (self._suspect or single))
+            result = self._tried(part, given) if once_more and not self._stopping() else None
+            if result is not None:
+                self._outcome.results.append(result)
+            elif (single or skips) and not self._stopping():
+                self._one_by_one(part)
+            else:
+                self._outcome.unused.update(given)
+        return self._outcome
+
+    def _skips(self, part: Sequence[str]) -> bool:
+        """Do all queries that the operators work for go on without bad rows?"""
+        plan = self._call.plan
+        return all(plan.queries[query].on_error == "skip" for name in part for query in plan.owners[name])
+
+    def _run(self, names: Collection[str], given: Tables) -> JobResult:
+        call = self._call
+        result = self._caller.run(names, given, call.plan, call.bounds, call.now_us, True)
+        # Named as taken, the unit's operators get nothing through their queues.
+        return replace(result, taken=dict.fromkeys(self._members, 0) | dict(result.taken), steady=False)
+
+    def _tried(self, part: Sequence[str], given: Tables) -> JobResult | None:
+        try:
+            return self._run(part, given)
+        except Exception:
+            return None
+
+    def _one_by_one(self, part: Sequence[str]) -> None:
+        inside: dict[Edge, pa.Table] = {}
+        held: set[str] = set()  # operators that must wait for rows that did not come through
+        for name in part:
+            queued = {edge: table for edge, table in self._call.inputs.items() if edge.operator == name}
+            made = {edge: table for edge, table in inside.items() if edge.operator == name}
+            if not queued and not made and name not in self._call.bounds:
+                continue
+            waits = any(port.node in held for port in self._call.plan.operators[name].inputs)
+            results = None if waits or self._stopping() else self._operator(name, _merged(queued, made))
+            if results is None:
+                self._outcome.unused.update(queued)
+                self._outcome.stranded.update(made)
+                held.add(name)
+                continue
+            for port in self._call.plan.operators[name].ports:
+                tables = [result.outputs[port] for result in results if port in result.outputs]
+                for edge in self._call.plan.consumers[port] if tables else ():
+                    if edge.operator in part:
+                        inside[edge] = pa.concat_tables(tables)
+            self._outcome.results += results
+
+    def _operator(self, name: str, given: Tables) -> list[JobResult] | None:
+        """What an operator gives for the rows that it can take; None when it must stop there."""
+        try:
+            return [self._run((name,), given)]
+        except Exception as error:
+            if self._stopping():
+                return None
+            plan = self._call.plan
+            if plan.operators[name].stateful or not given:
+                self._outcome.failed.update(dict.fromkeys(plan.owners[name], whole_error(name, error)))
+                return None
+            if sum(table.num_rows for table in given.values()) == 1:
+                edge = next(edge for edge, table in given.items() if table.num_rows)
+                found: Iterable[JobResult | BadRow] = [bad_row(plan, name, given[edge], error)]
+            else:
+                found = self._sieved(name, given)
+        results: list[JobResult] = []
+        strict = [query for query in plan.owners[name] if plan.queries[query].on_error == "stop"]
+        for one in found:
+            if isinstance(one, JobResult):
+                results.append(one)
+            elif strict:
+                self._outcome.failed.update(dict.fromkeys(strict, one.error))
+                return None
+            else:
+                self._outcome.bad.append(one)
+        return None if self._stopping() else results
+
+    def _sieved(self, name: str, given: Tables) -> Iterator[JobResult | BadRow]:
+        """What an operator that looks at each row alone gives, and the rows that make it fail, in order."""
+        for edge, table in given.items():
+            if not table.num_rows:
+                continue
+            yield from self._halves(name, edge, table)
+
+    def _halves(self, name: str, edge: Edge, table: pa.Table) -> Iterator[JobResult | BadRow]:
+        """Of rows among which one is bad. If it is not in the first half, it is in the second."""
+        middle = table.num_rows // 2
+        first, second = table.slice(0, middle), table.slice(middle)
+        good = True
+        for half in (first, second) if middle else (second,):
+            if self._stopping():
+                return
+            if half is second and good and half.num_rows > 1:
+                yield from self._halves(name, edge, half)
+                continue
+            try:
+                yield self._run((name,), {edge: half})
+            except Exception as error:
+                good = False
+                if half.num_rows > 1:
+                    yield from self._halves(name, edge, half)
+                elif not self._stopping():
+                    yield bad_row(self._call.plan, name, half, error)
+
+
+def _connected(plan: Plan, members: Collection[str]) -> list[tuple[str, ...]]:
+    """The operators, inputs first, in parts between which no rows go."""
+    sources = {name: {port.node for port in plan.operators[name].inputs} for name in members}
+    return sharing_groups({name: {name, *sources[name].intersection(members)} for name in members})
+
+
+def _merged(queued: Tables, made: Tables) -> dict[Edge, pa.Table]:
+    both = {edge: [t[edge] for t in (queued, made) if edge in t] for edge in {**queued, **made}}
+    return {edge: tables[0] if len(tables) == 1 else pa.concat_tables(tables) for edge, tables in both.items()}

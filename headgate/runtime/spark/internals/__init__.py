@@ -1,0 +1,1 @@
+"""All that depends on the inner workings of Spark: swapping data under a plan, judging plans, reading results."""

@@ -1,0 +1,107 @@
+"""When a plan may be prepared: planned once and run again on other data.
+
+A prepared plan must read its leaves afresh on every run and freeze nothing at planning. Everything not known to be
+safe is refused; the call then runs the ordinary way, which costs time but never the answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from headgate.runtime.spark.internals.row_counts import nodes
+
+# Physical nodes that compute from their children alone, every time. No exchange, no cache, no broadcast, no
+# adaptive node: those keep the data of the first run.
+_SAFE_NODES = frozenset(
+    {
+        "WholeStageCodegenExec",
+        "InputAdapter",
+        "RDDScanExec",
+        "CoalesceExec",
+        "ProjectExec",
+        "FilterExec",
+        "UnionExec",
+        "ShuffledHashJoinExec",
+        "SortMergeJoinExec",
+        "CartesianProductExec",
+        "SortExec",
+        "HashAggregateExec",
+        "ObjectHashAggregateExec",
+        "SortAggregateExec",
+        "ExpandExec",
+        "GenerateExec",
+        "MergingSessionsExec",
+        "WindowExec",
+        "LocalLimitExec",
+        "GlobalLimitExec",
+        "MapInArrowExec",
+        "ArrowEvalPythonExec",
+    }
+)
+
+# Words that Spark turns into a date while it reads the query text, before any plan exists.
+_FROZEN_WORDS = re.compile(r"""['"]\s*(now|today|tomorrow|yesterday)\b""", re.IGNORECASE)
+_WORD = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
+
+
+def why_not_prepared(frame: DataFrame, expressions: Iterable[str], leaves: int) -> str | None:
+    """The reason why a query must be planned for each call; None when it may be prepared.
+
+    `leaves` is the number of leaves it was built from: each must be scanned in the final plan.
+    """
+    for text in expressions:
+        if _FROZEN_WORDS.search(text):
+            return f"{text!r} has a date word that is frozen when the query is read"
+    execution = frame._jdf.queryExecution()
+    if reason := _frozen(execution.analyzed(), frame):
+        return reason
+    plan = execution.executedPlan()
+    scans = 0
+    for node in nodes(plan):
+        kind = node.getClass().getSimpleName()
+        if kind not in _SAFE_NODES:
+            return f"its plan has a {kind}"
+        if not node.subqueries().isEmpty():
+            return "its plan has a subquery"
+        scans += kind == "RDDScanExec"
+    if scans < leaves:
+        return f"its plan reads {scans} of {leaves} inputs"
+    return None
+
+
+def _frozen(analyzed: Any, frame: DataFrame) -> str | None:
+    patterns = getattr(frame.sparkSession._jvm, "org.apache.spark.sql.catalyst.trees.TreePattern")
+    if analyzed.containsPattern(patterns.CURRENT_LIKE()):
+        return "it asks for the current time, which is frozen at planning"
+    if not analyzed.deterministic():
+        return "it is not deterministic"
+    if any(_is_date_word(expression) for node in nodes(analyzed) for expression in _expressions(node)):
+        return "it casts a text that may be a date word, which is frozen at planning"
+    return None
+
+
+def _expressions(node: Any) -> Iterator[Any]:
+    """All expressions of a logical node, parents first."""
+    found = node.expressions()
+    todo = [found.apply(i) for i in range(found.size())]
+    while todo:
+        expression = todo.pop()
+        yield expression
+        children = expression.children()
+        todo += [children.apply(i) for i in range(children.size())]
+
+
+def _is_date_word(expression: Any) -> bool:
+    """Is it a cast of a constant text that Spark may read as a moving date, such as 'today'?"""
+    if expression.getClass().getSimpleName() != "Cast":
+        return False
+    text = expression.child()
+    if text.dataType().typeName() != "string" or not text.foldable():
+        return False
+    if not expression.dataType().typeName().startswith(("date", "timestamp")):
+        return False
+    return text.getClass().getSimpleName() != "Literal" or bool(_WORD.match(str(text.value())))

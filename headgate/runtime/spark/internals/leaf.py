@@ -1,0 +1,187 @@
+"""A leaf: a one-partition DataFrame whose Arrow bytes can be swapped between runs of one plan.
+
+Stands on Spark internals: the DataFrame is an RDD made from a Scala collection of serialised Arrow batches, and the
+arrays behind that collection are reached and written through py4j.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.serializers import ArrowStreamSerializer
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from headgate.runtime.spark.internals.collect import collect
+
+_BY_FILE = 300_000  # bytes; what passes through py4j is text in base 64
+
+
+class LeafError(RuntimeError):
+    """This Spark does not keep a leaf's data where we expect it; nothing can be prepared."""
+
+
+class Leaf:
+    """A leaf for one batch, new at every call."""
+
+    def __init__(self, session: SparkSession, schema: pa.Schema) -> None:
+        self.schema = schema
+        self.held: pa.Table | None = None
+        self._session = session
+        jvm: Any = session._jvm
+        # Kept, since py4j asks the JVM what a name means each time that it is looked up.
+        self._copy, self._put = jvm.java.lang.System.arraycopy, jvm.java.lang.reflect.Array.set
+        with _kept_as_expected():
+            self.frame, partition = _made(session, schema)
+            self._array = partition.values().unsafeArray()
+            self.batches = jvm.scala.jdk.javaapi.CollectionConverters.asJava(partition.values())  # a list of Java's
+
+    def set(self, table: pa.Table) -> None:
+        """Put new data in. Not while a job reads the leaf."""
+        given = fitted(table, self.schema)
+        if given.nbytes > _BY_FILE:
+            self._copy(_moved(self._session, given).toArray(), 0, self._array, 0, 1)
+        else:
+            # One trip to the JVM; an index into the array through py4j would ask for its length first.
+            self._put(self._array, 0, _serialised(given))
+        self.held = table
+
+
+class LogLeaf:
+    """A leaf for the chunks of a log: only chunks that it does not have yet travel to the JVM."""
+
+    def __init__(self, session: SparkSession, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._session = session
+        jvm: Any = session._jvm
+        self._as_scala = jvm.scala.jdk.javaapi.CollectionConverters.asScala
+        with _kept_as_expected():
+            self.frame, self._partition = _made(session, schema)
+        self._numbers: list[int] = []  # of the chunks that it holds, as they came
+        # Their serialised batches. A Vector, for what it removes it does not give back to Python.
+        self._batches = jvm.java.util.Vector()
+        with _kept_as_expected():
+            self._show()
+
+    def set(self, chunks: Mapping[int, pa.Table], beside: Leaf | None = None) -> None:
+        """Hold exactly these chunks, named by numbers that are never used twice. One of them may be what the leaf
+        `beside` still holds from the last call."""
+        if chunks.keys() == set(self._numbers):
+            return
+        for at in reversed(range(len(self._numbers))):
+            if self._numbers[at] not in chunks:
+                del self._numbers[at]
+                self._batches.removeElementAt(at)
+        for number, table in chunks.items():
+            if number not in self._numbers:
+                self._add(table, beside)
+                self._numbers.append(number)
+        self._show()
+
+    def _add(self, table: pa.Table, beside: Leaf | None) -> None:
+        if beside is not None and table is beside.held:
+            self._batches.addAll(beside.batches)
+        elif table.nbytes > _BY_FILE:
+            self._batches.addAll(_moved(self._session, fitted(table, self._schema)))
+        else:
+            self._batches.addElement(_serialised(fitted(table, self._schema)))
+
+    def _show(self) -> None:
+        """Let the partition have the chunks of now; their bytes are not copied."""
+        getattr(self._partition, "values_$eq")(self._as_scala(self._batches).toSeq())
+
+
+@contextmanager
+def _kept_as_expected() -> Iterator[None]:
+    """What is reached inside Spark may be elsewhere in another version: then nothing can be prepared."""
+    try:
+        yield
+    except Py4JError as error:
+        raise LeafError("this Spark does not keep the data of a leaf where we expect it") from error
+
+
+def try_leaves(session: SparkSession) -> None:
+    """See whether what is put into a leaf comes out of a query that was planned before; LeafError when it does not."""
+    schema = pa.schema([pa.field("a", pa.int64())])
+    leaf, log = Leaf(session, schema), LogLeaf(session, schema)
+    query = leaf.frame.selectExpr("a + 1 AS b").unionAll(log.frame.selectExpr("a + 1 AS b"))
+    for value in (1, 2):
+        table = pa.table({"a": [value]}, schema=schema)
+        leaf.set(table)
+        log.set({value: table}, leaf)
+        found = collect(query, pa.schema([pa.field("b", pa.int64())])).column(0).to_pylist()
+        if found != [value + 1] * 2:
+            raise LeafError(f"two leaves gave {found} after {value} was put in")
+
+
+def _made(session: SparkSession, schema: pa.Schema) -> tuple[DataFrame, Any]:
+    """A DataFrame over one empty batch, and the partition that keeps it."""
+    jvm: Any = session._jvm
+    batches = jvm.java.util.ArrayList()
+    batches.add(_serialised(schema.empty_table()))
+    rows = jvm.scala.jdk.javaapi.CollectionConverters.asScala(batches.iterator())
+    jdf = jvm.PythonSQLUtils.toDataFrame(rows, from_arrow_schema(schema).json(), session._jsparkSession)
+    return _one_partition(session, jdf), _partition(jdf)
+
+
+def fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The columns of a schema, of its types; the table itself where it has just these."""
+    return table if table.schema == schema else table.select(schema.names).cast(schema)
+
+
+def _serialised(table: pa.Table) -> bytes:
+    return _one_batch(table).serialize().to_pybytes()
+
+
+def _moved(session: SparkSession, table: pa.Table) -> Any:
+    """A list of Java's with the serialised batch of a table. It is moved as PySpark moves large data: by a file, or by
+    a socket where Spark encrypts."""
+    jvm: Any = session._jvm
+    context: Any = session.sparkContext
+    utils = jvm.PythonSQLUtils
+    made = context._serialize_to_jvm(
+        [_one_batch(table)], ArrowStreamSerializer(), utils.readArrowStreamFromFile, jvm.ArrowIteratorServer
+    )
+    return jvm.scala.jdk.javaapi.CollectionConverters.asJava(made.toList())
+
+
+def _one_batch(table: pa.Table) -> pa.RecordBatch:
+    batches = table.combine_chunks().to_batches()
+    if not batches:
+        batches = [pa.RecordBatch.from_arrays([pa.array([], f.type) for f in table.schema], schema=table.schema)]
+    if len(batches) != 1:
+        raise LeafError(f"a leaf holds one Arrow batch, not {len(batches)}")
+    return batches[0]
+
+
+def _one_partition(session: SparkSession, jdf: Any) -> DataFrame:
+    """The leaf as a plan that says itself that it is one partition: no exchange is added, and no coalesce is needed,
+    which would cut the generated code in two."""
+    jvm: Any = session._jvm
+    node = jdf.queryExecution().analyzed()
+    none = jvm.scala.Option.empty()
+    physical = "org.apache.spark.sql.catalyst.plans.physical"
+    single = getattr(getattr(jvm, f"{physical}.SinglePartition$"), "MODULE$")
+    rdd = node.rdd().coalesce(1, False, none, None)
+    plan = getattr(jvm, "org.apache.spark.sql.execution.LogicalRDD")(
+        node.output(), rdd, single, node.outputOrdering(), False, none, session._jsparkSession, none, none, False
+    )
+    rows = getattr(jvm, "org.apache.spark.sql.classic.Dataset").ofRows(session._jsparkSession, plan)
+    return DataFrame(rows, session)
+
+
+def _partition(jdf: Any) -> Any:
+    """The partition of Spark's that keeps the batch of a DataFrame made of one."""
+    rdd = jdf.queryExecution().analyzed().rdd()
+    while not rdd.getClass().getName().endswith("ParallelCollectionRDD"):
+        if rdd.dependencies().isEmpty():
+            raise LeafError("the data of a leaf is not a parallelised collection")
+        rdd = rdd.dependencies().head().rdd()
+    partitions = rdd.partitions()
+    if len(partitions) != 1:
+        raise LeafError(f"a leaf has {len(partitions)} partitions instead of one")
+    return partitions[0]

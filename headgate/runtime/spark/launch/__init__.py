@@ -1,0 +1,1 @@
+"""Starting and stopping Spark: its JVM, its settings, its session."""

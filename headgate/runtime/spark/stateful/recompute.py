@@ -1,0 +1,148 @@
+"""aggregate, the general way: at each instant with a change, the group's rows of that instant, aggregated by Spark.
+
+Right for every aggregate that Spark has; it costs the rows that are in a group at each of its instants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructField, StructType
+
+from headgate.plan.flows import Flow, windowed_flow
+from headgate.plan.operators import Aggregate
+from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.frames import (
+    TO,
+    Frames,
+    as_relation,
+    beginning,
+    col,
+    cols,
+    log_schema,
+    long,
+    netted,
+    private,
+    renamed,
+    repeated,
+    same,
+    sortable,
+    user_fields,
+)
+from headgate.runtime.spark.stateful.partial_values import group_columns, order_matters
+from headgate.runtime.spark.stateful.timeline import (
+    BEGAN,
+    FIRST,
+    LAST,
+    ONE,
+    Timeline,
+    moment,
+    result_stamps,
+)
+from headgate.sql.schema import CHANGE, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
+
+_NUMBER = private("number")  # of an instant
+_PLACE = (private("time"), private("sequence"))  # TIME and SEQUENCE of a row of a stream
+
+
+class GeneralAggregate(Stateful):
+    def __init__(self, operator: Aggregate, schema: StructType, flow: Flow, types: StructType, single: bool) -> None:
+        self._operator = operator
+        self._flow = flow
+        self._frames = Frames(single)
+        self._retracts = windowed_flow(flow, operator.window, operator.id).retracts
+        self._types = types
+        sessions = {n: text for n, text in operator.group.items() if "session_window" in text.lower()}
+        self._sessions = sessions  # found by Spark among the rows of an instant, not a column of each row
+        self._plain = {n: text for n, text in operator.group.items() if n not in sessions}
+        self._groups = group_columns(len(self._plain))
+        self._global = not operator.group
+        self._ordered = bool(sessions) or any(order_matters(text) for text in operator.values.values())
+        fields = user_fields(schema)
+        self._names = [f.name for f in fields]
+        # A row of a relation that takes rows away is any of its equals: only values can say the order.
+        places = () if self._retracts else _PLACE
+        self._order = [_NUMBER, *places, *sortable(fields)]
+        same_rows = [*fields, *[StructField(name, LongType(), False) for name in places]]
+        self._timeline = Timeline(self._frames, [*self._groups, ONE], same_rows)
+        self.logs = {
+            "rows": LogSpec(
+                log_schema(fields, RELATION_STAMPS), expiry=UNTIL, events=(TIME, UNTIL), shrinks=self._retracts
+            )
+        }
+        if self._global:
+            self.logs["began"] = BEGAN
+
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
+        names = self.logs["rows"].schema.names
+        new = as_relation(inputs[0], self._operator.window, self._flow).select(*cols(names))
+        grouped = self._grouped(self._frames.union(logs["rows"], new))
+        beside = self._frames.bounded(grouped, bounds)
+        rows = self._timeline.numbered(beside, logs.get("began"), bounds)
+        keys = self._timeline.keys
+        instants = rows.groupBy(*cols([*keys, FIRST])).agg(*moment()).withColumnRenamed(FIRST, _NUMBER)
+        given = self._timeline.followed(instants, _NUMBER)
+        kept = self._frames.bounded(new, bounds).where(col(UNTIL) > col(TO))
+        grown = {"rows": kept.select(*cols(names))}
+        valued, fresh = renamed(self._valued(rows), [*keys, _NUMBER], "mine")
+        match = same([*keys, _NUMBER], fresh)
+        if not self._global:
+            return Step(self._results(self._frames.join(given, valued, match)), grown)
+        grown["began"] = beginning(new)
+        return Step(self._results(self._with_empty(grouped, given, valued, match)), grown)
+
+    def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
+        if name == "began":
+            return beginning(log)
+        return netted(self._frames, log, bounds, self._names) if self.logs[name].shrinks else log
+
+    def _grouped(self, rows: DataFrame) -> DataFrame:
+        groups = [F.expr(text).alias(n) for n, text in zip(self._groups, self._plain.values(), strict=True)]
+        places = [] if self._retracts else [col(c).alias(n) for c, n in zip((TIME, SEQUENCE), _PLACE, strict=True)]
+        grouped = rows.select("*", *groups, col(SEQUENCE).bitwiseAND(0).alias(ONE), *places)
+        return self._frames.expanded(grouped, self._plain.values())
+
+    def _valued(self, rows: DataFrame) -> DataFrame:
+        """The values of each group at each of its instants with rows."""
+        there = rows.where(col(CHANGE) > 0)
+        numbers = F.sequence(col(FIRST), col(LAST) - 1)
+        pairs = repeated(there.withColumn(_NUMBER, F.explode(numbers)), col(CHANGE))
+        keys = [*self._timeline.keys, _NUMBER]
+        lined = self._frames.ordered(pairs, keys, self._order) if self._ordered else pairs
+        by = [*cols(keys), *[F.expr(text).alias(n) for n, text in self._sessions.items()]]
+        values = [F.expr(text).alias(name) for name, text in self._operator.values.items()]
+        try:
+            return lined.groupBy(*by).agg(*values, F.count(F.lit(1)).alias(private("rows")))
+        except AnalysisException:
+            # A value may speak of what is grouped by: then Spark must see the very expression among the keys.
+            spoken = [F.expr(text).alias(private(f"spoken{i}")) for i, text in enumerate(self._plain.values())]
+            return lined.groupBy(*by, *spoken).agg(*values, F.count(F.lit(1)).alias(private("rows")))
+
+    def _with_empty(self, rows: DataFrame, instants: DataFrame, valued: DataFrame, match: Column) -> DataFrame:
+        """Without groups: instants without rows have the values of an empty relation."""
+        names = list(self._operator.values)
+        # Sequence numbers are never negative: no row, but the optimiser cannot know.
+        none = rows.where(col(SEQUENCE) < -1)
+        values = [F.expr(text).alias(private(f"empty{i}")) for i, text in enumerate(self._operator.values.values())]
+        empty = none.groupBy().agg(*values, F.coalesce(F.max(ONE), long(0)).alias(private("zero")))
+        every = self._frames.join(instants, empty, col(ONE) == col(private("zero")))
+        # Its count of rows says whether there is a value: one that is null is not missing.
+        joined = self._frames.join(every, valued, match, "left")
+        filled = [
+            F.when(col(private("rows")).isNotNull(), col(name)).otherwise(col(private(f"empty{i}"))).alias(name)
+            for i, name in enumerate(names)
+        ]
+        return joined.select(*cols(instants.columns), *filled)
+
+    def _results(self, valued: DataFrame) -> DataFrame:
+        mine = dict(zip(self._plain, self._groups, strict=True))
+        users: list[Column] = []
+        for name in self._operator.group:
+            users.append(col(mine.get(name, name)).cast(self._types[name].dataType).alias(name))
+        for name in self._operator.values:
+            users.append(col(name).cast(self._types[name].dataType).alias(name))
+        stamps = zip(result_stamps(), RELATION_STAMPS, strict=True)
+        return valued.select(*users, *[stamp.alias(name) for stamp, name in stamps])

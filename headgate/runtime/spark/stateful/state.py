@@ -1,0 +1,332 @@
+"""What operators with state remember: logs of rows, in chunks, each chunk what one call added."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+from headgate.plan.model import Edge
+from headgate.runtime.spark.internals.collect import collect
+from headgate.runtime.spark.internals.guards import why_not_prepared
+from headgate.runtime.spark.internals.leaf import Leaf, LeafError, LogLeaf
+from headgate.runtime.spark.stateful.base import Instants, LogSpec, Stateful
+from headgate.scheduling.progress import BEGINNING, Bounds
+from headgate.sql.schema import FOREVER
+
+log_ = logging.getLogger("headgate.spark")
+
+LARGE = 8  # a chunk so many times its fair share of a log is rid of expired rows when they are half of it
+CHUNKS = 32  # of a log; more are merged
+KEPT_ROWS = 20_000  # a chunk this large stays on the executors between partitioned calls
+COMPACT_ROWS = 2_000  # a log that can shrink is compacted when it has twice its compacted size and so many more rows
+
+# The bounds of a call, as a table of one row: see `Stateful.step`.
+BOUNDS = pa.schema([pa.field(name, pa.int64(), nullable=False) for name in ("_from", "_to", "_now")])
+
+_numbers = itertools.count(1)
+
+
+class LogName(NamedTuple):
+    """A log of an operator."""
+
+    operator: str
+    log: str
+
+
+class Chunk:
+    """Rows that never change. Dropped as a whole when all of them have expired."""
+
+    def __init__(self, table: pa.Table, spec: LogSpec) -> None:
+        self.number = next(_numbers)
+        self.table = table
+        self.rows: int = table.num_rows
+        self.bytes: int = table.nbytes
+        self.expiry, self.half_expiry = _expiries(table, spec)  # when all rows have expired, and when half of them
+        self._events = _instants(table, spec.events)
+        self._frame: DataFrame | None = None
+
+    def next_event(self, after: int) -> int:
+        """The first instant after one at which something happens to its rows."""
+        at = int(np.searchsorted(self._events, after, side="right"))
+        return int(self._events[at]) if at < len(self._events) else FOREVER
+
+    def frame(self, session: SparkSession) -> DataFrame:
+        """Its rows on Spark; a large chunk is kept there, in memory or on the executors' disks."""
+        if self._frame is not None:
+            return self._frame
+        frame: DataFrame = session.createDataFrame(self.table, schema=from_arrow_schema(self.table.schema))
+        if self.rows >= KEPT_ROWS:
+            self._frame = frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
+        return frame
+
+    def release(self) -> None:
+        if self._frame is not None:
+            self._frame.unpersist()
+            self._frame = None
+
+
+class Log:
+    """The chunks of one log, oldest first."""
+
+    def __init__(self, spec: LogSpec) -> None:
+        self.spec = spec
+        self.schema: pa.Schema = to_arrow_schema(spec.schema, timezone="UTC")
+        self.chunks: list[Chunk] = []
+        self._compact_at = COMPACT_ROWS
+
+    @property
+    def rows(self) -> int:
+        return sum(chunk.rows for chunk in self.chunks)
+
+    @property
+    def bytes(self) -> int:
+        return sum(chunk.bytes for chunk in self.chunks)
+
+    def append(self, table: pa.Table) -> None:
+        if table.num_rows:
+            if table.schema != self.schema:
+                table = pa.Table.from_arrays(table.columns, schema=self.schema)
+            self.chunks.append(Chunk(table, self.spec))
+
+    def evaluated(self, end: int) -> None:
+        """Everything up to an instant has been evaluated: forget what has expired, keep the chunks few."""
+        self._keep([chunk for chunk in self.chunks if chunk.expiry > end])
+        for at, chunk in enumerate(self.chunks):
+            if chunk.half_expiry <= end and chunk.rows * CHUNKS > self.rows * LARGE:
+                self._merge(at, at + 1, end)
+        while len(self.chunks) > CHUNKS:
+            sizes = [chunk.rows for chunk in self.chunks]
+            first = min(range(len(sizes) - 1), key=lambda at: sizes[at] + sizes[at + 1])
+            self._merge(first, first + 2, end)
+
+    def next_event(self, after: int) -> int:
+        return min((chunk.next_event(after) for chunk in self.chunks), default=FOREVER)
+
+    @property
+    def wants_compaction(self) -> bool:
+        return self.spec.shrinks and self.rows > self._compact_at
+
+    def put_off(self) -> None:
+        """Want compaction again only when it has grown much more."""
+        self._compact_at = 2 * self.rows + COMPACT_ROWS
+
+    def replace(self, table: pa.Table) -> None:
+        """Take a smaller log that says the same."""
+        self._keep([])
+        self.append(table)
+        self._compact_at = 2 * table.num_rows + COMPACT_ROWS
+
+    def needed(self, bounds: Bounds) -> list[Chunk]:
+        """The chunks that a call may need for the instants that it evaluates."""
+        if not self.spec.sparse:
+            return self.chunks
+        return [chunk for chunk in self.chunks if chunk.next_event(bounds.start) <= bounds.end]
+
+    def frame(self, session: SparkSession) -> DataFrame:
+        """All rows on Spark, for a partitioned call."""
+        small = [chunk.table for chunk in self.chunks if chunk.rows < KEPT_ROWS]
+        gathered = pa.concat_tables(small) if small else self.schema.empty_table()
+        frame: DataFrame = session.createDataFrame(gathered, schema=self.spec.schema)
+        for chunk in self.chunks:
+            if chunk.rows >= KEPT_ROWS:
+                frame = frame.union(chunk.frame(session))
+        return frame
+
+    def release(self) -> None:
+        self._keep([])
+
+    def _merge(self, first: int, last: int, end: int) -> None:
+        """Make one chunk of neighbours, without the rows that have expired; some have not."""
+        table = pa.concat_tables([chunk.table for chunk in self.chunks[first:last]])
+        if self.spec.expiry is not None:
+            table = table.filter(pc.greater(table.column(self.spec.expiry), end - self.spec.hold))
+        self._keep([*self.chunks[:first], Chunk(table.combine_chunks(), self.spec), *self.chunks[last:]])
+
+    def _keep(self, chunks: list[Chunk]) -> None:
+        kept = {chunk.number for chunk in chunks}
+        for chunk in self.chunks:
+            if chunk.number not in kept:
+                chunk.release()
+        self.chunks = chunks
+
+
+class OperatorState:
+    """The logs of one operator. Used by one call at a time: the one that runs the operator."""
+
+    def __init__(self, stateful: Stateful) -> None:
+        self.logs = {name: Log(spec) for name, spec in stateful.logs.items()}
+        self._slide = stateful.slide
+        self.evaluated = BEGINNING
+
+    @property
+    def rows(self) -> int:
+        return sum(log.rows for log in self.logs.values())
+
+    @property
+    def bytes(self) -> int:
+        return sum(log.bytes for log in self.logs.values())
+
+    def grow(self, grown: Mapping[str, pa.Table], end: int) -> None:
+        """A call has succeeded: append what it added, and forget what nobody needs after the instant `end`."""
+        self.evaluated = end
+        for name, table in grown.items():
+            self.logs[name].append(table)
+        for log in self.logs.values():
+            log.evaluated(end)
+
+    @property
+    def next_event(self) -> int:
+        """When the operator has something to do even without input; FOREVER: never, as things are."""
+        found = min((log.next_event(self.evaluated) for log in self.logs.values()), default=FOREVER)
+        # What never expires is there for ever, and alone gives no reason to look at every boundary.
+        if self._slide is not None and any(log.rows for log in self.logs.values() if log.spec.expiry is not None):
+            found = min(found, (self.evaluated // self._slide + 1) * self._slide)
+        return found
+
+    def release(self) -> None:
+        for log in self.logs.values():
+            log.release()
+
+
+class States:
+    """What all operators of a plan remember, and how Spark computes them."""
+
+    def __init__(self, session: SparkSession, single: Mapping[str, Stateful], spread: Mapping[str, Stateful]) -> None:
+        self._session = session
+        self._ways = {True: single, False: spread}
+        self.names = {name: tuple(stateful.logs) for name, stateful in single.items()}  # operator -> its logs
+        self.joint = {name for name, stateful in single.items() if stateful.joint}
+        self.reads = {  # what is needed of an edge, where that may be less than all
+            Edge(name, index): to_arrow_schema(schema, timezone="UTC")
+            for name, stateful in single.items()
+            for index, schema in stateful.reads.items()
+        }
+        self.copies = {name: _copies(name, stateful) for name, stateful in single.items()}  # operator -> log -> edge
+        self._states = {name: OperatorState(stateful) for name, stateful in single.items()}
+        self._compactors: dict[LogName, Compactor] = {}  # made at first use
+
+    def stateful(self, single: bool) -> Mapping[str, Stateful]:
+        """How operators are computed: in one partition, or in as many as Spark likes."""
+        return self._ways[single]
+
+    def logs(self, names: Iterable[LogName]) -> dict[LogName, Log]:
+        return {name: self._states[name.operator].logs[name.log] for name in names}
+
+    def next_event(self, operator: str) -> int:
+        return self._states[operator].next_event
+
+    def grow(self, bounds: Mapping[str, Bounds], grown: Mapping[LogName, pa.Table]) -> None:
+        """A call of some operators has succeeded."""
+        for name, within in bounds.items():
+            added = {key.log: table for key, table in grown.items() if key.operator == name}
+            self._states[name].grow(added, within.end)
+            for log_name, log in self._states[name].logs.items():
+                if log.wants_compaction:
+                    self._compact(LogName(name, log_name), log, Instants(*within, 0))
+
+    def forget(self, operators: Iterable[str] | None = None) -> None:
+        """Let go of what operators that have stopped remember; None: of everything, as if nothing had run."""
+        for name in list(self._states) if operators is None else operators:
+            if name in self._states:
+                self._states[name].release()
+                self._states[name] = OperatorState(self._ways[True][name])
+
+    def sizes(self) -> dict[str, dict[str, int]]:
+        """Rows and bytes that each operator remembers."""
+        return {name: {"rows": state.rows, "bytes": state.bytes} for name, state in self._states.items()}
+
+    def release(self) -> None:
+        """The run is over."""
+        for name, state in self._states.items():
+            try:
+                state.release()
+            except Exception as error:  # a Spark that is gone has forgotten it
+                log_.debug("what %s remembers could not be taken out of Spark's cache: %s", name, error)
+
+    def _compact(self, name: LogName, log: Log, instants: Instants) -> None:
+        """Failing, it leaves the log as it is: the call whose rows are in it has succeeded and must not be repeated."""
+        try:
+            if log.rows < KEPT_ROWS:
+                if name not in self._compactors:
+                    stateful = self._ways[True][name.operator]
+                    self._compactors[name] = Compactor(self._session, stateful, name.log, log.schema)
+                smaller = self._compactors[name].run(log.chunks, instants)
+            else:
+                stateful = self._ways[False][name.operator]
+                smaller = rows_of(stateful.compacted(name.log, log.frame(self._session), instants))
+        except Exception as error:
+            log_.error("what %s remembers could not be made smaller, it will be tried again: %s", name.operator, error)
+            log.put_off()
+            return
+        log.replace(smaller)
+
+
+class Compactor:
+    """Makes a log smaller, again and again, by a query that is planned once if that can be."""
+
+    def __init__(self, session: SparkSession, stateful: Stateful, name: str, schema: pa.Schema) -> None:
+        self._session, self._schema = session, schema
+        self._compacted = lambda log, bounds: stateful.compacted(name, log, bounds)
+        self._frame: DataFrame | None = None
+        try:
+            self._log, self._bounds = LogLeaf(session, schema), Leaf(session, BOUNDS)
+            frame = self._compacted(self._log.frame, self._bounds.frame)
+        except LeafError:  # nothing can be prepared with this Spark
+            return
+        if why_not_prepared(frame, (), 1) is None:
+            self._frame = frame
+
+    def run(self, chunks: Sequence[Chunk], instants: Instants) -> pa.Table:
+        if self._frame is None:
+            table = pa.concat_tables([self._schema.empty_table(), *[chunk.table for chunk in chunks]])
+            frame = self._session.createDataFrame(table, schema=from_arrow_schema(self._schema))
+            return rows_of(self._compacted(frame.coalesce(1), instants))
+        self._log.set({chunk.number: chunk.table for chunk in chunks})
+        self._bounds.set(bounds_table(instants))
+        try:
+            return rows_of(self._frame)
+        finally:
+            self._log.set({})  # the calls of the operator have a copy of their own
+
+
+def rows_of(frame: DataFrame) -> pa.Table:
+    """Run a query; its rows. What Spark knows of nulls in them may be more than the schema of a log says."""
+    return collect(frame, to_arrow_schema(frame.schema, timezone="UTC"))
+
+
+def bounds_table(instants: Instants) -> pa.Table:
+    """The bounds of a call as a prepared plan reads them."""
+    values = [pa.array([value], pa.int64()) for value in instants]
+    return pa.Table.from_arrays(values, schema=BOUNDS)
+
+
+def _copies(operator: str, stateful: Stateful) -> dict[str, Edge]:
+    specs = stateful.logs.items()
+    return {log: Edge(operator, spec.copies) for log, spec in specs if spec.copies is not None}
+
+
+def _expiries(table: pa.Table, spec: LogSpec) -> tuple[int, int]:
+    if spec.expiry is None:
+        return FOREVER, FOREVER
+    found = np.sort(table.column(spec.expiry).drop_null().to_numpy())  # a tuple without a time is of no use at all
+    if not len(found):
+        return BEGINNING, BEGINNING
+    last, half = (min(int(at), FOREVER - spec.hold) + spec.hold for at in (found[-1], found[len(found) // 2]))
+    return last, half
+
+
+def _instants(table: pa.Table, columns: Iterable[str]) -> NDArray[np.int64]:
+    """The instants in some columns, in order; an instant may be there several times."""
+    found = [table.column(name).to_numpy() for name in columns]
+    instants: NDArray[np.int64] = np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
+    return instants[: np.searchsorted(instants, FOREVER)]

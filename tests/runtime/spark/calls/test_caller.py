@@ -1,0 +1,330 @@
+"""Unit calls: the same answer the prepared and the ordinary way, whatever the data and whatever goes wrong."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from headgate.metrics.stats import DeclaredStats
+from headgate.plan.model import Edge, Plan, Table
+from headgate.plan.operators import Function, Port, Project, Select, Split, TableJoin, Union
+from headgate.policies.registry import make_policy
+from headgate.runtime.spark.calls.caller import CHECKS, Caller
+from headgate.runtime.spark.calls.prepared import PreparedJob
+from headgate.runtime.spark.internals.leaf import Leaf
+from headgate.runtime.spark.setup import make_caller
+from headgate.scheduling.board import Board
+from headgate.scheduling.queue import BatchQueue
+from headgate.scheduling.units import Unit
+from headgate.sql.schema import parse_schema
+from tests.runtime.spark.helpers import app_of, batch, plan_of, queued_numbers, rows_of, simple_plan, stream
+
+pytestmark = pytest.mark.spark
+IN = Edge("q/select", 0)
+
+
+def caller_of(session: Any, plan: Plan, partitioned_rows: int | None = None) -> Caller:
+    return make_caller(session, app_of(plan), partitioned_rows)
+
+
+def trusted(caller: Caller, operators: Any, batches: list[dict[Edge, pa.Table]]) -> None:
+    """Let a shape pass its probation."""
+    for inputs in batches[:CHECKS]:
+        assert not caller.run(operators, inputs).steady
+
+
+def test_both_ways_agree_and_count_the_same(session: Any) -> None:
+    plan = simple_plan()
+    ways = caller_of(session, plan), caller_of(session, plan, partitioned_rows=0)
+    for seed, rows in enumerate((500, 3, 0, 1, 4000)):
+        inputs = {IN: queued_numbers(rows, seed)}
+        prepared, partitioned = (caller.run(plan.operators, inputs) for caller in ways)
+        assert rows_of(prepared.outputs[Port("q/project")]) == rows_of(partitioned.outputs[Port("q/project")])
+        assert prepared.given == partitioned.given
+        assert prepared.taken == partitioned.taken == {"q/select": rows, "q/project": prepared.given[Port("q/select")]}
+    assert ways[0].calls["prepared"] == 3
+    assert ways[1].calls["prepared"] == 0
+
+
+def test_large_batches_go_the_partitioned_way(session: Any) -> None:
+    plan = simple_plan()
+    caller = caller_of(session, plan, partitioned_rows=1000)
+    for seed, rows in enumerate((10, 20, 30, 60_000)):
+        result = caller.run(plan.operators, {IN: queued_numbers(rows, seed)})
+        assert result.prepared == (rows == 30)
+        table = queued_numbers(rows, seed).to_pandas()
+        assert result.outputs[Port("q/project")].num_rows == int((table.v > 0.5).sum())
+
+
+@pytest.mark.parametrize(
+    ("schema", "columns", "where", "project"),
+    [
+        (
+            "a ARRAY<INT>, m MAP<STRING, INT>",
+            {"a": [[1, None], None, []], "m": [[("x", 1)], None, []]},
+            "a IS NULL OR size(a) >= 0",
+            {"a": "a", "first": "try_element_at(a, 1)", "m": "m"},
+        ),
+        (
+            "s STRUCT<x: INT, y: STRING>",
+            {"s": [{"x": 1, "y": None}, None, {"x": None, "y": "ü"}]},
+            "s.x IS NULL OR s.x > 0",
+            {"s": "s", "y": "s.y"},
+        ),
+        (
+            "t TIMESTAMP, d DATE",
+            {
+                "t": [datetime(2024, 2, 29, 23, 59, 59, 5, UTC), None, datetime(1969, 1, 1, tzinfo=UTC)],
+                "d": [None, None, datetime(2024, 1, 1).date()],
+            },
+            "true",
+            {"day": "date_trunc('DAY', t)", "d": "d"},
+        ),
+        (
+            "c DECIMAL(12,2), b BOOLEAN, x BINARY",
+            {
+                "c": [Decimal("1.20"), None, Decimal("-9999999999.99")],
+                "b": [True, None, False],
+                "x": [b"\0\xff", None, b""],
+            },
+            "b IS NULL OR b OR c < 0",
+            {"c": "c * 2", "b": "NOT b", "x": "x"},
+        ),
+        ("n STRING", {"n": ["", None, "a'b\"c\n"]}, "n IS NOT NULL", {"n": "upper(n)"}),
+    ],
+    ids=["arrays and maps", "structs", "times", "decimals", "texts"],
+)
+def test_types_survive(session: Any, schema: str, columns: Any, where: str, project: dict[str, str]) -> None:
+    plan = simple_plan(where, project, schema)
+    declared = parse_schema(schema, "s")
+    ways = caller_of(session, plan), caller_of(session, plan, partitioned_rows=0)
+    for turn in range(CHECKS + 1):
+        table = batch(declared, {name: values[turn:] + values for name, values in columns.items()}, first=turn)
+        prepared, partitioned = (caller.run(plan.operators, {IN: table}) for caller in ways)
+        assert rows_of(prepared.outputs[Port("q/project")]) == rows_of(partitioned.outputs[Port("q/project")])
+    assert not ways[0].fallbacks
+    assert ways[0].calls["prepared"] == 1
+
+
+def test_the_first_call_is_run_once_and_the_second_compared(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, compared = simple_plan(), []
+    afresh = PreparedJob.run_afresh
+    monkeypatch.setattr(PreparedJob, "run_afresh", lambda job: (compared.append(job), afresh(job))[1])
+    caller = caller_of(session, plan)
+    for seed in range(CHECKS + 1):
+        caller.run(plan.operators, {IN: queued_numbers(20, seed)})
+        assert len(compared) == min(seed, CHECKS - 1)
+
+
+def test_current_time_is_never_frozen(session: Any) -> None:
+    plan = simple_plan("v >= 0", {"t": "current_timestamp()"})
+    caller = caller_of(session, plan)
+    times = [
+        caller.run(plan.operators, {IN: queued_numbers(5, seed)}).outputs[Port("q/project")]["t"][0].as_py()
+        for seed in range(4)
+    ]
+    assert times == sorted(set(times))
+    assert "current time" in caller.fallbacks["q/select + q/project"]
+
+
+def test_all_operators_in_one_job(session: Any, tmp_path: Any) -> None:
+    (tmp_path / "names.csv").write_text("k,name\n1,one\n2,two\n2,zwei\n")
+    names = Table(
+        "names", parse_schema("k INT, name STRING", "t"), {"kind": "csv", "path": "names.csv", "header": True}
+    )
+    operators = [
+        Select(id="q/select", inputs=(Port("s"),), where="v > 0.2"),
+        Split(id="q/split", inputs=(Port("q/select"),), conditions={"low": "k < 5", "some": "k < 9"}),
+        Project(id="q/project", inputs=(Port("q/split", "some"),), columns={"k": "k - 5", "v": "v"}),
+        Union(id="q/union", inputs=(Port("q/split", "low"), Port("q/project"))),
+        TableJoin(
+            id="q/join", inputs=(Port("q/union"),), table="names", table_schema=names.schema, on={"k": "k"}, how="left"
+        ),
+        Function(
+            id="q/fun",
+            inputs=(Port("q/join"),),
+            target="tests.runtime.spark.user_functions:doubled",
+            schema=parse_schema("k INT, w DOUBLE", "f"),
+        ),
+    ]
+    plan = plan_of(operators, {"q": Port("q/fun")}, [stream("s")], [names])
+    app = app_of(plan)
+    from dataclasses import replace
+
+    caller = make_caller(session, replace(app, folder=tmp_path))
+    for seed in range(CHECKS + 2):
+        table = queued_numbers(400, seed)
+        result = caller.run(plan.operators, {IN: table})
+        frame = table.to_pandas()
+        kept = frame[(frame.v > 0.2) & (frame.k < 9)]
+        shifted = kept.k.where(kept.k < 5, kept.k - 5)
+        expected = int((shifted != 2).sum() + 2 * (shifted == 2).sum())
+        assert result.outputs[Port("q/fun")].num_rows == expected
+        assert result.given[Port("q/split", "low")] == int((kept.k < 5).sum())
+        assert result.taken["q/join"] == len(kept)
+    assert caller.calls["prepared"] == 2
+
+
+def test_each_operator_alone_gives_the_same_as_the_whole(session: Any) -> None:
+    operators = [
+        Select(id="q/select", inputs=(Port("s"),), where="v > 0.2"),
+        Split(id="q/split", inputs=(Port("q/select"),), conditions={"low": "k < 5", "odd": "k % 2 = 1"}, match="all"),
+        Union(id="q/union", inputs=(Port("q/split", "low"), Port("q/split", "odd"))),
+    ]
+    plan = plan_of(operators, {"q": Port("q/union")})
+    caller = caller_of(session, plan)
+    for seed in range(CHECKS + 1):
+        whole = caller.run(plan.operators, {IN: queued_numbers(300, seed)}).outputs[Port("q/union")]
+        selected = caller.run(["q/select"], {IN: queued_numbers(300, seed)}).outputs[Port("q/select")]
+        split = caller.run(["q/split"], {Edge("q/split", 0): selected}).outputs
+        united = caller.run(
+            ["q/union"], {Edge("q/union", i): split[Port("q/split", b)] for i, b in enumerate(("low", "odd"))}
+        )
+        assert rows_of(united.outputs[Port("q/union")]) == rows_of(whole)
+
+
+def test_a_failing_job_leaves_no_old_data_behind(session: Any) -> None:
+    plan = simple_plan("100 / k > 0", {"k": "k", "x": "100 / k"})
+    caller = caller_of(session, plan)
+    schema = plan.streams["s"].schema
+
+    def good(first: int) -> pa.Table:
+        return batch(schema, {"k": [first + 1, first + 2], "v": [0.0, 0.0]}, first)
+
+    trusted(caller, plan.operators, [{IN: good(0)}, {IN: good(10)}])
+    with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+        caller.run(plan.operators, {IN: batch(schema, {"k": [1, 0], "v": [0.0, 0.0]}, 20)})
+    result = caller.run(plan.operators, {IN: good(30)})
+    assert result.outputs[Port("q/project")]["k"].to_pylist() == [31, 32]
+
+
+def test_a_call_cut_off_in_the_middle(session: Any) -> None:
+    """Cancel a running prepared job; later calls must not see its data, nor it theirs."""
+    slow = Function(
+        id="q/select",
+        inputs=(Port("s"),),
+        target="tests.runtime.spark.user_functions:slow_if_negative",
+        schema=parse_schema("k INT", "f"),
+    )
+    plan = plan_of([slow], {"q": Port("q/select")})
+    caller = caller_of(session, plan)
+    schema = plan.streams["s"].schema
+    trusted(caller, plan.operators, [{IN: queued_numbers(5, seed)} for seed in range(CHECKS)])
+    context = session.sparkContext
+    context.setJobGroup("cut-off", "a test", True)
+    timer = threading.Timer(1.0, lambda: context.cancelJobGroup("cut-off"))
+    timer.start()
+    try:
+        with pytest.raises(Exception, match=r"(?i)cancel"):
+            caller.run(plan.operators, {IN: batch(schema, {"k": [-1], "v": [0.0]})})
+    finally:
+        timer.join()
+        context.setJobGroup("after", "a test", False)
+    for seed in range(CHECKS + 1):
+        table = queued_numbers(50, 100 + seed)
+        result = caller.run(plan.operators, {IN: table})
+        assert result.outputs[Port("q/select")]["k"].to_pylist() == table["k"].to_pylist()
+
+
+def test_a_wrong_prepared_answer_is_caught_and_never_used(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a plan ever keeps the data of its first run, the comparison notices."""
+    plan = simple_plan()
+    caller = caller_of(session, plan)
+    run, first = PreparedJob.run, []
+
+    def frozen(self: PreparedJob, *data: Any) -> Any:
+        found = run(self, *data)
+        first.append(found)
+        return first[0]
+
+    monkeypatch.setattr(PreparedJob, "run", frozen)
+    for seed in range(1, 5):
+        result = caller.run(plan.operators, {IN: queued_numbers(50, seed)})
+        expected = queued_numbers(50, seed).to_pandas()
+        assert result.outputs[Port("q/project")].num_rows == int((expected.v > 0.5).sum())
+    assert "another answer" in caller.fallbacks["q/select + q/project"]
+
+
+def test_where_leaves_do_not_work_every_call_is_planned(
+    session: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(Leaf, "set", lambda self, table: None)  # what is put in never arrives
+    plan = simple_plan()
+    caller = caller_of(session, plan)
+    assert "nothing can be prepared" in caplog.text
+    result = caller.run(plan.operators, {IN: queued_numbers(50, 1)})
+    assert not result.prepared
+    assert result.outputs[Port("q/project")].num_rows == int((queued_numbers(50, 1).to_pandas().v > 0.5).sum())
+
+
+def units_of(plan: Plan, unit: str) -> tuple[Unit, ...]:
+    queues = {edge: BatchQueue() for edge in plan.edges}
+    return Board(plan, queues, make_policy("rr", {"unit": unit}), DeclaredStats(plan), 1).units
+
+
+def test_only_units_of_now_have_prepared_plans(session: Any) -> None:
+    plan = simple_plan()
+    caller = caller_of(session, plan)
+    whole, single = units_of(plan, "query"), units_of(plan, "operator")
+    caller.keep(plan, whole)
+    caller.run(["q/select"], {IN: queued_numbers(50, 1)})  # as after a failure
+    assert not caller._prepared
+    caller.run(plan.operators, {IN: queued_numbers(50, 1)})
+    assert [shape.operators for shape in caller._prepared] == [("q/select", "q/project")]
+    caller.keep(plan, whole)
+    assert len(caller._prepared) == 1
+    caller.keep(plan, single)
+    assert not caller._prepared
+    caller.run(["q/select"], {IN: queued_numbers(50, 1)})
+    assert [shape.operators for shape in caller._prepared] == [("q/select",)]
+
+
+def test_a_plan_that_nobody_wants_when_it_is_ready_is_not_kept(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = simple_plan()
+    caller = caller_of(session, plan)
+    make = PreparedJob.__init__
+
+    def queries_stop_meanwhile(*given: Any) -> None:
+        make(*given)
+        caller.keep(plan.without(["q"]), ())
+
+    monkeypatch.setattr(PreparedJob, "__init__", queries_stop_meanwhile)
+    assert caller.run(plan.operators, {IN: queued_numbers(50, 1)}).outputs
+    assert not caller._prepared
+
+
+def test_no_call_is_lost_in_counting(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow(Counter[str]):
+        def __getitem__(self, way: str) -> int:
+            found = super().__getitem__(way)
+            time.sleep(0.5)
+            return found
+
+    operators = [Select(id=f"{name}/select", inputs=(Port("s"),), where="v > 0") for name in "ab"]
+    plan = plan_of(operators, {name: Port(f"{name}/select") for name in "ab"})
+    caller = caller_of(session, plan, partitioned_rows=0)
+    caller.calls = Slow()
+    both_have_run = threading.Barrier(2)
+    run = caller._partitioned
+
+    def together(*given: Any) -> Any:
+        found = run(*given)
+        both_have_run.wait(60)
+        return found
+
+    monkeypatch.setattr(caller, "_partitioned", together)
+    threads = [
+        threading.Thread(target=caller.run, args=([o.id], {Edge(o.id, 0): queued_numbers(5, 1)})) for o in operators
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert caller.calls["partitioned"] == 2

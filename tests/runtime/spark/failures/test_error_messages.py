@@ -1,0 +1,53 @@
+"""What an error says to a person."""
+
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException
+
+from headgate.runtime.spark.failures.error_messages import essence
+
+JAVA = """An error occurred while calling o7147.getResult.
+: org.apache.spark.SparkException: Exception thrown in awaitResult:
+\tat org.apache.spark.util.SparkThreadUtils$.awaitResult(SparkThreadUtils.scala:56)
+Caused by: org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 times
+\tat org.apache.spark.scheduler.DAGScheduler.abortStage(DAGScheduler.scala:2848)
+Caused by: java.lang.ArithmeticException: long overflow
+\tat java.base/java.lang.Math.addExact(Math.java:903)
+"""
+UPGRADE = """[INCONSISTENT_BEHAVIOR_CROSS_VERSION] You may get a different result due to the upgrading to Spark >= 3.0:
+Fail to parse 'x' in the new parser."""
+WORKER = """An exception was thrown from the Python worker.
+Traceback (most recent call last):
+  File "f.py", line 1, in f
+ValueError: no such key: a
+"""
+
+
+class Java(Py4JJavaError):
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (Java(JAVA), "long overflow"),
+        (
+            Java("An error occurred while calling o404482.executedPlan.\n: java.lang.StackOverflowError"),
+            "StackOverflow",
+        ),
+        (AnalysisException(UPGRADE), "Fail to parse 'x' in the new parser."),
+        (RuntimeError(WORKER), "ValueError: no such key: a"),
+        (ValueError(""), "ValueError"),
+    ],
+)
+def test_the_cause_is_told(error: Any, said: str) -> None:
+    told = essence(error)
+    assert said in told
+    assert "An error occurred while calling" not in told
+    assert "\n" not in told

@@ -1,0 +1,175 @@
+"""After a failed call: in which parts it is run again, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+
+from headgate.metrics.stats import DeclaredStats
+from headgate.plan.model import Edge, Plan
+from headgate.plan.operators import Port, Project, Select
+from headgate.policies.registry import make_policy
+from headgate.runtime.spark.calls.job import JobResult, shape_of
+from headgate.runtime.spark.failures.isolate import Apart
+from headgate.runtime.spark.flight import Call
+from headgate.runtime.spark.outcome import Outcome
+from headgate.runtime.spark.suspects import Suspects
+from headgate.scheduling.board import Board
+from headgate.scheduling.queue import BatchQueue
+from tests.runtime.spark.helpers import plan_of, queued_numbers
+
+PLAN = plan_of(
+    [
+        operator
+        for query in "abc"
+        for operator in (
+            Select(id=f"{query}/x", inputs=(Port("s"),), where="v > 0"),
+            Project(id=f"{query}/y", inputs=(Port(f"{query}/x"),), columns={"k": "k"}),
+        )
+    ],
+    {query: Port(f"{query}/y") for query in "abc"},
+)
+ROWS = queued_numbers(5, 1)
+
+
+class Jobs:
+    """A caller that gives out what it gets; jobs with one operator fail when they have a bad row, by its number."""
+
+    def __init__(
+        self, failing: str = "", then: Callable[[], None] = lambda: None, bad: Collection[int] = range(1000)
+    ) -> None:
+        self.ran: list[tuple[str, ...]] = []
+        self.rows: list[int] = []
+        self._bad = bad
+        self._failing = failing
+        self._then = then
+
+    def run(
+        self, operators: Any, inputs: Mapping[Edge, pa.Table], plan: Any, bounds: Any, now_us: int, once: bool
+    ) -> JobResult:
+        self.ran.append(tuple(operators))
+        self._then()
+        given = next(iter(inputs.values()))
+        self.rows.append(given.num_rows)
+        if self._failing in operators and set(self._bad).intersection(given.column("_sequence").to_pylist()):
+            raise ArithmeticError("division by zero")
+        outputs = dict.fromkeys(shape_of(plan, operators, inputs).outputs, given)
+        return JobResult(outputs, dict.fromkeys(operators, 5), {}, {}, 0.1, prepared=False)
+
+
+def apart(
+    jobs: Jobs,
+    policy: str = "mbd",
+    stopping: Callable[[], bool] = lambda: False,
+    rows: pa.Table = ROWS,
+    plan: Plan = PLAN,
+    suspect: bool = False,
+    **parameters: Any,
+) -> Outcome:
+    """A call of all that waits, run again."""
+    queues = {edge: BatchQueue() for edge in plan.edges}
+    board = Board(plan, queues, make_policy(policy, parameters), DeclaredStats(plan), 1)
+    for edge in plan.consumers[Port("s")]:
+        queues[edge].put(rows)
+        board.fed(edge)
+    claim = board.claim(0)
+    assert claim is not None
+    inputs = {edge: rows for edge in claim.decision.unit.edges if edge.input == 0 and edge.operator.endswith("x")}
+    return Apart(jobs, Call(claim, plan, inputs, {}, 0), suspect, stopping).run()  # type: ignore[arg-type]
+
+
+def test_queries_of_a_unit_are_tried_one_by_one_and_the_rows_of_the_bad_one_go_back() -> None:
+    jobs = Jobs("b/y")
+    outcome = apart(jobs, together=3)
+    assert jobs.ran == [("a/x", "a/y"), ("b/x", "b/y"), ("c/x", "c/y")]
+    assert not outcome.failed
+    assert not outcome.stranded
+    assert list(outcome.unused) == [Edge("b/x", 0)]
+    assert len(outcome.results) == 2
+
+
+def test_a_passing_fault_is_tried_once_more() -> None:
+    jobs = Jobs()
+    outcome = apart(jobs, "fifo", unit="query")
+    assert jobs.ran == [("a/x", "a/y")]
+    assert not outcome.unused
+    assert not list(apart(Jobs("a/y"), "fifo", unit="query", suspect=True).results)
+
+
+def test_the_operators_are_tried_for_a_single_row() -> None:
+    jobs = Jobs("b/y")
+    outcome = apart(jobs, together=3, rows=ROWS.slice(3, 1))
+    assert jobs.ran == [("a/x", "a/y"), ("b/x", "b/y"), ("b/x",), ("b/y",), ("c/x", "c/y")]
+    assert list(outcome.failed) == ["b"]
+    assert "division by zero (operator y, stream s, position 3, row {" in str(outcome.failed["b"])
+    assert list(outcome.stranded) == [Edge("b/y", 0)]
+    assert len(outcome.results) == 3
+
+
+def skipping(*queries: str) -> Plan:
+    changed = {name: replace(query, on_error="skip") for name, query in PLAN.queries.items() if name in queries}
+    return replace(PLAN, queries={**PLAN.queries, **changed})
+
+
+def test_a_query_that_skips_goes_on() -> None:
+    outcome = apart(Jobs("b/y"), together=3, rows=ROWS.slice(3, 1), plan=skipping("b"))
+    assert not outcome.failed
+    assert not outcome.stranded
+    assert [(row.operator, row.stream, row.position, row.reason) for row in outcome.bad] == [
+        ("b/y", "s", 3, "division by zero")
+    ]
+
+
+def test_bad_rows_are_found_by_halving() -> None:
+    """Of 1024 rows three are bad: some tens of calls find them, and no row is lost."""
+    many, bad = queued_numbers(1024, 1), [0, 500, 501]
+    jobs = Jobs("a/x", bad=bad)
+    plan = skipping("a")
+    queue = {Edge("a/x", 0): many}
+    unit = SimpleNamespace(decision=SimpleNamespace(unit=SimpleNamespace(operators=("a/x", "a/y"))))
+    work = Apart(jobs, Call(unit, plan, queue, {}, 0))  # type: ignore[arg-type]
+    results = work._operator("a/x", queue)
+    assert results is not None
+    assert [row.position for row in work._outcome.bad] == bad
+    given = [n for result in results for n in result.outputs[Port("a/x")].column("_sequence").to_pylist()]
+    assert given == [n for n in range(1024) if n not in bad]
+    assert len(jobs.ran) <= 2 * 10 * len(bad)
+
+
+def test_when_the_run_stops_no_more_is_tried() -> None:
+    jobs = Jobs()
+    outcome = apart(jobs, stopping=lambda: len(jobs.ran) > 1, together=3)
+    assert jobs.ran == [("a/x", "a/y"), ("b/x", "b/y")]
+    assert list(outcome.unused) == [Edge("c/x", 0)]
+    assert not outcome.failed
+
+
+def test_what_is_cut_off_is_no_failure() -> None:
+    stopped: list[bool] = []
+    jobs = Jobs("a/y", lambda: stopped.append(True) if len(jobs.ran) > 1 else None)
+    outcome = apart(jobs, "fifo", lambda: bool(stopped), unit="query", rows=ROWS.slice(0, 1))
+    assert jobs.ran == [("a/x",), ("a/y",)]
+    assert not outcome.failed
+    assert list(outcome.stranded) == [Edge("a/y", 0)]
+
+
+def test_suspects_are_halved_until_one_stands_alone() -> None:
+    """The scheduler's way: each call takes half of what is known to hold a bad row."""
+    edge, suspects = Edge("a/x", 0), Suspects()
+    waiting, bad, calls = list(range(1000)), 700, 0
+    suspects.failed({edge: queued_numbers(1000, 1)})
+    while bad in waiting:
+        took = waiting[: suspects.most(edge)]
+        table = queued_numbers(len(took), 1)
+        calls += 1
+        suspects.clear({edge: table})
+        if bad in took and len(took) > 1:
+            suspects.failed({edge: table})
+        else:
+            waiting = waiting[len(took) :]
+    assert waiting == list(range(701, 1000))
+    assert calls <= 11

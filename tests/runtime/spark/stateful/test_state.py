@@ -1,0 +1,86 @@
+"""What operators remember, without Spark."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.types import LongType, StructField, StructType
+
+from headgate.runtime.spark.stateful import state
+from headgate.runtime.spark.stateful.base import LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.state import CHUNKS, COMPACT_ROWS, Log, LogName, States
+from headgate.scheduling.progress import Bounds
+
+SCHEMA = StructType([StructField("at", LongType(), True), StructField("value", LongType(), True)])
+
+
+def rows(*times: int | None) -> pa.Table:
+    return pa.table({"at": pa.array(times, pa.int64()), "value": pa.array(range(len(times)), pa.int64())})
+
+
+class NoSpace(state.Compactor):
+    def __init__(self, *_: Any) -> None:
+        pass
+
+    def run(self, chunks: Any, instants: Any) -> pa.Table:
+        raise RuntimeError("no space left")
+
+
+class Failing(Stateful):
+    """Has a log that could be made smaller."""
+
+    logs = {"rows": LogSpec(SCHEMA, expiry=None, shrinks=True)}  # noqa: RUF012
+
+    def step(self, inputs: Sequence[Any], logs: Mapping[str, Any], bounds: Any) -> Step:
+        raise AssertionError("no call is made here")
+
+
+class Session:
+    def createDataFrame(self, table: pa.Table, schema: Any) -> pa.Table:
+        return table
+
+
+@pytest.mark.fails_to_compact
+def test_a_failed_compaction_repeats_nothing(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "Compactor", NoSpace)
+    session: Any = Session()
+    states = States(session, {"q/x": Failing()}, {"q/x": Failing()})
+    name, many = LogName("q/x", "rows"), rows(*range(COMPACT_ROWS + 1))
+    with caplog.at_level(logging.WARNING, "headgate.spark"):
+        states.grow({"q/x": Bounds(0, 1)}, {name: many})
+        states.grow({"q/x": Bounds(1, 2)}, {name: rows(7)})
+    assert states.sizes()["q/x"]["rows"] == COMPACT_ROWS + 2
+    assert [record.getMessage() for record in caplog.records if "no space left" in record.getMessage()] != []
+    assert len(caplog.records) == 1, "it is not tried again at every call"
+
+
+def test_rows_are_held_beyond_their_expiry() -> None:
+    log = Log(LogSpec(SCHEMA, expiry="at", hold=10))
+    log.append(rows(1, 5, None))
+    log.append(rows(None))  # a tuple without a time is of no use
+    log.evaluated(14)
+    assert log.rows == 3
+    log.evaluated(15)
+    assert log.rows == 0
+
+
+def test_many_chunks_become_few_without_what_has_expired() -> None:
+    log = Log(LogSpec(SCHEMA, expiry="at", hold=2))
+    for at in range(2 * CHUNKS):
+        log.append(rows(at))
+        log.evaluated(at - 20)
+        assert len(log.chunks) <= CHUNKS
+    assert log.rows == sum(at + 2 > 2 * CHUNKS - 21 for at in range(2 * CHUNKS))
+
+
+def test_a_large_chunk_is_rid_of_expired_rows_when_they_are_half_of_it() -> None:
+    log = Log(LogSpec(SCHEMA, expiry="at"))
+    log.append(rows(*range(100)))
+    log.evaluated(40)
+    assert log.rows == 100
+    log.evaluated(60)
+    assert log.rows == 39
