@@ -1,6 +1,6 @@
-"""What is taken for costs and selectivities that nobody declared, so that an application can be simulated at once.
+"""Defaults for costs and selectivities that nobody declared, so that any application can be simulated.
 
-The report of a simulation names them: a number that rests on a default must not look like one that was declared.
+The report of a simulation lists them: a number that rests on a default must not look like a declared one.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import Any
 from headgate.plan.model import Plan
 from headgate.plan.operators.base import Operator
 
-# A small call on Spark takes about 1 ms; spread over a batch of a hundred tuples that is 10 us for each.
+# A small call on Spark takes about 1 ms; spread over a batch of 100 tuples, that is 10 us each.
 ASSUMED_COST_S = 10e-6
 ASSUMED_SELECTIVITY = 1.0
 
 
 def assumptions(plan: Plan) -> dict[str, Any]:
-    """The defaults, and the operators that they stand for: `assumed` in the report of a simulation."""
+    """The defaults, and the operators they are used for. It is `assumed` in the report of a simulation."""
     operators = plan.operators.values()
     return {
         "cost": ASSUMED_COST_S,

@@ -1,7 +1,7 @@
-"""What classes are compared by: weighted latency, priority inversion, starvation.
+"""Measures that compare classes: weighted latency, priority inversion, starvation.
 
 Al Moakar, Class-Based Continuous Query Scheduling in Data Stream Management Systems, dissertation, University of
-Pittsburgh, 2013. All take a latency of each class, its mean or a percentile, and None for one without results.
+Pittsburgh, 2013. Each takes one latency per class, a mean or a percentile, or None for a class without results.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-COMPARED_STATISTICS = ("mean", "p50", "p75", "p90", "p95", "p99")  # at which classes are compared
+COMPARED_STATISTICS = ("mean", "p50", "p75", "p90", "p95", "p99")  # of a latency; classes are compared by each
 
 Latencies = Mapping[str, float | None]
 
 
 def by_priority(priorities: Mapping[str, int]) -> list[str]:
-    """Classes by falling priority; those of equal priority as they were declared."""
+    """Classes by decreasing priority; classes of equal priority in the order they were declared."""
     return sorted(priorities, key=lambda name: -priorities[name])
 
 
@@ -27,10 +27,10 @@ def weighted_mean(means: Latencies, priorities: Mapping[str, int]) -> float | No
 
 
 def priority_inversion(order: Sequence[str], means: Latencies, priorities: Mapping[str, int]) -> float | None:
-    """Cumulative priority inversion ratio: sum of (P_i / P_i+1) max(0, RT_i / RT_i+1 - 1) over neighbouring classes.
+    """Cumulative priority inversion ratio: sum of (P_i / P_i+1) max(0, RT_i / RT_i+1 - 1) over neighboring classes.
 
-    `order` is by falling priority. Pairs of equal priority, or with a class without results, count 0 (AQSIOS 1.5);
-    None when no class has results.
+    `order` is by decreasing priority. A pair of equal priorities, or with a class without results, counts 0 (AQSIOS
+    1.5). None when no class has results.
     """
     if all(means[name] is None for name in order):
         return None
@@ -44,7 +44,7 @@ def priority_inversion(order: Sequence[str], means: Latencies, priorities: Mappi
 
 
 def starvation_ratio(order: Sequence[str], means: Latencies) -> float | None:
-    """Mean latency of the least important class over that of the most important; None unless both are known."""
+    """Mean latency of the least important class over that of the most important. None unless both are known."""
     if len(order) < 2:
         return None
     highest, lowest = means[order[0]], means[order[-1]]

@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 PERCENTILES = (10, 25, 50, 75, 90, 95, 99)
 SUMMARY_KEYS = ("mean", *(f"p{p}" for p in PERCENTILES), "max")
 
-_LOG_WIDTH = math.log(1.002)  # a bucket is 0.2 % wide, so a percentile is off by less than that
-_SMALLEST, _LARGEST = 1e-9, 1e9  # seconds; what is smaller counts as 0, what is larger falls into the last bucket
+_LOG_WIDTH = math.log(1.002)  # buckets are 0.2 % wide, so a percentile is off by less than that
+_SMALLEST, _LARGEST = 1e-9, 1e9  # seconds; smaller samples count as 0, larger ones fall into the last bucket
 _LAST = math.floor(math.log(_LARGEST) / _LOG_WIDTH)
-_BUFFER = 4096  # single samples kept before they are folded in together: numpy's call cost is then hidden
+_BUFFER = 4096  # single samples kept before they are folded in together, which hides the cost of calling numpy
 
 
 class LatencyRecorder:
-    """Samples in, `summary()` out. The monitor holds one a query; recorders of a class are merged for its report.
+    """Samples in, `summary()` out. The monitor has one per query; those of a class are merged for its report.
 
     Memory is bounded: the histogram spans only the buckets in use, at most 20,700 (9 decades each side of 1 s).
     """
@@ -35,13 +35,13 @@ class LatencyRecorder:
         self._pending: list[float] = []
 
     def add(self, latency: float) -> None:
-        """One sample of weight 1, in seconds."""
+        """Add one sample of weight 1, in seconds."""
         self._pending.append(latency)
         if len(self._pending) >= _BUFFER:
             self._fold()
 
     def add_many(self, latencies: ArrayLike, weights: ArrayLike | None = None) -> None:
-        """Many samples, each of weight 1 or with its own weight (a fluid simulation's tuple sizes)."""
+        """Add many samples, each of weight 1 or with its own weight (the tuple sizes of a fluid simulation)."""
         values = np.asarray(latencies, dtype=np.float64)
         if not len(values):
             return
@@ -62,7 +62,7 @@ class LatencyRecorder:
             self._add_buckets(first, np.bincount(index - first, sizes).astype(np.float64))
 
     def merge(self, other: LatencyRecorder) -> None:
-        """Take in all samples of another recorder, which stays as it is."""
+        """Add all samples of another recorder, which is not changed."""
         other._fold()
         self._fold()
         self._count += other._count
@@ -74,13 +74,16 @@ class LatencyRecorder:
         self._add_buckets(other._first, other._buckets)
 
     def copy(self) -> LatencyRecorder:
-        """The samples so far; what comes later does not touch it."""
+        """A recorder with the samples so far. Later samples do not change it."""
         copied = LatencyRecorder()
         copied.merge(self)
         return copied
 
     def since(self, earlier: LatencyRecorder) -> LatencyRecorder:
-        """The samples that came after a copy was made; their largest and smallest but for the width of a bucket."""
+        """The samples added since `earlier`, a copy of this recorder, was made.
+
+        Their minimum and maximum are known only to the width of a bucket.
+        """
         self._fold()
         found = LatencyRecorder()
         found._count, found._sum = self._count - earlier._count, self._sum - earlier._sum
@@ -99,17 +102,21 @@ class LatencyRecorder:
 
     @property
     def count(self) -> float:
-        """Samples so far; the sum of their weights."""
+        """The number of samples so far, or the sum of their weights."""
         return self._count + len(self._pending)
 
     @property
     def mean(self) -> float | None:
+        """The mean of the samples; None without samples."""
         self._fold()
         return self._sum / self._count if self._count > 0.0 else None
 
     def percentile(self, percent: float) -> float | None:
-        """The value that `percent` % of the samples do not exceed, interpolated linearly between neighbouring samples
-        (as `numpy.percentile` does) or, with weights, read off the weighted distribution. None without samples."""
+        """The value that `percent` % of the samples do not exceed; None without samples.
+
+        It is interpolated linearly between neighboring samples, as `numpy.percentile` does, or with weights read off the
+        weighted distribution.
+        """
         self._fold()
         if self._count <= 0.0:
             return None
@@ -123,7 +130,7 @@ class LatencyRecorder:
         return low + (rank - below) * (self._value_at(below + 1.5) - low)
 
     def _value_at(self, weight: float) -> float:
-        """Where the sorted samples reach a cumulative weight."""
+        """The value at which the sorted samples reach this cumulative weight."""
         if weight <= self._zeros:
             return self._min
         reached = self._reached

@@ -1,4 +1,4 @@
-"""How a run went over time, in constant memory: the mean latency of each class in each of at most 120 buckets."""
+"""Mean latency of each class over time, in constant memory: at most 120 buckets."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from numpy.typing import NDArray
 
 from headgate.metrics.class_measures import by_priority, priority_inversion
 
-MOST = 120  # buckets; even, since they are merged in pairs
-_FIRST_A_SECOND = 10.0  # buckets of 0.1 s to begin with
+MOST = 120  # buckets; an even number, since they are merged in pairs
+_FIRST_A_SECOND = 10.0  # buckets per second at first: 0.1 s each
 
 Floats = NDArray[np.float64]
 
 
 class LatencyOverTime:
-    """Results in, `summary()` out. When a time lies beyond the last bucket, pairs of buckets become one, twice as wide.
+    """Results in, `summary()` out. When a time lies beyond the last bucket, buckets are merged in pairs, twice as wide.
 
-    Widths are 0.1 s times a power of two and times are multiplied by their inverse, so a bucket that was merged holds
-    exactly the results that it would have held from the start. Results stay with the class that they came in for.
+    Widths are 0.1 s times a power of two, and times are multiplied by the inverse of the width. So a merged bucket holds
+    exactly the results that a bucket of that width would have held from the start. Results stay with the class they
+    were added to.
     """
 
     def __init__(self, priorities: Mapping[str, int]) -> None:
@@ -29,13 +30,13 @@ class LatencyOverTime:
         self._a_second = _FIRST_A_SECOND
         self._counts: Floats = np.zeros((len(self._rows), MOST))
         self._sums: Floats = np.zeros((len(self._rows), MOST))
-        # From which bucket on which priorities are valid; the last of a bucket are valid in all of it.
+        # Bucket -> the priorities that apply from there on. The last ones set within a bucket apply to all of it.
         self._valid = {0: dict(priorities)}
 
     def add(
         self, class_name: str, times: Floats, latencies: Floats, weights: Sequence[float] | Floats | None = None
     ) -> None:
-        """Results of a class, at least one: when each was handed out, since the run began, and its latency."""
+        """Add results of a class, at least one: when each was handed out, in seconds since the run began, and its latency."""
         self._reach(float(times.max()))
         at = np.maximum(times * self._a_second, 0.0).astype(np.int64)
         row = self._rows[class_name]
@@ -44,12 +45,12 @@ class LatencyOverTime:
         self._sums[row] += np.bincount(at, latencies if sizes is None else latencies * sizes, minlength=MOST)
 
     def set_priorities(self, now: float, priorities: Mapping[str, int]) -> None:
-        """These are valid from now on."""
+        """These priorities apply from now on."""
         self._reach(now)
         self._valid[int(now * self._a_second)] = dict(priorities)
 
     def summary(self, seconds: float) -> dict[str, Any]:
-        """The course of a run that lasted so long, as in a report: a bucket without results has None."""
+        """`course` in the report of a run that lasted `seconds`. A bucket without results has None."""
         while math.ceil(seconds * self._a_second) > MOST:
             self._merge()
         filled = int(np.flatnonzero(self._counts.any(axis=0)).max(initial=-1)) + 1
@@ -67,7 +68,7 @@ class LatencyOverTime:
         return [total / count if count else None for total, count in pairs]
 
     def _inversion(self, classes: Mapping[str, Sequence[float | None]], buckets: int) -> list[float | None]:
-        """Of the means of each bucket, with the priorities of that time."""
+        """The priority inversion of the means in each bucket, with the priorities that applied then."""
         found = []
         for at in range(buckets):
             if at in self._valid:
@@ -77,17 +78,17 @@ class LatencyOverTime:
         return found
 
     def _reach(self, time: float) -> None:
-        """See that there is a bucket for a time."""
+        """Merge buckets until there is one for this time."""
         while time * self._a_second >= MOST:
             self._merge()
 
     def _merge(self) -> None:
         self._a_second /= 2.0
         self._counts, self._sums = _merged(self._counts), _merged(self._sums)
-        self._valid = {at // 2: priorities for at, priorities in self._valid.items()}  # the later of two stays
+        self._valid = {at // 2: priorities for at, priorities in self._valid.items()}  # of two, the later stays
 
 
 def _merged(buckets: Floats) -> Floats:
-    """Sums of neighbours, and as many empty buckets behind them."""
+    """Sums of neighboring buckets, followed by as many empty ones."""
     pairs = buckets[:, 0::2] + buckets[:, 1::2]
     return np.concatenate([pairs, np.zeros_like(pairs)], axis=1)

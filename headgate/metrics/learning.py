@@ -1,6 +1,6 @@
-"""Statistics learned from the calls that run: costs by regression on row counts, selectivities by smoothed ratios.
+"""Statistics learned while running: costs by regression on row counts, selectivities as smoothed ratios.
 
-The sides of an operator with several inputs are told apart by `SideFit`.
+For an operator with several inputs, `SideFit` finds the selectivity of each side.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from headgate.metrics.stats import OperatorStats, SideStats, declared_stats
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
 
-START_COST_S = 1e-6  # where learning starts when nothing is declared
-START_SELECTIVITY_WEIGHT = 100.0  # tuples that a declared selectivity counts for
+START_COST_S = 1e-6  # the initial value when nothing is declared
+START_SELECTIVITY_WEIGHT = 100.0  # a declared selectivity counts as much as this many tuples
 
-FORGET = 0.98  # weight of the past at each call: about the last 50 calls count
-LOW_SHARE = 0.1  # the fixed cost is what the quickest tenth of all calls take
-LOW_STEP = 0.05  # how fast that follows
-CAUTION = 0.1  # how much the work of calls must vary, beside its mean, before a unit's own slope is believed
+FORGET = 0.98  # factor on the past at each call: about the last 50 calls count
+LOW_SHARE = 0.1  # the fixed cost is what the fastest tenth of all calls stay below
+LOW_STEP = 0.05  # how fast the fixed cost follows
+CAUTION = 0.1  # how much the work of calls must vary, relative to its mean, before a unit's own slope is trusted
 
 
 class FixedCost:
-    """What a call costs beside its tuples: what a tenth of all calls stay below, whatever unit they run.
+    """The fixed cost of a call: the time below which a tenth of all calls stay, whichever unit they run.
 
-    All units share it. One unit alone could not tell it apart from the cost of its tuples: when its calls are all of
-    one size, every split of their time into the two fits.
+    It is estimated over all units. From the calls of one unit it could not be separated from the cost of their tuples:
+    when the calls are all of one size, every split of their time fits.
     """
 
     def __init__(self) -> None:
         self.seconds: float | None = None
 
     def learn(self, seconds: float) -> None:
-        """Take in the time of a call, less what is known to have gone to its tuples."""
+        """Update with the time of a call, less what is known to have been spent on its tuples."""
         if self.seconds is None:
             self.seconds = seconds
         elif seconds < self.seconds:
@@ -44,15 +44,16 @@ class FixedCost:
 
 
 class TimeFit:
-    """The time of a unit's calls against their work: a straight line, in which old calls fade.
+    """A straight line fitted to the time of a unit's calls over their work. Old calls fade.
 
-    Work is the time that the start values promise for a call's rows, so the slope is the factor by which they are off.
+    Work is the time that the initial costs predict for a call's rows, so the slope is the factor to correct them by.
     """
 
     def __init__(self) -> None:
         self._calls = self._work = self._time = self._squares = self._products = 0.0
 
     def learn(self, work: float, seconds: float) -> None:
+        """Update with one call."""
         self._calls = self._calls * FORGET + 1.0
         self._work = self._work * FORGET + work
         self._time = self._time * FORGET + seconds
@@ -60,9 +61,9 @@ class TimeFit:
         self._products = self._products * FORGET + work * seconds
 
     def slope(self, fixed_s: float = math.inf) -> float:
-        """As long as the work hardly varies, what the fixed cost leaves of the mean time; then the regression's.
+        """The regression's slope once the work varies; before that, the mean time less the fixed cost, over the work.
 
-        Without a fixed cost only what the regression has shown, which is nothing at first.
+        Without a fixed cost, only what the regression has shown so far, which at first is 0.
         """
         if not self._work:
             return 0.0
@@ -75,31 +76,33 @@ class TimeFit:
 
 
 class FadingRatio:
-    """A ratio of counts in which old counts fade."""
+    """A ratio of two counts in which old counts fade."""
 
     def __init__(self, start: float | None) -> None:
         self._over = 0.0 if start is None else start * START_SELECTIVITY_WEIGHT
         self._under = 0.0 if start is None else START_SELECTIVITY_WEIGHT
 
     def learn(self, over: float, under: float) -> None:
+        """Add to the numerator and the denominator."""
         if under > 0:
             self._over = self._over * FORGET + over
             self._under = self._under * FORGET + under
 
     @property
     def value(self) -> float | None:
+        """The ratio; None as long as nothing is known."""
         return self._over / self._under if self._under else None
 
 
 class LearnedStats:
-    """The statistics of a running plan. Not thread-safe: the runtime's lock covers it."""
+    """The statistics of a running plan. Not thread-safe: to be used under the runtime's lock."""
 
     def __init__(self, plan: Plan) -> None:
         self._operators = dict(plan.operators)
         self._declared = declared_stats(plan)
         self._start = {name: s.cost_s or START_COST_S for name, s in self._declared.items()}
         self._side_start = {e: self._declared[e.operator].side(e.input).cost_s or START_COST_S for e in plan.edges}
-        self._factors: dict[str, float] = {}  # by which the start values of an operator's costs turned out to be off
+        self._factors: dict[str, float] = {}  # operator -> factor to correct its initial costs by
         self._sides = {
             name: SideFit([side.selectivity for side in s.sides]) for name, s in self._declared.items() if s.sides
         }
@@ -112,21 +115,22 @@ class LearnedStats:
         self._streams = {name: FadingRatio(None) for name in plan.streams}
         self._fits: dict[tuple[str, ...], TimeFit] = {}
         self._fixed = FixedCost()
-        self._own: dict[tuple[str, ...], FixedCost] = {}  # of calls with operators with state
-        self._extra: dict[str, float] = {}  # operator with state -> its fixed cost on top of a call's
+        self._own: dict[tuple[str, ...], FixedCost] = {}  # for calls of stateful operators
+        self._extra: dict[str, float] = {}  # stateful operator -> its fixed cost on top of a call's
 
     @property
     def call_fixed_s(self) -> float | None:
         """Fixed cost of a call of any unit; None before the first call."""
         if self._fixed.seconds is None and self._own:
-            return 0.0  # nothing without state has run: it is all the operators' own
+            return 0.0  # only stateful operators have run, and their fixed costs are kept apart
         return self._fixed.seconds
 
     def arrived(self, stream: str, rows: int, size: int) -> None:
-        """Take in the size of tuples as they enter the queues, stamps included, as those of operators are measured."""
+        """Learn the size of a stream's tuples as they enter the queues. Stamps count, as they do for operators."""
         self._streams[stream].learn(size, rows)
 
     def stream_bytes(self, stream: str) -> float | None:
+        """See `Stats`."""
         return self._streams[stream].value
 
     def learn(
@@ -137,10 +141,10 @@ class LearnedStats:
         sizes: Mapping[Port, int],
         entered: Mapping[Edge, int] | None = None,
     ) -> None:
-        """Take in one call: rows into each operator, rows out of each port, its time, bytes of what came out.
+        """Learn from one call: rows into each operator, rows out of each port, its time, bytes out of each port.
 
-        `entered` says by which inputs the rows came in, of operators with several at least; without it their sides
-        cannot be told apart, and stay as declared.
+        `entered` has the rows into each input, at least for operators with several inputs. Without it, the sides of
+        those operators stay as declared.
         """
         entered = entered or {}
         self._learn_costs(taken, entered, seconds)
@@ -156,8 +160,8 @@ class LearnedStats:
     def _learn_costs(self, taken: Mapping[str, int], entered: Mapping[Edge, int], seconds: float) -> None:
         """Scale the costs of a call's operators so that together they explain its time.
 
-        Inside one job the operators' row counts rise and fall together, so their costs cannot be told apart: they keep
-        the ratio of their start values. So do the sides of an operator.
+        Within one job the operators' row counts rise and fall together, so their costs cannot be separated: they keep
+        the ratio of their initial values. The same holds for the sides of an operator.
         """
         names = tuple(taken)
         work = sum(self._work(name, taken[name], entered) for name in names)
@@ -169,12 +173,12 @@ class LearnedStats:
             self._factors.update(dict.fromkeys(names, fit.slope(fixed)))
 
     def _learn_fixed(self, names: tuple[str, ...], seconds: float) -> float:
-        """What a call of these operators costs beside its tuples.
+        """The fixed cost of a call of these operators.
 
-        Looking at what is remembered costs time whatever comes in, so operators with state have a fixed cost of their
-        own on top of the shared one. It is what the quickest tenth of their own calls take: as long as all calls are
-        of one size, their time counts as fixed. The other way round, a call that is dear would seem to have dear
-        tuples, would be given few of them, and could never show that more cost hardly more.
+        Reading state takes time whatever comes in, so stateful operators have a fixed cost of their own on top of the
+        shared one: what the fastest tenth of their own calls stay below. As long as all calls are of one size, all
+        their time counts as fixed. If it counted as cost per tuple instead, an expensive call would seem to have
+        expensive tuples, would be given few of them, and could never show that more tuples cost hardly more.
         """
         remembering = [name for name in names if self._operators[name].stateful]
         if not remembering:
@@ -188,7 +192,7 @@ class LearnedStats:
         return shared + extra
 
     def _work(self, name: str, rows: int, entered: Mapping[Edge, int]) -> float:
-        """Seconds that the start values promise for the rows that an operator took."""
+        """The seconds that the initial costs predict for the rows that an operator took."""
         edges = self._edges(name)
         if len(edges) > 1 and all(edge in entered for edge in edges):
             return sum(self._side_start[edge] * entered[edge] for edge in edges)
@@ -198,12 +202,13 @@ class LearnedStats:
         return [Edge(name, index) for index in range(len(self._operators[name].inputs))]
 
     def of(self, operator: str) -> OperatorStats:
+        """See `Stats`."""
         kind, declared, factor = self._operators[operator], self._declared[operator], self._factors.get(operator)
         shares = {branch: self._passing[Port(operator, branch)].value for branch in kind.branches}
         known = [share for share in shares.values() if share is not None]
         named = {branch: share for branch, share in shares.items() if branch and share is not None}
         return OperatorStats(
-            fixed_s=self._extra.get(operator, 0.0),  # beside what any call costs: call_fixed_s
+            fixed_s=self._extra.get(operator, 0.0),  # on top of what every call costs: call_fixed_s
             cost_s=declared.cost_s if factor is None else self._start[operator] * factor,
             selectivity=sum(known) if known else None,
             tuple_bytes=self._sizes[operator].value,
@@ -212,7 +217,7 @@ class LearnedStats:
         )
 
     def summary(self) -> dict[str, Any]:
-        """What has been learned, for the report: seconds, outputs an input, bytes."""
+        """What has been learned, for the report: seconds, output tuples per input tuple, bytes."""
         found = {name: self.of(name) for name in self._operators}
         return {
             "call": self.call_fixed_s,

@@ -1,4 +1,4 @@
-"""A level over time (bytes in queues): exact time-weighted mean and maximum."""
+"""Time-weighted mean and maximum of a level, such as the bytes in queues. Both are exact."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from numpy.typing import NDArray
 
 
 class LevelOverTime:
-    """A step function of time that starts at 0; several changes at one instant count as the last of them."""
+    """A step function of time that starts at 0. Of several changes at one instant only the last counts."""
 
     def __init__(self) -> None:
         self._time = 0.0
         self._level = 0.0
         self._area = 0.0
-        self._max = 0.0  # over the instants before `_time`
+        self._max = 0.0  # before `_time`
 
     def set(self, now: float, level: float) -> None:
-        """The level from now on. Times never decrease; a time in the past is taken as the latest known."""
+        """Set the level from `now` on. A time before the latest one is taken as the latest."""
         if now > self._time:
             self._area += self._level * (now - self._time)
             self._max = max(self._max, self._level)
@@ -24,10 +24,10 @@ class LevelOverTime:
         self._level = level
 
     def set_many(self, times: NDArray[np.float64], levels: NDArray[np.float64]) -> None:
-        """Many changes, in order of time."""
+        """Set many levels, in order of time."""
         if not len(times):
             return
-        last = np.append(times[1:] > times[:-1], True)  # of several changes at an instant only the last holds
+        last = np.append(times[1:] > times[:-1], True)  # of several changes at one instant only the last counts
         at, value = times[last], levels[last]
         self.set(float(at[0]), float(value[0]))
         if len(at) > 1:
@@ -37,6 +37,7 @@ class LevelOverTime:
 
     @property
     def max(self) -> float:
+        """The highest level so far."""
         return max(self._max, self._level)
 
     def mean(self, until: float) -> float:

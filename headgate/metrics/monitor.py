@@ -1,4 +1,4 @@
-"""The monitor: counts what happens in a run and turns it into the report (and into what policies may know of it)."""
+"""The monitor: counts what happens in a run, for the report and for policies."""
 
 from __future__ import annotations
 
@@ -23,19 +23,21 @@ from headgate.metrics.policy_latencies import PolicyLatencies
 from headgate.metrics.recent import LAST_MOMENTS, Look, RecentValues
 from headgate.plan.model import Plan
 
-_FOLD = 8192  # results of a query kept before they are folded in together
+_FOLD = 8192  # results of a query that are kept before they are folded in together
 
 
 class ScheduleUpdates(Protocol):
-    """What is told of a policy that makes schedules: how often it did, and when it last did."""
+    """What is reported about a policy that makes schedules: how often it made one, and when it last did."""
 
     updates: int
     updated_at: float
 
 
 class Tap:
-    """Where one query's results are counted. A runtime with very many results may append to `times` and
-    `latencies` itself, and call `Monitor.fold` now and then."""
+    """Counts the results of one query.
+
+    A runtime with very many results may append to `times` and `latencies` itself and call `Monitor.fold` regularly.
+    """
 
     __slots__ = ("class_name", "latencies", "query", "recorder", "times")
 
@@ -43,15 +45,14 @@ class Tap:
         self.query = query
         self.class_name = class_name
         self.recorder = LatencyRecorder()
-        self.times: list[float] = []  # results of weight 1 that are not folded in yet
+        self.times: list[float] = []  # of results of weight 1 that are not folded in yet
         self.latencies: list[float] = []
 
 
 class Monitor:
-    """Counts inputs, results, shed tuples and queued bytes; used by both runtimes, under their lock.
+    """Counts inputs, results, shed tuples and queued bytes. Used by both runtimes, under their lock.
 
-    Pure: times come in with the calls, in seconds since the run began. `priorities` are the administrator's current
-    ones.
+    Pure: times are passed in, in seconds since the run began. `priorities` are those the administrator set last.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -68,14 +69,14 @@ class Monitor:
         self._over_time.set_priorities(0.0, self._compared)
         self._latest = 0.0
 
-    # What runtimes tell ------------------------------------------------------------------------------------------
+    # Called by runtimes ------------------------------------------------------------------------------------------
 
     def arrived(self, query: str, tuples: int) -> None:
-        """So many tuples came in on the streams that a query reads."""
+        """Count tuples that arrived on the streams that a query reads."""
         self._inputs[query] += tuples
 
     def result(self, query: str, now: float, latency: float, weight: float = 1.0) -> None:
-        """One result of a query. `weight` is the tuple's size in a fluid simulation."""
+        """Count one result of a query. `weight` is the size of the tuple in a fluid simulation."""
         if weight != 1.0:
             self.results(query, now, np.array([latency]), np.array([weight]))
             return
@@ -92,7 +93,7 @@ class Monitor:
         latencies: Sequence[float] | NDArray[np.float64],
         weights: Sequence[float] | NDArray[np.float64] | None = None,
     ) -> None:
-        """Many results of a query: their latencies in seconds; `now` is one time for all, or one for each."""
+        """Count many results of a query by their latencies in seconds. `now` is one time for all, or one for each."""
         values = np.asarray(latencies, dtype=np.float64)
         if len(values):
             tap = self._taps[query]
@@ -104,25 +105,25 @@ class Monitor:
             self.record(tap, times, values)
 
     def record(self, tap: Tap, times: NDArray[np.float64], latencies: NDArray[np.float64]) -> None:
-        """Results of a query were counted; for monitors that keep more of them."""
+        """Called with every result that was counted; a hook for monitors that keep more."""
 
     def shed(self, query: str, operator: str, tuples: int) -> None:
-        """So many tuples of a query were dropped in front of an operator to lower the load."""
+        """Count tuples of a query that were dropped in front of an operator to lower the load."""
         key = (query, operator)
         self._shed[key] = self._shed.get(key, 0) + tuples
 
     def memory(self, now: float, level_bytes: float) -> None:
-        """From now on so many bytes are queued between operators."""
+        """Set the number of bytes queued between operators from now on."""
         self._memory.set(now, level_bytes)
         self._latest = max(self._latest, now)
 
     def memory_levels(self, times: NDArray[np.float64], levels: NDArray[np.float64]) -> None:
-        """Many changes of the queued bytes at once, in order of time."""
+        """Set the queued bytes at many times at once, in order of time."""
         self._memory.set_many(times, levels)
 
     def switched(self, now: float, before: str, after: str, reason: str) -> None:
         """The policy was replaced."""
-        self.fold()  # what waits in the taps came before
+        self.fold()  # results that wait in the taps came before the switch
         self._policy_latencies.switched(now, before, self._recorders)
         self._switches.append({"at": now, "from": before, "to": after, "reason": reason})
 
@@ -132,20 +133,23 @@ class Monitor:
 
     @property
     def priorities(self) -> Mapping[str, int]:
-        """Class -> its priority now."""
+        """Class -> its current priority."""
         return self._plan.priorities
 
     @property
     def _compared(self) -> dict[str, int]:
-        """The priorities of classes with queries: others are nobody's neighbours."""
+        """The priorities of classes that have queries; the others are not compared."""
         served = {query.class_name for query in self._plan.queries.values()}
         return {name: priority for name, priority in self.priorities.items() if name in served}
 
     def use(self, now: float, plan: Plan) -> None:
-        """Classes have other priorities from now on, or queries are in other classes. What they gave before stays with
-        the old class in the course, and in what is recent; in the report it counts for the new one. Queries that have
-        stopped, and are not in this plan, stay in the report."""
-        self.fold()  # what waits in the taps came before
+        """From now on classes have other priorities, or queries are in other classes.
+
+        Earlier results of a query that moved stay with its old class in the latencies over time and in the recent
+        ones; elsewhere in the report they count for the new class. Queries that are no longer in the plan stay in the
+        report.
+        """
+        self.fold()  # results that wait in the taps came before the change
         self._changes += class_changes(now, self._plan, plan)
         self._plan = replace(self._plan, classes=plan.classes, queries={**self._plan.queries, **plan.queries})
         for query in plan.queries.values():
@@ -153,23 +157,22 @@ class Monitor:
         self._over_time.set_priorities(now, self._compared)
 
     def tap(self, query: str) -> Tap:
-        """The counter of one query, for runtimes that append to it directly."""
+        """The tap of one query, for runtimes that append to it directly."""
         return self._taps[query]
 
     def fold(self) -> None:
-        """Take in what was appended to the taps."""
+        """Count the results that were appended to the taps."""
         for tap in self._taps.values():
             self._fold_tap(tap)
 
-    # What policies and people read -------------------------------------------------------------------------------
+    # Read by policies and people -------------------------------------------------------------------------------
 
     def recent(
         self, class_name: str, now: float | None = None, look: Look = LAST_MOMENTS, since: float = -1.0
     ) -> float | None:
-        """Recent latency of a class, by default its mean over the last half second; None with too few results.
+        """The recent latency of a class, by default its mean over the last half second; None with too few results.
 
-        `now` is the clock of the caller; without it, the latest time that the monitor heard of. Results up to `since`
-        do not count.
+        `now` defaults to the latest time that the monitor was given. Results up to `since` do not count.
         """
         self.fold()
         return self._recent[class_name].value(self._latest if now is None else now, look, since)
@@ -177,7 +180,7 @@ class Monitor:
     def report(
         self, runtime: str, policy: str, slots: int, seconds: float, schedule: ScheduleUpdates | None = None
     ) -> dict[str, Any]:
-        """The report of a run, keys as in the documentation; a measure that is not defined is None.
+        """The report of a run, with the documented keys. A measure that is not defined is None.
 
         `throughput` counts a tuple once for each query that reads it.
         """
@@ -258,5 +261,5 @@ def class_changes(now: float, before: Plan, after: Plan) -> list[dict[str, Any]]
 
 
 def _whole(count: float) -> int | float:
-    """Counts are whole numbers, except for the fractions of tuples of a fluid simulation."""
+    """A count as an int, unless it has a fraction, as in a fluid simulation."""
     return int(count) if count == int(count) else count

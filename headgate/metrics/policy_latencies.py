@@ -1,4 +1,4 @@
-"""What each policy achieved in a run in which the policy was replaced."""
+"""Latencies by policy, for a run in which the policy was replaced."""
 
 from __future__ import annotations
 
@@ -11,23 +11,26 @@ Recorders = Mapping[str, LatencyRecorder]  # by query
 
 
 class PolicyLatencies:
-    """Told of every switch, it gives the latencies under each policy. Results count for the policy of the moment when
-    they are given out, so the first after a switch bear what the policy before it left waiting."""
+    """The latencies under each policy of a run. `switched` must be called at every switch.
+
+    A result counts for the policy in charge when it is handed out, so the first results after a switch still carry the
+    waiting time that the previous policy caused.
+    """
 
     def __init__(self) -> None:
-        self._since = 0.0  # the policy that is in charge now
-        self._at_switch: dict[str, LatencyRecorder] = {}  # what was recorded when it took over
-        self._seconds: dict[str, float] = {}  # of policies before it
+        self._since = 0.0  # when the current policy took over
+        self._at_switch: dict[str, LatencyRecorder] = {}  # what had been recorded by then
+        self._seconds: dict[str, float] = {}  # in charge, by policy, before the current one took over
         self._recorded: dict[str, dict[str, LatencyRecorder]] = {}
 
     def switched(self, now: float, before: str, recorders: Recorders) -> None:
-        """Another policy takes over; `recorders` have all results of each query so far."""
+        """Another policy takes over from `before`. `recorders` hold all results of each query so far."""
         self._seconds, self._recorded = self._until(now, before, recorders)
         self._since = now
         self._at_switch = {query: recorder.copy() for query, recorder in recorders.items()}
 
     def summary(self, now: float, policy: str, recorders: Recorders, classes: Mapping[str, str]) -> dict[str, Any]:
-        """As in a report: for each policy its seconds, and the latencies of each class. `classes` is by query."""
+        """For the report: the seconds of each policy, and the latencies of each class. `classes` maps queries to classes."""
         seconds, recorded = self._until(now, policy, recorders)
         return {
             name: {"seconds": seconds[name], "classes": _by_class(found, classes)} for name, found in recorded.items()
@@ -36,7 +39,7 @@ class PolicyLatencies:
     def _until(
         self, now: float, policy: str, recorders: Recorders
     ) -> tuple[dict[str, float], dict[str, dict[str, LatencyRecorder]]]:
-        """All that came until now, the policy in charge included; what is kept stays as it is."""
+        """Totals up to now, including the policy in charge. Changes nothing."""
         nothing = LatencyRecorder()
         own = dict(self._recorded.get(policy, {}))
         for query, recorder in recorders.items():

@@ -1,4 +1,4 @@
-"""Latencies of the last moments: their mean or a percentile over a sliding window."""
+"""Recent latencies: their mean or a percentile over a sliding window."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 WINDOW_S = 0.5
-_SLACK_S = 0.5  # kept beyond the window: a query's results may be folded in later than another's
+_SLACK_S = 0.5  # kept beyond the window, since the results of one query may be folded in later than another's
 
 Floats = NDArray[np.float64]
 
 
 class Look(NamedTuple):
-    """How to look at recent values: their mean or a percentile, over so many seconds, and of how many at least."""
+    """Which statistic of recent values to take: the mean or a percentile, over which window, of at least how many."""
 
     percentile: float | None = None  # None: the mean
-    window_s: float = WINDOW_S  # math.inf: since the beginning
-    least: int = 1  # fewer values than that say nothing
+    window_s: float = WINDOW_S  # math.inf: the whole run
+    least: int = 1  # with fewer values the result is None
 
 
 LAST_MOMENTS = Look()
 
 
 class RecentValues:
-    """Values with their times, kept in order of time for as long as the longest window that was asked for.
+    """Values with their times, in order of time, kept for as long as the longest window that was asked for.
 
-    Policies may look after every few results, so neither adding nor looking goes over all that is kept.
+    Policies may ask after every few results, so neither adding nor asking goes through all the values kept.
     """
 
     def __init__(self) -> None:
@@ -38,11 +38,11 @@ class RecentValues:
         self._weighted = False
 
     def add(self, times: Floats, values: Floats, weights: Sequence[float] | Floats | None = None) -> None:
-        """Values with their times, in any order."""
+        """Add values with their times, in any order."""
         self._weighted |= weights is not None
         block = np.stack([times, values, np.ones(len(values)) if weights is None else np.asarray(weights)])
         at = self._first + int(np.searchsorted(self._kept[0], times.min(), side="right"))
-        if at < self._end:  # folded in later than another query's
+        if at < self._end:  # some values are newer: another query was folded in first
             block = np.concatenate([self._rows[:, at : self._end], block], axis=1)
         if len(times) > 1 or at < self._end:
             block = block[:, np.argsort(block[0], kind="stable")]
@@ -52,7 +52,7 @@ class RecentValues:
         self._first += int(np.searchsorted(self._kept[0], oldest))
 
     def value(self, now: float, look: Look = LAST_MOMENTS, since: float = -1.0) -> float | None:
-        """What `look` asks for, over (now - window, now] without what came up to `since`."""
+        """The statistic that `look` asks for, over (now - window, now], without values up to `since`."""
         self._kept_s = max(self._kept_s, look.window_s)
         after, until = np.searchsorted(self._kept[0], (max(now - look.window_s, since), now), side="right")
         _, values, weights = self._kept[:, after:until]
@@ -70,7 +70,7 @@ class RecentValues:
 
     def _append(self, block: Floats) -> None:
         end = self._end + block.shape[1]
-        if end > self._rows.shape[1]:  # what is kept moves to the front, with as much room again behind it
+        if end > self._rows.shape[1]:  # move what is kept to the front, and leave as much room again behind it
             kept = self._kept
             self._rows = np.empty((3, 2 * (kept.shape[1] + block.shape[1])))
             self._rows[:, : kept.shape[1]] = kept

@@ -1,4 +1,4 @@
-"""A monitor for measurements: it keeps every latency."""
+"""A monitor that keeps every latency, for studies and benches."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Floats = NDArray[np.float64]
 
 
 class RecordingMonitor(Monitor):
-    """A monitor that keeps every latency, with the time of its result, by class and query.
+    """Keeps every latency with the time of its result, by class and query.
 
-    Results of tuples that came before `warm_s` do not count.
+    Results of tuples that arrived before `warm_s` do not count.
     """
 
     def __init__(self, plan: Plan, warm_s: float) -> None:
@@ -28,12 +28,12 @@ class RecordingMonitor(Monitor):
         self._kept[tap.class_name].setdefault(tap.query, []).append((times, latencies))
 
     def of_class(self, name: str) -> tuple[Floats, Floats]:
-        """Times of the results of a class, and their latencies."""
+        """The times of the results of a class, and their latencies."""
         self.fold()
         return self._warm([part for parts in self._kept[name].values() for part in parts])
 
     def by_query(self, class_name: str, until: float = np.inf) -> dict[str, Floats]:
-        """Latencies of the queries of a class, of those with results; of the results up to a time."""
+        """Query -> latencies of its results up to `until`, for the queries of a class that have results at all."""
         self.fold()
         warm = {query: self._warm(parts) for query, parts in self._kept[class_name].items()}
         return {query: latencies[times <= until] for query, (times, latencies) in warm.items()}

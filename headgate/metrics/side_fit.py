@@ -1,4 +1,4 @@
-"""Which of an operator's results are due to which of its inputs: least squares over calls."""
+"""How many of an operator's results are due to each of its inputs: least squares over its calls."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-FORGET = 0.98  # weight of the past at each call: about the last 50 calls count
-CAUTION = 0.003  # how much the sides' shares must vary from call to call before the fit is believed
-START_ROWS = 100.0  # rows that the start values count for
+FORGET = 0.98  # factor on the past at each call: about the last 50 calls count
+CAUTION = 0.003  # how much the sides' shares must vary from call to call before the fit is trusted
+START_ROWS = 100.0  # the initial values count as much as this many rows
 
 Floats = NDArray[np.float64]
 
 
 class SideFit:
-    """The selectivities of an operator's sides, from the rows in by each side and the rows out in all, call by call.
+    """The selectivities of an operator's sides, learned from the rows in by each side and the rows out of each call.
 
-    Rows out are about s_1 n_1 + s_2 n_2 + ..; the squares of what that misses, each divided by the call's rows (as
-    counts vary), are made least, and old calls fade. When the sides' shares hardly vary, many solutions fit as well:
-    then the one nearest to the start values is taken, these scaled so that they explain the sum of all rows out. None
-    is below 0.
+    Rows out are about s_1 n_1 + s_2 n_2 + ... The fit minimizes the squared errors, each divided by the rows of its
+    call (the variance of a count grows with the count); old calls fade. When the sides' shares hardly vary, many
+    solutions fit equally well. Then the one nearest to the initial values is taken, which are first scaled to explain
+    the total of rows out. No selectivity is below 0.
     """
 
     def __init__(self, start: Sequence[float | None]) -> None:
@@ -38,7 +38,7 @@ class SideFit:
         self._values: tuple[float | None, ...] | None = tuple(start)
 
     def learn(self, rows_in: Sequence[int], rows_out: int) -> None:
-        """Take in one call."""
+        """Update with one call."""
         total = sum(rows_in)
         if total <= 0:
             return
@@ -51,7 +51,7 @@ class SideFit:
 
     @property
     def values(self) -> tuple[float | None, ...]:
-        """Results per row of each side; as at the start until something is learned."""
+        """Results per row of each side; the initial values until something is learned."""
         if self._values is None:
             self._values = tuple(self._solve().tolist())
         return self._values
@@ -65,7 +65,7 @@ class SideFit:
         products = self._products + doubt * near
         free = np.ones(len(near), dtype=bool)
         found = np.zeros(len(near))
-        while free.any():  # a side that would come out below 0 is 0, and the others explain the rest
+        while free.any():  # a side that comes out below 0 is set to 0, and the others explain the rest
             found[:] = 0.0
             found[free] = np.linalg.solve(squares[np.ix_(free, free)], products[free])
             if (found >= 0.0).all():

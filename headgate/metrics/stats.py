@@ -1,7 +1,7 @@
-"""What is known of each operator: fixed cost per call, cost per tuple, selectivity, tuple size.
+"""Statistics of operators: fixed cost per call, cost per tuple, selectivity, tuple size.
 
-An operator with several inputs is as many semi-operators: each side has its own cost and selectivity, and a path goes
-by those of the side by which it enters (Jiang and Chakravarthy, UTA TR CSE-2003-30, section 2).
+An operator with several inputs counts as one semi-operator per input: each side has its own cost and selectivity, and a
+path uses those of the side it enters by (Jiang and Chakravarthy, UTA TR CSE-2003-30, section 2).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from headgate.plan.operators.base import Operator
 
 
 class SideStats(NamedTuple):
-    """Statistics of one input of an operator; `None` is "not known"."""
+    """Statistics of one input of an operator. `None` means "not known"."""
 
     cost_s: float | None = None  # seconds per tuple that comes in there
     selectivity: float | None = None  # output tuples per tuple that comes in there
@@ -24,21 +24,21 @@ class SideStats(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OperatorStats:
-    """Statistics of one operator, over all its inputs; `None` is "not known", never a guess."""
+    """Statistics of one operator, over all its inputs. `None` means "not known", never a guess."""
 
     fixed_s: float | None = None  # seconds per call
     cost_s: float | None = None  # seconds per input tuple
     selectivity: float | None = None  # output tuples per input tuple, all branches together
     tuple_bytes: float | None = None  # bytes of an output tuple
     branches: Mapping[str, float] = field(default_factory=dict)  # selectivity of each branch of a split
-    sides: tuple[SideStats, ...] = ()  # of each input, when there are several
+    sides: tuple[SideStats, ...] = ()  # one per input, if there are several
 
     def side(self, index: int) -> SideStats:
-        """The numbers for tuples that come in by one input."""
+        """The statistics for tuples that enter by one input."""
         return self.sides[index] if self.sides else SideStats(self.cost_s, self.selectivity)
 
     def passing(self, index: int, branch: str = "") -> float | None:
-        """Tuples that leave by a branch, per tuple that comes in by an input."""
+        """Tuples that leave by a branch, per tuple that enters by an input."""
         return self.branches.get(branch, self.selectivity) if branch else self.side(index).selectivity
 
 
@@ -50,27 +50,29 @@ class Stats(Protocol):
         ...
 
     def stream_bytes(self, stream: str) -> float | None:
-        """The measured size of a stream's tuples, as they wait in queues; None: nothing measured, go by the schema."""
+        """The measured size of a stream's tuples in queues. None: not measured, estimate it from the schema."""
         ...
 
 
 class DeclaredStats:
-    """Statistics as the application file declares them, and what follows from them for joins. The start of learning."""
+    """Statistics as the application declares them, and what follows from them for joins. Learning starts from these."""
 
     def __init__(self, plan: Plan) -> None:
         self._stats = declared_stats(plan)
 
     def of(self, operator: str) -> OperatorStats:
+        """See `Stats`."""
         return self._stats[operator]
 
     def stream_bytes(self, stream: str) -> float | None:
+        """None: nothing is measured."""
         return None
 
 
 def declared_stats(
     plan: Plan, unknown_cost_s: float | None = None, unknown_selectivity: float | None = None
 ) -> dict[str, OperatorStats]:
-    """The statistics of every operator before anything has run; what is not known is as the caller will have it."""
+    """The statistics of every operator before anything has run. The caller may give values for what is not known."""
     found = estimate(plan)
     return {
         operator.id: _declared(operator, found, unknown_cost_s, unknown_selectivity)
@@ -83,7 +85,9 @@ def _declared(
 ) -> OperatorStats:
     declared = operator.declared
     if declared.match is not None:
-        unknown_selectivity = None  # it follows from what the windows hold, and that is not known: not a matter of 1
+        unknown_selectivity = (
+            None  # it follows from what the windows hold, which is not known; a default would be wrong
+        )
     sides = tuple(
         SideStats(
             _or(operator.side(index).cost_s, unknown_cost_s),
@@ -111,7 +115,7 @@ def _or(value: float | None, other: float | None) -> float | None:
 
 
 def _mean(values: Sequence[float | None], rates: Sequence[float | None]) -> float | None:
-    """The mean over the sides of an operator, by their rates where all are known; None when a value is not known."""
+    """The mean over the sides of an operator, weighted by their rates if all are known. None if a value is not known."""
     known = [value for value in values if value is not None]
     if len(known) < len(values):
         return None

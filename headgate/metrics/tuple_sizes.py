@@ -1,4 +1,4 @@
-"""How many bytes a tuple takes in a queue, estimated from its schema."""
+"""How many bytes a tuple takes in a queue: measured, declared, or estimated from its schema."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headgate.plan.operators.base import Port
 from headgate.sql.schema import Schema
 
 _STRING = 12.0  # a guess at a short text
-_UNKNOWN = 8.0  # a type that only Spark's analyser knows, or that has no entry here
+_UNKNOWN = 8.0  # for a type that only Spark's analyzer knows, or that is not listed here
 _SIZES = {
     "BOOLEAN": 1.0,
     "TINYINT": 1.0,
@@ -33,14 +33,17 @@ def schema_bytes(schema: Schema) -> float:
 
 
 def stream_bytes(stream: Stream) -> float:
-    """The size of a stream's tuples: `bytes` of its source where given, else estimated."""
+    """The size of a stream's tuples: `bytes` of its source if given, else estimated."""
     given = stream.source.get("bytes")
     return schema_bytes(stream.schema) if given is None else float(given)
 
 
 def port_bytes(plan: Plan, stats: Stats | None = None) -> dict[Port, float]:
-    """The size of a tuple at every output: as measured if there are statistics, else as declared, else that of the
-    operator's (first) input, of a join both. Measured sizes are those of tuples in queues, with their stamps."""
+    """The size of a tuple at every output: measured if there are statistics, else declared.
+
+    If neither is known, it is the size at the operator's first input; for a join of streams, the sum of its inputs.
+    Measured sizes are those of tuples in queues, stamps included.
+    """
     sizes: dict[Port, float] = {}
     for name, stream in plan.streams.items():
         measured = None if stats is None else stats.stream_bytes(name)
