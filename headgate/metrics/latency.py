@@ -114,8 +114,8 @@ class LatencyRecorder:
     def percentile(self, percent: float) -> float | None:
         """The value that `percent` % of the samples do not exceed; None without samples.
 
-        It is interpolated linearly between neighboring samples, as `numpy.percentile` does, or with weights read off the
-        weighted distribution.
+        It is interpolated linearly between neighboring samples, as `numpy.percentile` does. With weights it is read off
+        the weighted distribution.
         """
         self._fold()
         if self._count <= 0.0:

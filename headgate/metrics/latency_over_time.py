@@ -18,11 +18,11 @@ Floats = NDArray[np.float64]
 
 
 class LatencyOverTime:
-    """Results in, `summary()` out. When a time lies beyond the last bucket, buckets are merged in pairs, twice as wide.
+    """Results in, `summary()` out. For a time beyond the last bucket, buckets are merged in pairs, twice as wide.
 
-    Widths are 0.1 s times a power of two, and times are multiplied by the inverse of the width. So a merged bucket holds
-    exactly the results that a bucket of that width would have held from the start. Results stay with the class they
-    were added to.
+    Widths are 0.1 s times a power of two, and times are multiplied by the inverse of the width. So a merged bucket
+    holds exactly the results that a bucket of that width would have held from the start. Results stay with the class
+    they were added to.
     """
 
     def __init__(self, priorities: Mapping[str, int]) -> None:
@@ -36,7 +36,7 @@ class LatencyOverTime:
     def add(
         self, class_name: str, times: Floats, latencies: Floats, weights: Sequence[float] | Floats | None = None
     ) -> None:
-        """Add results of a class, at least one: when each was handed out, in seconds since the run began, and its latency."""
+        """Add results of a class, at least one. `times`: when handed out, in seconds since the run began."""
         self._reach(float(times.max()))
         at = np.maximum(times * self._a_second, 0.0).astype(np.int64)
         row = self._rows[class_name]

@@ -180,15 +180,15 @@ class LearnedStats:
         their time counts as fixed. If it counted as cost per tuple instead, an expensive call would seem to have
         expensive tuples, would be given few of them, and could never show that more tuples cost hardly more.
         """
-        remembering = [name for name in names if self._operators[name].stateful]
-        if not remembering:
+        stateful = [name for name in names if self._operators[name].stateful]
+        if not stateful:
             self._fixed.learn(seconds)
             return self._fixed.seconds or 0.0
         own = self._own.setdefault(names, FixedCost())
         own.learn(seconds)
         shared = self._fixed.seconds or 0.0
         extra = max(0.0, (own.seconds or 0.0) - shared)
-        self._extra.update(dict.fromkeys(remembering, extra / len(remembering)))
+        self._extra.update(dict.fromkeys(stateful, extra / len(stateful)))
         return shared + extra
 
     def _work(self, name: str, rows: int, entered: Mapping[Edge, int]) -> float:

@@ -30,7 +30,7 @@ class PolicyLatencies:
         self._at_switch = {query: recorder.copy() for query, recorder in recorders.items()}
 
     def summary(self, now: float, policy: str, recorders: Recorders, classes: Mapping[str, str]) -> dict[str, Any]:
-        """For the report: the seconds of each policy, and the latencies of each class. `classes` maps queries to classes."""
+        """For the report: the seconds of each policy, and the latencies of each class. `classes` is by query."""
         seconds, recorded = self._until(now, policy, recorders)
         return {
             name: {"seconds": seconds[name], "classes": _by_class(found, classes)} for name, found in recorded.items()

@@ -115,7 +115,7 @@ def _or(value: float | None, other: float | None) -> float | None:
 
 
 def _mean(values: Sequence[float | None], rates: Sequence[float | None]) -> float | None:
-    """The mean over the sides of an operator, weighted by their rates if all are known. None if a value is not known."""
+    """The mean over the sides of an operator, weighted by their rates if all are known. None if a value is unknown."""
     known = [value for value in values if value is not None]
     if len(known) < len(values):
         return None

@@ -7,7 +7,7 @@ from headgate.metrics.learning import LearnedStats
 from headgate.metrics.side_fit import SideFit
 from headgate.plan.model import Edge
 from headgate.plan.operators import Declared, Port, Union
-from headgate.plan.operators.base import Side
+from headgate.plan.operators.base import DeclaredSide
 from tests.conformance.plans import feeder, make_plan
 
 RNG = np.random.default_rng
@@ -58,7 +58,7 @@ def test_before_anything_is_learned():
 
 
 def learned():
-    declared = Declared(cost_s=1e-6, sides=(Side(1e-6, 1.0), Side(4e-6, 1.0)))
+    declared = Declared(cost_s=1e-6, sides=(DeclaredSide(1e-6, 1.0), DeclaredSide(4e-6, 1.0)))
     union = Union(id="q/u", inputs=(Port("s"), Port("t")), declared=declared)
     return LearnedStats(make_plan({"s": feeder(), "t": feeder()}, [union], {"q": "q/u"}))
 
