@@ -47,6 +47,9 @@ class LatencyOverTime:
     def set_priorities(self, now: float, priorities: Mapping[str, int]) -> None:
         """These priorities apply from now on."""
         self._reach(now)
+        for name in priorities.keys() - self._rows.keys():  # a class that is new
+            self._rows[name] = len(self._rows)
+            self._counts, self._sums = (np.vstack([counts, np.zeros(MOST)]) for counts in (self._counts, self._sums))
         self._valid[int(now * self._a_second)] = dict(priorities)
 
     def summary(self, seconds: float) -> dict[str, Any]:

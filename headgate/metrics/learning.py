@@ -12,7 +12,7 @@ from typing import Any
 from headgate.metrics.side_fit import SideFit
 from headgate.metrics.stats import OperatorStats, SideStats, declared_stats
 from headgate.plan.model import Edge, Plan
-from headgate.plan.operators.base import Port
+from headgate.plan.operators.base import Operator, Port
 
 START_COST_S = 1e-6  # the initial value when nothing is declared
 START_SELECTIVITY_WEIGHT = 100.0  # a declared selectivity counts as much as this many tuples
@@ -98,25 +98,36 @@ class LearnedStats:
     """The statistics of a running plan. Not thread-safe: to be used under the runtime's lock."""
 
     def __init__(self, plan: Plan) -> None:
-        self._operators = dict(plan.operators)
-        self._declared = declared_stats(plan)
-        self._start = {name: s.cost_s or START_COST_S for name, s in self._declared.items()}
-        self._side_start = {e: self._declared[e.operator].side(e.input).cost_s or START_COST_S for e in plan.edges}
+        self._operators: dict[str, Operator] = {}
+        self._declared: dict[str, OperatorStats] = {}
+        self._start: dict[str, float] = {}
+        self._side_start: dict[Edge, float] = {}
         self._factors: dict[str, float] = {}  # operator -> factor to correct its initial costs by
-        self._sides = {
-            name: SideFit([side.selectivity for side in s.sides]) for name, s in self._declared.items() if s.sides
-        }
-        self._passing = {
-            Port(name, branch): FadingRatio(s.branches.get(branch, s.selectivity))
-            for name, s in self._declared.items()
-            for branch in plan.operators[name].branches
-        }
-        self._sizes = {name: FadingRatio(s.tuple_bytes) for name, s in self._declared.items()}
-        self._streams = {name: FadingRatio(None) for name in plan.streams}
+        self._sides: dict[str, SideFit] = {}
+        self._passing: dict[Port, FadingRatio] = {}
+        self._sizes: dict[str, FadingRatio] = {}
+        self._streams: dict[str, FadingRatio] = {}
         self._fits: dict[tuple[str, ...], TimeFit] = {}
         self._fixed = FixedCost()
         self._own: dict[tuple[str, ...], FixedCost] = {}  # for calls of stateful operators
         self._extra: dict[str, float] = {}  # stateful operator -> its fixed cost on top of a call's
+        self.add(plan)
+
+    def add(self, plan: Plan) -> None:
+        """Queries have joined: operators that are new start from what they declare."""
+        declared = {name: s for name, s in declared_stats(plan).items() if name not in self._operators}
+        for name, stats in declared.items():
+            operator = self._operators[name] = plan.operators[name]
+            self._declared[name] = stats
+            self._start[name] = stats.cost_s or START_COST_S
+            self._side_start |= {edge: stats.side(edge.input).cost_s or START_COST_S for edge in self._edges(name)}
+            if stats.sides:
+                self._sides[name] = SideFit([side.selectivity for side in stats.sides])
+            for branch in operator.branches:
+                self._passing[Port(name, branch)] = FadingRatio(stats.branches.get(branch, stats.selectivity))
+            self._sizes[name] = FadingRatio(stats.tuple_bytes)
+        for name in plan.streams:
+            self._streams.setdefault(name, FadingRatio(None))
 
     @property
     def call_fixed_s(self) -> float | None:

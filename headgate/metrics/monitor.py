@@ -153,7 +153,11 @@ class Monitor:
         self._changes += class_changes(now, self._plan, plan)
         self._plan = replace(self._plan, classes=plan.classes, queries={**self._plan.queries, **plan.queries})
         for query in plan.queries.values():
-            self._taps[query.name].class_name = query.class_name
+            tap = self._taps.setdefault(query.name, Tap(query.name, query.class_name))
+            tap.class_name = query.class_name
+            self._inputs.setdefault(query.name, 0)
+        for name in plan.classes:
+            self._recent.setdefault(name, RecentValues())
         self._over_time.set_priorities(now, self._compared)
 
     def tap(self, query: str) -> Tap:
@@ -252,10 +256,10 @@ def class_changes(now: float, before: Plan, after: Plan) -> list[dict[str, Any]]
     """What the administrator changed: priorities of classes, and classes of queries."""
     found: list[dict[str, Any]] = []
     for name, priority in after.priorities.items():
-        if priority != before.priorities[name]:
+        if name in before.priorities and priority != before.priorities[name]:
             found.append({"at": now, "class": name, "from": before.priorities[name], "to": priority})
     for name, query in after.queries.items():
-        if query.class_name != before.queries[name].class_name:
+        if name in before.queries and query.class_name != before.queries[name].class_name:
             found.append({"at": now, "query": name, "from": before.queries[name].class_name, "to": query.class_name})
     return found
 

@@ -149,6 +149,10 @@ class Board:
         for unit in self.units:
             self._announce(unit)
 
+    def add_queues(self, queues: Mapping[Edge, Queue]) -> None:
+        """Queries are about to join: these stand in front of their operators. Call `install` with the new plan next."""
+        self._queues.update(queues)
+
     def learned(self) -> None:
         """Statistics have changed enough for policies to look at them; one of them may want other units now."""
         self.stats_version += 1

@@ -67,10 +67,14 @@ class Progress:
         self._told: dict[Port, int] = {}
         self._next: dict[str, int] = {}  # operator with state -> the first instant at which something happens
         self._flying: set[str] = set()
+        self._known: frozenset[Edge] = frozenset()
         self.use(plan, queues)
 
-    def use(self, plan: Plan, queues: Mapping[Edge, Counted]) -> None:
-        """Start, or go on with what is left of a plan when queries have stopped."""
+    def use(self, plan: Plan, queues: Mapping[Edge, Counted], complete: Mapping[str, int] | None = None) -> None:
+        """Start, or go on with another plan because queries have stopped or joined.
+
+        `complete` has how far the open streams have come: what joins begins there.
+        """
         self._plan = plan
         self._queues = queues
         self._timed = dict.fromkeys(timed_operators(plan))  # looked up at every call
@@ -78,6 +82,19 @@ class Progress:
         self._budget.use(boundary_steps(plan))
         self._concerns: dict[tuple[str, ...], tuple[str, ...]] = {}  # see `_concerned`
         self._all = True  # at the next look: others may have something to do now
+        self._join(complete or {})
+
+    def _join(self, complete: Mapping[str, int]) -> None:
+        """Operators that are new begin where their streams are now: of the instants before they have seen nothing."""
+        for stream, progress in complete.items():
+            self._told[Port(stream)] = max(progress, self._told.get(Port(stream), BEGINNING))
+        for name in self._timed:
+            fresh = [edge for edge in self._edges(name) if edge not in self._known]
+            for edge in fresh:
+                self._seen[edge] = self._told.get(self._plan.operators[name].inputs[edge.input], BEGINNING)
+            if fresh and self._plan.operators[name].stateful and complete:
+                self._done[name] = min(complete.get(stream, FOREVER) for stream in self._streams[name])
+        self._known = frozenset(self._plan.edges)
 
     @property
     def tracks(self) -> bool:
@@ -101,6 +118,10 @@ class Progress:
                 marks.pop()
             marks.append((at, to))
         return edges
+
+    def restart(self, stream: str) -> None:
+        """A stream is read again from its start; nobody has read it meanwhile."""
+        self._told.pop(Port(stream), None)
 
     def begin(self, operators: Collection[str]) -> dict[str, Bounds]:
         """A call has taken its input: the instants that each of its operators with state evaluates. Inputs first."""

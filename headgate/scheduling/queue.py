@@ -85,6 +85,7 @@ class Memory:
         self.limit_bytes = limit_bytes
         self.used = 0  # bytes of the batches in memory
         self.spilled_bytes = 0  # bytes of the batches on disk, as they would be in memory
+        self.waiting = 0  # tuples in all queues
         self.folder = folder
         self._piece = piece_bytes or min(_PIECE, max(_SMALLEST_PIECE, (limit_bytes or 0) // 8))
         self._queues: list[BatchQueue] = []
@@ -348,6 +349,7 @@ class BatchQueue:
         return parts[1]
 
     def _count_in(self, batch: _Batch, sign: int = 1) -> None:
+        self._memory.waiting += sign * batch.rows
         if batch.table is not None:
             self.held += sign * batch.bytes
             self._memory.used += sign * batch.bytes

@@ -32,7 +32,8 @@ class Timekeeper:
         self._entrances = {name: Entrance(stream) for name, stream in plan.streams.items()}
         self._progress = Progress(plan, queues, self._reached, lambda stream: self._entrances[stream].earliest)
         self._plan = plan
-        self.open = {name for name in plan.streams if plan.consumers[Port(name)]}  # streams that have not ended
+        self.open = {name for name in plan.streams if plan.consumers[Port(name)]}  # streams that are read
+        self._ended: set[str] = set()  # streams whose sources have ended
 
     @property
     def late(self) -> dict[str, int]:
@@ -40,10 +41,18 @@ class Timekeeper:
         return {name: entrance.late for name, entrance in self._entrances.items()}
 
     def use(self, plan: Plan, queues: Mapping[Edge, Counted]) -> None:
-        """Go on with what is left of the plan when queries have stopped; a stream that nobody reads now is over."""
+        """Go on with another plan because queries have stopped or joined.
+
+        A stream that nobody reads any more is closed; one that is read for the first time, or again, starts afresh.
+        """
+        read = {name for name in plan.streams if plan.consumers[Port(name)]}
+        for name in read - self.open - self._ended:
+            self._entrances[name] = Entrance(plan.streams[name])
+            self._progress.restart(name)
         self._plan = plan
-        self.open = {name for name in self.open if plan.consumers[Port(name)]}
-        self._progress.use(plan, queues)
+        self.open = read - self._ended
+        complete = {name: at for name in self.open if (at := self._entrances[name].progress) is not None}
+        self._progress.use(plan, queues, complete)
 
     # Tuples and time come in -------------------------------------------------------------------------------------
 
@@ -70,6 +79,7 @@ class Timekeeper:
     def end(self, stream: str) -> list[str]:
         """No more tuples will come on a stream."""
         self.open.discard(stream)
+        self._ended.add(stream)
         return self.advance(stream)
 
     def advance(self, stream: str, came: Admitted | None = None) -> list[str]:

@@ -99,7 +99,7 @@ def test_what_is_changed_is_logged(spark: Any, caplog: pytest.LogCaptureFixture)
         runtime.use(PolicySettings("rr", {}), reason="mbd was tried")
     runtime.open()
     runtime.stop()
-    assert [record.message for record in caplog.records if record.name == "headgate.spark"][:3] == [
+    assert [record.message for record in caplog.records if record.name == "headgate.scheduling"][:3] == [
         "class low has priority 4 now, was 1",
         "query b is in class high now, was in low",
         "policy rr takes over from mbd: mbd was tried",
@@ -114,7 +114,7 @@ def test_units_that_are_no_more_leave_no_plans_behind(spark: Any) -> None:
         runtime.deliver({"s": numbers(50, 1)})
         while runtime.step(0):
             pass
-        return sorted(shape.operators for shape in runtime._caller._prepared)
+        return runtime.caller.prepared_units
 
     try:
         assert prepared() == [("a/s",), ("b/s",)]
@@ -123,6 +123,6 @@ def test_units_that_are_no_more_leave_no_plans_behind(spark: Any) -> None:
         runtime.use(PolicySettings("rr", {"unit": "query"}))
         assert prepared() == [("a/s",), ("b/s",)]
         runtime.ended("s", OSError("the disk is gone"))
-        assert not runtime._caller._prepared
+        assert not runtime.caller.prepared_units
     finally:
         runtime.stop()

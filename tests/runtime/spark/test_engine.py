@@ -110,7 +110,7 @@ def test_a_passing_fault_is_tried_again(
 ) -> None:
     runtime = SparkRuntime(app_of(simple_plan(), unit="query"), spark)
     runtime.open()
-    run, calls = runtime._caller.run, []
+    run, calls = runtime.caller.run, []
 
     def fails_once(operators: Any, *others: Any) -> Any:
         calls.append(tuple(operators))
@@ -118,7 +118,7 @@ def test_a_passing_fault_is_tried_again(
             raise OSError("the network had a hiccup")
         return run(operators, *others)
 
-    monkeypatch.setattr(runtime._caller, "run", fails_once)
+    monkeypatch.setattr(runtime.caller, "run", fails_once)
     runtime.deliver({"s": numbers(100, 1)})
     drain(runtime)
     report = runtime.stop()
@@ -198,7 +198,7 @@ def test_spilling_keeps_every_tuple(spark: Any) -> None:
     tables = [numbers(2000, seed, first=2000 * seed) for seed in range(6)]
     for table in tables:
         runtime.deliver({"s": table})
-    assert runtime._memory.spilled_bytes > 0
+    assert runtime.core.memory.spilled_bytes > 0
     drain(runtime)
     runtime.stop()
     whole = pa.concat_tables(tables).to_pandas()
@@ -235,12 +235,12 @@ def test_statistics_are_learned_from_the_calls_that_run(spark: Any) -> None:
     for seed in range(12):
         runtime.deliver({"s": numbers(2000, seed, first=2000 * seed)})
         drain(runtime)
-    stats = runtime._stats.of("q/select")
-    assert runtime._stats.call_fixed_s is not None
-    assert runtime._stats.call_fixed_s > 0
+    stats = runtime.core.stats.of("q/select")
+    assert runtime.core.stats.call_fixed_s is not None
+    assert runtime.core.stats.call_fixed_s > 0
     assert stats.selectivity == pytest.approx(0.25, abs=0.03)
-    assert runtime._stats.of("q/project").selectivity == 1.0
-    assert runtime._stats.of("q/project").tuple_bytes == pytest.approx(36, abs=4)
+    assert runtime.core.stats.of("q/project").selectivity == 1.0
+    assert runtime.core.stats.of("q/project").tuple_bytes == pytest.approx(36, abs=4)
     runtime.stop()
 
 
@@ -251,7 +251,7 @@ def test_jobs_are_named_after_query_and_unit(spark: Any) -> None:
         runtime.deliver({"s": numbers(10, seed)})
         runtime.step(0)
     tracker = spark.sparkContext.statusTracker()
-    assert tracker.getJobIdsForGroup(runtime._group)
+    assert tracker.getJobIdsForGroup(runtime.executor.group)
     runtime.stop()
 
 
@@ -261,11 +261,11 @@ def test_one_call_is_one_job(spark: Any) -> None:
     for seed in range(4):  # the first ones are compared with the ordinary way
         runtime.deliver({"s": numbers(10, seed)})
         runtime.step(0)
-    before = len(spark.sparkContext.statusTracker().getJobIdsForGroup(runtime._group))
+    before = len(spark.sparkContext.statusTracker().getJobIdsForGroup(runtime.executor.group))
     for seed in range(5):
         runtime.deliver({"s": numbers(10, 50 + seed)})
         runtime.step(0)
-    after = len(spark.sparkContext.statusTracker().getJobIdsForGroup(runtime._group))
+    after = len(spark.sparkContext.statusTracker().getJobIdsForGroup(runtime.executor.group))
     assert after - before == 5
     runtime.stop()
 
@@ -294,7 +294,7 @@ def test_a_policy_that_breaks_the_rules_ends_the_run_loudly(spark: Any, monkeypa
     from headgate.scheduling.board import InvariantError
 
     runtime = SparkRuntime(feeder_app(simple_plan(), rows=10, rate=1000), spark)
-    monkeypatch.setattr(runtime._board, "_choose", lambda slot: None)
+    monkeypatch.setattr(runtime.core.board, "_choose", lambda slot: None)
     runtime.start()
     try:
         with pytest.raises(InvariantError, match="leaves slot"):
@@ -317,7 +317,7 @@ def test_a_query_that_stops_during_its_call_leaves_no_noise(
     )
     runtime = SparkRuntime(app_of(plan, unit="query"), spark)
     runtime.open()
-    run = runtime._caller.run
+    run = runtime.caller.run
 
     def source_fails_meanwhile(operators: Any, *rest: Any) -> Any:
         result = run(operators, *rest)
@@ -325,7 +325,7 @@ def test_a_query_that_stops_during_its_call_leaves_no_noise(
             runtime.ended("bad", OSError("the disk is gone"))
         return result
 
-    monkeypatch.setattr(runtime._caller, "run", source_fails_meanwhile)
+    monkeypatch.setattr(runtime.caller, "run", source_fails_meanwhile)
     for name in ("bad", "good"):
         runtime.deliver({name: numbers(50, 1)})
     with caplog.at_level(logging.WARNING, "headgate"):

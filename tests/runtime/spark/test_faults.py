@@ -87,12 +87,12 @@ def test_a_stopped_query_holds_no_memory(spark: Any, caplog: pytest.LogCaptureFi
     runtime = opened(spark, queue_bytes=2 * numbers(2000, 1).nbytes - 1)
     for seed in range(3):
         runtime.deliver({"bad": numbers(2000, seed)})
-    assert runtime._memory_short()
+    assert runtime.core.memory_short
     with caplog.at_level(logging.ERROR, "headgate.spark"):
         runtime.ended("bad", OSError("the disk is gone"))
     assert "query b stopped: the disk is gone (6000 waiting tuples are given up)" in caplog.text
-    assert not runtime._memory_short()
-    assert runtime._memory.used == runtime._memory.spilled_bytes == runtime._board.memory == 0
+    assert not runtime.core.memory_short
+    assert runtime.core.memory.used == runtime.core.memory.spilled_bytes == runtime.core.board.memory == 0
     runtime.deliver({"good": numbers(50, 1)})
     drain(runtime)
     assert runtime.stop()["errors"] == {"b": "the disk is gone"}
@@ -102,7 +102,7 @@ def test_a_stopped_query_holds_no_memory(spark: Any, caplog: pytest.LogCaptureFi
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_call_in_flight_may_outlive_its_queues(spark: Any, monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
     runtime = opened(spark)
-    run = runtime._caller.run
+    run = runtime.caller.run
 
     def source_fails_meanwhile(operators: Any, *rest: Any) -> Any:
         if "b/x" in operators:
@@ -111,11 +111,11 @@ def test_a_call_in_flight_may_outlive_its_queues(spark: Any, monkeypatch: pytest
                 raise RuntimeError("and so is the call")
         return run(operators, *rest)
 
-    monkeypatch.setattr(runtime._caller, "run", source_fails_meanwhile)
+    monkeypatch.setattr(runtime.caller, "run", source_fails_meanwhile)
     for name in ("bad", "good"):
         runtime.deliver({name: numbers(50, 1)})
     drain(runtime)
-    assert runtime._board.flying == 0
+    assert runtime.core.board.flying == 0
     assert runtime.stop()["errors"] == {"b": "the disk is gone"}
     assert outputs(runtime, "a") == expected()
 
@@ -130,7 +130,7 @@ def test_a_sink_may_fail_in_any_way(spark: Any, monkeypatch: pytest.MonkeyPatch)
     for name in ("bad", "good"):
         runtime.deliver({name: numbers(50, 1)})
     drain(runtime)
-    assert runtime._board.flying == 0
+    assert runtime.core.board.flying == 0
     assert list(runtime.stop()["errors"]) == ["b"]
     assert outputs(runtime, "a") == expected()
 
@@ -153,8 +153,8 @@ def test_a_disk_that_fails_stops_the_queries_of_the_unit(
     for name in ("bad", "good"):
         runtime.deliver({name: numbers(50, 1)})
     drain(runtime)
-    assert runtime._board.flying == 0
-    assert set(runtime._queues) == {Edge("a/x", 0), Edge("a/y", 0)}
+    assert runtime.core.board.flying == 0
+    assert set(runtime.core.queues) == {Edge("a/x", 0), Edge("a/y", 0)}
     assert runtime.stop()["errors"] == {"b": "the disk is full"}
     assert outputs(runtime, "a") == expected()
 
@@ -179,10 +179,10 @@ def test_a_spark_that_was_there_before_is_left_alone(spark: Any, monkeypatch: py
 
 def test_the_policy_knows_the_cost_of_a_call_before_it_decides(spark: Any) -> None:
     runtime = opened(spark, unit="query")
-    while runtime._stats.call_fixed_s is None:
-        runtime.deliver({"good": numbers(50, runtime._board.arrived)})
+    while runtime.core.stats.call_fixed_s is None:
+        runtime.deliver({"good": numbers(50, runtime.core.board.arrived)})
         runtime.step(0)
-    assert runtime._board.call_fixed_s == runtime._stats.call_fixed_s
+    assert runtime.core.board.call_fixed_s == runtime.core.stats.call_fixed_s
     runtime.stop()
 
 
@@ -228,6 +228,6 @@ def test_a_stream_without_queries_is_read_no_more(spark: Any) -> None:
     assert report["seconds"] < 30
     assert list(report["errors"]) == ["b"]
     assert outputs(runtime, "a") == 300
-    arrived = runtime._board.arrived
+    arrived = runtime.core.board.arrived
     assert runtime.deliver({"bad": numbers(50, 1)}) == {}
-    assert runtime._board.arrived == arrived
+    assert runtime.core.board.arrived == arrived

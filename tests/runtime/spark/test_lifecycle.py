@@ -85,7 +85,7 @@ def test_replayable_sources_wait_at_half_of_the_memory_given(spark: Any, spill: 
         runtime = SparkRuntime(app_of(simple_plan()), spark, queue_bytes=queue_bytes)
         runtime.open()
         runtime.deliver({"s": table})
-        assert runtime._memory.spilled_bytes == 0
+        assert runtime.core.memory.spilled_bytes == 0
         assert runtime._memory_short() is short
         runtime.stop()
 
@@ -152,7 +152,7 @@ def test_tables_that_cannot_be_leaves_are_joined_all_the_same(
 
 def test_cached_tables_are_let_go(spark: Any, tmp_path: Path, spill: Path) -> None:
     def cached(runtime: SparkRuntime) -> bool:
-        return bool(runtime._caller._spread_tables["names"].is_cached)
+        return bool(runtime.caller._spread_tables["names"].is_cached)
 
     runtime = SparkRuntime(replace(app_of(joined_plan(tmp_path)), folder=tmp_path), spark)
     runtime.open()

@@ -16,7 +16,7 @@ import yaml
 from headgate.application.load import load_application
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.feed import open_sources
-from headgate.scheduling import patience
+from headgate.scheduling import core, patience
 from headgate.scheduling.patience import Patience
 
 pytestmark = pytest.mark.spark
@@ -107,8 +107,8 @@ def test_of_a_call_that_would_have_waited_nothing_comes(
         driven.bring(tick / 17)
         if chance.random() < 0.6:
             continue
-        ready = [unit for unit in driven.runtime._board.units if unit.ready]
-        would_wait = {unit.id for unit in ready if waits(driven.runtime._patience, unit, 0.0)}
+        ready = [unit for unit in driven.runtime.core.board.units if unit.ready]
+        would_wait = {unit.id for unit in ready if waits(driven.runtime.core.patience, unit, 0.0)}
         before = outputs()
         driven.work()
         gave = {name for name, count in outputs().items() if count > before[name]}
@@ -123,6 +123,7 @@ def test_of_a_call_that_would_have_waited_nothing_comes(
 def waiting(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Driven]:
     """All queries have been called at the first boundary, and have input that waits for the next, however long."""
     monkeypatch.setattr(patience, "MOST_S", math.inf)
+    monkeypatch.setattr(core, "LOOK_S", math.inf)
     driven = Driven(tmp_path, spark, "query")
     driven.bring(0.1)
     driven.work()
@@ -134,7 +135,6 @@ def waiting(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 def test_a_call_looks_at_no_unit_that_it_does_not_concern(waiting: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = waiting.runtime
-    runtime._look_due = math.inf
     asked: list[str] = []
     waits = Patience.waits
 
@@ -142,9 +142,9 @@ def test_a_call_looks_at_no_unit_that_it_does_not_concern(waiting: Driven, monke
         asked.append(unit.id)
         return waits(self, unit, now)
 
-    monkeypatch.setattr(runtime._patience, "_is_due", lambda unit: unit.id == "changes")
-    runtime._board.look_again()
-    monkeypatch.setattr(runtime._patience, "_is_due", runtime._is_due)
+    with monkeypatch.context() as patched:
+        patched.setattr(runtime.core.patience, "_is_due", lambda unit: unit.id == "changes")
+        runtime.core.board.look_again()
     monkeypatch.setattr(Patience, "waits", noted)
     assert waiting.work() == 1
     assert set(asked) <= {"changes"}

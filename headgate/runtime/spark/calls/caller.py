@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
 from headgate.runtime.spark.calls.composer import Composer, Tables
-from headgate.runtime.spark.calls.job import JobResult, JobShape, separate, shape_of
+from headgate.runtime.spark.calls.job import JobShape, separate, shape_of
 from headgate.runtime.spark.calls.partitioned import partitions_for, run_partitioned
 from headgate.runtime.spark.calls.prepared import CallData, NotPreparable, PreparedJob
 from headgate.runtime.spark.calls.spread_tables import SpreadTables
@@ -28,6 +28,7 @@ from headgate.runtime.spark.internals.row_counts import Markers
 from headgate.runtime.spark.stateful.base import Instants
 from headgate.runtime.spark.stateful.state import Chunk, Log, LogName, States
 from headgate.runtime.spark.trains import Trains
+from headgate.scheduling.calls import CallResult
 from headgate.scheduling.progress import Bounds
 from headgate.scheduling.units import Unit
 
@@ -97,7 +98,7 @@ class Caller:
         bounds: Mapping[str, Bounds] | None = None,
         now_us: int = 0,
         once: bool = False,
-    ) -> JobResult:
+    ) -> CallResult:
         """One Spark job over `inputs`. Raises what Spark raises; nothing is kept of a failed call.
 
         `plan` is what is left of the whole plan when queries have stopped: it says which outputs are still wanted.
@@ -130,7 +131,7 @@ class Caller:
         self.states.grow(within, grown | {name: tables[edge] for name, edge in shape.copies})
         seconds = time.perf_counter() - started
         events = {name: self.states.next_event(name) for name in within}
-        return _result(self._plan, call, outputs, given, events, seconds, way == "prepared", steady)
+        return _result(self._plan, call, outputs, given, events, seconds, way, steady)
 
     def keep(self, plan: Plan, units: tuple[Unit, ...]) -> None:
         """From now on only these units have prepared plans; those of other units are dropped, for they hold memory of
@@ -148,6 +149,12 @@ class Caller:
 
     def _keeps(self, shape: JobShape) -> bool:
         return self._kept is None or (shape.operators, shape.outputs) in self._kept
+
+    @property
+    def prepared_units(self) -> list[tuple[str, ...]]:
+        """The operators of each prepared plan."""
+        with self._lock:
+            return sorted(shape.operators for shape, found in self._prepared.items() if found is not None)
 
     def forget_calls(self) -> None:
         """Those so far were a rehearsal."""
@@ -304,9 +311,9 @@ def _result(
     given: Mapping[Port, int],
     events: Mapping[str, int],
     seconds: float,
-    prepared: bool,
+    way: str,
     steady: bool,
-) -> JobResult:
+) -> CallResult:
     known = dict(given) | {port: rows.num_rows for port, rows in outputs.items()}
     taken: dict[str, int] = {}
     taken_by: dict[Edge, int] = {}
@@ -320,7 +327,7 @@ def _result(
         for port in operator.ports:
             if port not in known and (operator.passes_all or not (taken[name] or operator.stateful)):
                 known[port] = taken[name]
-    return JobResult(outputs, taken, taken_by, known, seconds, prepared, steady, events)
+    return CallResult(outputs, taken, taken_by, known, seconds, way, steady, events)
 
 
 def same_rows(left: pa.Table, right: pa.Table) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
 
@@ -41,20 +41,6 @@ class JobShape:
         mine = {name: tuple(log for log in made if log.operator == name) for name in self.joint}
         outputs: list[tuple[Port | LogName, ...]] = [(port, *mine.get(port.node, ())) for port in self.outputs]
         return outputs + [(log,) for log in made if log.operator not in mine]
-
-
-@dataclass(frozen=True)
-class JobResult:
-    """What a call gave: a table for each output of its shape, and the rows each operator took and gave."""
-
-    outputs: Mapping[Port, pa.Table]
-    taken: Mapping[str, int]  # rows into each operator
-    taken_by: Mapping[Edge, int]  # rows into each input of an operator
-    given: Mapping[Port, int]  # rows out of each port, where known
-    seconds: float
-    prepared: bool  # run the prepared way
-    steady: bool = True  # its time is typical: not a first call, which plans and compares
-    events: Mapping[str, int] = field(default_factory=dict)  # operator with state -> when it has something to do next
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def test_large_batches_go_the_partitioned_way(session: Any) -> None:
     caller = caller_of(session, plan, partitioned_rows=1000)
     for seed, rows in enumerate((10, 20, 30, 60_000)):
         result = caller.run(plan.operators, {IN: queued_numbers(rows, seed)})
-        assert result.prepared == (rows == 30)
+        assert (result.way == "prepared") == (rows == 30)
         table = queued_numbers(rows, seed).to_pandas()
         assert result.outputs[Port("q/project")].num_rows == int((table.v > 0.5).sum())
 
@@ -260,7 +260,7 @@ def test_where_leaves_do_not_work_every_call_is_planned(
     caller = caller_of(session, plan)
     assert "nothing can be prepared" in caplog.text
     result = caller.run(plan.operators, {IN: queued_numbers(50, 1)})
-    assert not result.prepared
+    assert result.way != "prepared"
     assert result.outputs[Port("q/project")].num_rows == int((queued_numbers(50, 1).to_pandas().v > 0.5).sum())
 
 

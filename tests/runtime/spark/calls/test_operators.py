@@ -104,4 +104,4 @@ def test_an_empty_input_beside_a_full_one_is_no_reason_to_distrust_a_plan(sessio
         other = "q/b" if name == "q/a" else "q/a"
         assert (result.given[Port(name)], result.given[Port(other)], result.given[Port("q/union")]) == (1, 0, 1)
     assert caller.fallbacks == {}
-    assert result.prepared
+    assert result.way == "prepared"

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from headgate.plan.model import Edge, Plan
 from headgate.policies.query_shares import sharing_groups
 from headgate.runtime.spark.calls.caller import Caller
-from headgate.runtime.spark.calls.job import JobResult
 from headgate.runtime.spark.failures.bad_rows import BadRow, bad_row, whole_error
-from headgate.runtime.spark.flight import Call
-from headgate.runtime.spark.outcome import Outcome
+from headgate.scheduling.calls import Call, CallResult, Outcome
 
 Tables = Mapping[Edge, pa.Table]
-Run = Callable[[Collection[str], Tables], JobResult]  # some operators on some input
+Run = Callable[[Collection[str], Tables], CallResult]  # some operators on some input
 
 
-class Apart:
+class Rescued(NamedTuple):
+    """What could be saved of a failed call, and the rows that queries go on without."""
+
+    outcome: Outcome
+    bad: list[BadRow]
+
+
+class Rescue:
     """A failed call, run again in parts. Used by a slot, without the lock.
 
     `suspect`: calls with these rows have failed before, or took too long to try them again as they are. Once
@@ -33,10 +39,11 @@ class Apart:
         self._call = call
         self._suspect = suspect
         self._stopping = stopping
-        self._members = set(call.claim.decision.unit.operators)
+        self._members = set(call.unit.operators)
         self._outcome = Outcome()
+        self._bad: list[BadRow] = []
 
-    def run(self) -> Outcome:
+    def run(self) -> Rescued:
         """Queries of the unit that share nothing are tried one by one: a passing fault is thereby tried once more.
 
         Where bad rows are skipped, the operators of the query are tried one by one, and rows are halved in front of the
@@ -59,20 +66,20 @@ class Apart:
                 self._one_by_one(part)
             else:
                 self._outcome.unused.update(given)
-        return self._outcome
+        return Rescued(self._outcome, self._bad)
 
     def _skips(self, part: Sequence[str]) -> bool:
         """Do all queries that the operators work for go on without bad rows?"""
         plan = self._call.plan
         return all(plan.queries[query].on_error == "skip" for name in part for query in plan.owners[name])
 
-    def _run(self, names: Collection[str], given: Tables) -> JobResult:
+    def _run(self, names: Collection[str], given: Tables) -> CallResult:
         call = self._call
         result = self._caller.run(names, given, call.plan, call.bounds, call.now_us, True)
         # Named as taken, the unit's operators get nothing through their queues.
         return replace(result, taken=dict.fromkeys(self._members, 0) | dict(result.taken), steady=False)
 
-    def _tried(self, part: Sequence[str], given: Tables) -> JobResult | None:
+    def _tried(self, part: Sequence[str], given: Tables) -> CallResult | None:
         try:
             return self._run(part, given)
         except Exception:
@@ -100,7 +107,7 @@ class Apart:
                         inside[edge] = pa.concat_tables(tables)
             self._outcome.results += results
 
-    def _operator(self, name: str, given: Tables) -> list[JobResult] | None:
+    def _operator(self, name: str, given: Tables) -> list[CallResult] | None:
         """What an operator gives for the rows that it can take; None when it must stop there."""
         try:
             return [self._run((name,), given)]
@@ -113,29 +120,29 @@ class Apart:
                 return None
             if sum(table.num_rows for table in given.values()) == 1:
                 edge = next(edge for edge, table in given.items() if table.num_rows)
-                found: Iterable[JobResult | BadRow] = [bad_row(plan, name, given[edge], error)]
+                found: Iterable[CallResult | BadRow] = [bad_row(plan, name, given[edge], error)]
             else:
                 found = self._sieved(name, given)
-        results: list[JobResult] = []
+        results: list[CallResult] = []
         strict = [query for query in plan.owners[name] if plan.queries[query].on_error == "stop"]
         for one in found:
-            if isinstance(one, JobResult):
+            if isinstance(one, CallResult):
                 results.append(one)
             elif strict:
                 self._outcome.failed.update(dict.fromkeys(strict, one.error))
                 return None
             else:
-                self._outcome.bad.append(one)
+                self._bad.append(one)
         return None if self._stopping() else results
 
-    def _sieved(self, name: str, given: Tables) -> Iterator[JobResult | BadRow]:
+    def _sieved(self, name: str, given: Tables) -> Iterator[CallResult | BadRow]:
         """What an operator that looks at each row alone gives, and the rows that make it fail, in order."""
         for edge, table in given.items():
             if not table.num_rows:
                 continue
             yield from self._halves(name, edge, table)
 
-    def _halves(self, name: str, edge: Edge, table: pa.Table) -> Iterator[JobResult | BadRow]:
+    def _halves(self, name: str, edge: Edge, table: pa.Table) -> Iterator[CallResult | BadRow]:
         """Of rows among which one is bad. If it is not in the first half, it is in the second."""
         middle = table.num_rows // 2
         first, second = table.slice(0, middle), table.slice(middle)

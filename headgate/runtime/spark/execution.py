@@ -1,0 +1,103 @@
+"""One call from start to end: Spark runs it, failures are narrowed down, results reach the sinks."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pyarrow as pa
+from pyspark import SparkContext
+
+from headgate.connect.dead_letters import DeadLetters
+from headgate.runtime.spark.calls.caller import Caller
+from headgate.runtime.spark.calls.user_functions import took_too_long
+from headgate.runtime.spark.failures.error_messages import essence
+from headgate.runtime.spark.failures.rescue import Rescue
+from headgate.runtime.spark.launch.session import lost_spark
+from headgate.runtime.spark.outputs import Outputs
+from headgate.scheduling.calls import Call, Outcome
+from headgate.scheduling.core import Core
+
+log = logging.getLogger("headgate.spark")
+
+_runs = itertools.count(1)
+
+
+class Executed(NamedTuple):
+    """What came of a call, and what of it the sinks took. The words of `events.CallEnded`."""
+
+    outcome: Outcome
+    written: dict[str, list[pa.Table]]
+    refused: dict[str, Exception]
+
+
+class Executor:
+    """Executes the calls of all slots of a run, without the runtime's lock."""
+
+    def __init__(
+        self,
+        context: SparkContext,
+        caller: Caller,
+        core: Core,
+        sinks: Outputs,
+        letters: DeadLetters,
+        spark_lost: Callable[[Exception], None],
+    ) -> None:
+        self.group = f"headgate-{next(_runs)}"  # of its Spark jobs
+        self.stopping = False  # the run ends: what fails from now on was cut off
+        self._context = context
+        self._caller = caller
+        self._core = core
+        self._sinks = sinks
+        self._letters = letters
+        self._spark_lost = spark_lost
+        self._named: dict[int, str] = {}  # slot -> the unit that its Spark jobs are named after
+
+    def execute(self, call: Call) -> Executed:
+        """Make a call. Whatever goes wrong in it is in what this returns."""
+        self._name_jobs(call)
+        unit = call.unit
+        try:
+            result = self._caller.run(unit.operators, call.inputs, call.plan, call.bounds, call.now_us, call.suspect)
+            outcome = Outcome([result])
+        except Exception as error:
+            outcome = self._rescued(call, error)
+        return self._handed_out(outcome)
+
+    def cancel(self) -> None:
+        """Cut off the jobs that still run."""
+        self._context.cancelJobGroup(self.group)
+
+    def _name_jobs(self, call: Call) -> None:
+        if self._named.get(call.slot) != call.unit.id:
+            self._named[call.slot] = call.unit.id
+            self._context.setJobGroup(self.group, f"{', '.join(call.unit.queries)}: {call.unit.id}", True)
+
+    def _rescued(self, call: Call, error: Exception) -> Outcome:
+        """A call failed: run it again in parts, so that only the queries that must stop do.
+
+        It is reported once: here if the fault has passed, else when queries stop.
+        """
+        if not self.stopping and (gone := lost_spark(error)):
+            self.stopping = True
+            self._spark_lost(gone)
+        if self.stopping:  # cut off by the end of the run: its input stays in the queues
+            return Outcome(unused=dict(call.inputs))
+        rescue = Rescue(self._caller, call, call.suspect or took_too_long(error), lambda: self.stopping)
+        outcome, bad = rescue.run()
+        if not (outcome.failed or bad or outcome.unused or self.stopping):
+            log.warning("a call of %s failed and succeeded at the second attempt: %s", call.unit.id, essence(error))
+        for row in bad:
+            row.put_aside(self._core.plan, self._letters)
+        return outcome
+
+    def _handed_out(self, outcome: Outcome) -> Executed:
+        """Hand results to the sinks of the queries that still run."""
+        done = Executed(outcome, {}, {})
+        for result in outcome.results:
+            for port, table in result.outputs.items():
+                for query in self._core.plan.sinks.get(port, ()):
+                    self._sinks.write(query, table, self._core.time, done.written, done.refused)
+        return done

@@ -1,0 +1,430 @@
+"""The core of a running application: events in, instructions out.
+
+It decides everything that is not computation: which tuples wait where, which units are ready, what a slot runs next and
+how much it takes, what a finished or failed call changes, when queries stop and when the run is over. It has no
+threads, no clock and no I/O of its own; queues may spill through the `Memory` that they are given. The Spark runtime
+drives it under one lock; tests drive it with a caller of plain Python; a recorded run can be replayed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from headgate.metrics.learning import LearnedStats
+from headgate.metrics.monitor import Monitor
+from headgate.plan.model import Edge, Plan
+from headgate.plan.operators.base import Port
+from headgate.scheduling.board import Board, Claim
+from headgate.scheduling.call_input import take_input
+from headgate.scheduling.calls import Call, CallResult, Outcome, newest_arrival_us, row_count
+from headgate.scheduling.events import (
+    CallEnded,
+    ClassSet,
+    Event,
+    PolicyReplaced,
+    PrioritySet,
+    QueriesAdded,
+    QueriesFailed,
+    QueriesStopped,
+    SlotFree,
+    StreamEnded,
+    TuplesArrived,
+)
+from headgate.scheduling.instructions import (
+    Finished,
+    ForgetState,
+    Instruction,
+    QueryEnded,
+    StartCall,
+    StreamRefused,
+    UnitsChanged,
+    Wake,
+)
+from headgate.scheduling.patience import Patience
+from headgate.scheduling.policy import Policy
+from headgate.scheduling.queue import BatchQueue, Memory, SpillError
+from headgate.scheduling.suspects import Suspects
+from headgate.scheduling.timekeeper import Timekeeper
+from headgate.scheduling.units import Unit
+from headgate.sql.schema import ARRIVAL
+
+log = logging.getLogger("headgate.scheduling")
+
+STATS_PERIOD_S = 1.0  # how often policies learn of changed statistics
+LOOK_S = 1.0  # at least so often units that wait for a boundary are looked at
+
+MakePolicy = Callable[[str, Mapping[str, Any]], Policy]
+
+
+@dataclass(frozen=True)
+class CoreSettings:
+    """What the core of a run is made from, beside the places that it reports to."""
+
+    plan: Plan
+    policy: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    slots: int = 1
+    seed: int = 0
+
+
+class Core:
+    """The state of one run. Not thread-safe; `handle` must see events in the order of their times."""
+
+    def __init__(
+        self,
+        settings: CoreSettings,
+        make_policy: MakePolicy,
+        memory: Memory | None = None,
+        monitor: Monitor | None = None,
+    ) -> None:
+        plan = settings.plan
+        self.plan = plan  # what runs now: queries come and go
+        self.policy = settings.policy  # its name
+        self.memory = memory or Memory()
+        self.monitor = monitor or Monitor(plan)
+        self.stats = LearnedStats(plan)
+        self.queues = {edge: self._queue(edge) for edge in plan.edges}
+        self.time = Timekeeper(plan, self.queues)
+        self._make_policy = make_policy
+        most_bytes = (self.memory.limit_bytes or 0) / 4 / max(1, len(plan.queries)) or float("inf")
+        self.patience = Patience(self.time.reaches, self._is_due, most_bytes, self._is_pressed)
+        self.board = Board(
+            plan,
+            self.queues,
+            make_policy(settings.policy, settings.parameters),
+            self.stats,
+            settings.slots,
+            call_fixed_s=None,
+            latency=self.monitor.recent,
+            seed=settings.seed,
+            patience=self.patience,
+        )
+        self._calls: dict[int, tuple[Claim, Call]] = {}  # in flight, by slot
+        self._suspects = Suspects()
+        self._due: set[Edge] = set()  # queues where time alone gives an operator something to do
+        self._stats_due = self._look_due = 0.0
+        self._instructions: list[Instruction] = []
+
+    # What runtimes ask -------------------------------------------------------------------------------------------
+
+    def handle(self, event: Event) -> list[Instruction]:
+        """Take in an event; returns what to do, in order. PolicyError, InvariantError: the policy breaks the rules."""
+        self.board.now = event.at
+        self._instructions = []
+        match event:
+            case SlotFree():
+                self._slot_free(event)
+            case CallEnded():
+                self._call_ended(event)
+            case TuplesArrived():
+                self._tuples_arrived(event)
+            case StreamEnded():
+                self._stream_ended(event)
+            case QueriesFailed(errors=errors):
+                self._end_queries(errors)
+                self._wake()
+            case QueriesStopped(queries=queries):
+                self._end_queries(dict.fromkeys(queries))
+                self._wake()
+            case QueriesAdded():
+                self._add_queries(event)
+            case PolicyReplaced():
+                self._replace_policy(event)
+            case PrioritySet():
+                self._set_priority(event)
+            case ClassSet():
+                self._set_class(event)
+            case _:
+                raise TypeError(f"{type(event).__name__} is no event that the core knows")
+        return self._instructions
+
+    @property
+    def memory_short(self) -> bool:
+        """Should sources that can be replayed wait? They do so from half of the limit on."""
+        limit = self.memory.limit_bytes
+        return self.memory.short or (limit is not None and self.memory.used > limit // 2)
+
+    @property
+    def idle(self) -> bool:
+        """Is there nothing left to do, now and later?"""
+        return not self.plan.queries or not (self._due or self.time.open or self._calls or self.memory.waiting)
+
+    def next_boundary(self, now: float) -> float:
+        """When time alone will next bring a window to a boundary; inf: never. Needs no lock."""
+        return self.patience.next_boundary(now)
+
+    def within_time(self, query: str, table: pa.Table) -> pa.Table:
+        """The results of a query without those after the last event of its streams. Needs no lock."""
+        return self.time.until_the_end(query, table)
+
+    def unfinished(self) -> dict[str, int]:
+        """Tuples that wait in the queues of each query, or that a call of it has in hand."""
+        held = dict.fromkeys(self.plan.operators, 0)
+        for edge, queue in self.queues.items():
+            held[edge.operator] += queue.count
+        for _, call in self._calls.values():
+            for edge, table in call.inputs.items():
+                if edge.operator in held:
+                    held[edge.operator] += table.num_rows
+        return {query.name: sum(held[name] for name in query.operators) for query in self.plan.queries.values()}
+
+    def check(self) -> None:
+        """InvariantError if a tuple has been lost or doubled in a queue."""
+        for queue in self.queues.values():
+            queue.check()
+
+    # Tuples and time come in -------------------------------------------------------------------------------------
+
+    def _tuples_arrived(self, event: TuplesArrived) -> None:
+        now_us, refused = round(event.upto * 1e6), set()
+        for stream, table in event.tables.items():
+            try:
+                self._admit(stream, table)
+            except Exception as error:  # a source that breaks its promises, or a full disk
+                refused.add(stream)
+                self._instructions.append(StreamRefused(stream, error))
+                self._end_queries(dict.fromkeys(self.plan.readers(stream), error))  # makes room for the others
+        ticking = [stream for stream in event.complete if stream not in refused and self.time.ticks(stream)]
+        due = [name for stream in ticking for name in self.time.tick(stream, now_us)]
+        crossed = [stream for stream in ticking if self.patience.crosses(stream, now_us)]
+        self._mark_due(due)
+        if due or crossed:
+            self.board.look_again()
+        if event.tables or due or crossed:
+            self._note_memory()
+            self._wake()
+
+    def _admit(self, stream: str, table: pa.Table) -> None:
+        """Put tuples in front of every operator that reads their stream."""
+        edges = self.plan.consumers.get(Port(stream), ())
+        if not edges:  # its queries have stopped since it was read
+            return
+        self.board.arrived += table.num_rows
+        came = self.time.admit(stream, table)
+        self.stats.arrived(stream, came.table.num_rows, came.table.nbytes)
+        for edge in edges:
+            self.queues[edge].put(came.table)
+        due = self.time.advance(stream, came)
+        for edge in edges:
+            self.board.fed(edge)
+        for query in self.plan.readers(stream):
+            self.monitor.arrived(query, table.num_rows)
+        self._mark_due(due)
+
+    def _stream_ended(self, event: StreamEnded) -> None:
+        if event.error is not None:
+            self._end_queries(dict.fromkeys(self.plan.readers(event.stream), event.error))
+        self._mark_due(self.time.end(event.stream))
+        self.board.look_again()
+        self._wake()
+
+    def _mark_due(self, operators: Iterable[str]) -> None:
+        """Operators with state have something to do because time has passed."""
+        for name in operators:
+            edge = Edge(name, 0)
+            if edge not in self._due:
+                self._due.add(edge)
+                self.queues[edge].due = self.board.now
+                self.board.fed(edge)
+
+    def _is_due(self, unit: Unit) -> bool:
+        return not self._due.isdisjoint(unit.edges)
+
+    def _is_pressed(self) -> bool:
+        """Do sources wait for memory while no unit is ready that would free some?"""
+        return self.memory_short and not self.board.ready_units
+
+    # Calls -------------------------------------------------------------------------------------------------------
+
+    def _slot_free(self, event: SlotFree) -> None:
+        board = self.board
+        if board.now >= self._look_due or self._is_pressed():  # nothing else tells a unit that it has waited enough
+            self._look_due = board.now + LOOK_S
+            board.look_again()
+        claim = board.claim(event.slot)
+        if claim is None:
+            self._note_idle()
+            return
+        unit = claim.decision.unit
+        try:
+            inputs = take_input(claim.decision, board, self._suspects)
+        except SpillError as error:
+            board.release(claim, 0, 0)
+            self._end_queries(dict.fromkeys(unit.queries, error))
+            self._wake()
+            return
+        for edge in self._due.intersection(unit.edges) if self._due else ():
+            self._due.discard(edge)
+            self.queues[edge].due = None
+        bounds, now_us = self.time.begin(unit.operators), newest_arrival_us(inputs, board.now)
+        suspect = self._suspects.among(unit.edges)
+        call = Call(event.slot, unit, self.plan, inputs, bounds, now_us, suspect)
+        self._calls[event.slot] = (claim, call)
+        self._instructions.append(StartCall(call))
+
+    def _call_ended(self, event: CallEnded) -> None:
+        """Queue its results, learn from it, free its unit."""
+        claim, call = self._calls.pop(event.slot)
+        board, outcome = self.board, event.outcome
+        outputs = 0
+        for query, tables in event.written.items():
+            for table in tables:
+                self.monitor.results(query, board.now, latencies(table, board.now))
+                outputs += table.num_rows
+        for result in outcome.results:
+            self._learn(result)
+        failed = {**event.refused, **outcome.failed}
+        if (full := self._queue_results(outcome)) is not None:
+            failed.update(dict.fromkeys(call.unit.queries, full))
+        self._note_progress(call, outcome)
+        board.release(claim, call.rows - row_count(outcome.unused), outputs)
+        self._note_memory()
+        self._suspects.clear(call.inputs)
+        self._suspects.failed(outcome.unused)
+        self._end_queries(failed)
+        self._wake()
+
+    def _queue_results(self, outcome: Outcome) -> SpillError | None:
+        """Put what other units read, and what was not used, into the queues that are still there.
+
+        A queue keeps what it is given even when the disk fails, so the rest is queued all the same; returns the error.
+        """
+        problem: SpillError | None = None
+        for edge, table in outcome.handed_on(self.plan):
+            problem = self._put(edge, table, BatchQueue.put) or problem
+        for edge, table in outcome.unused.items():
+            problem = self._put(edge, table, BatchQueue.put_back) or problem
+        return problem
+
+    def _put(self, edge: Edge, table: pa.Table, put: Callable[[BatchQueue, pa.Table], None]) -> SpillError | None:
+        queue = self.queues.get(edge)
+        if queue is None:  # its queries stopped during the call
+            return None
+        problem = None
+        try:
+            put(queue, table)
+        except SpillError as error:
+            problem = error
+        self.board.fed(edge)
+        return problem
+
+    def _note_progress(self, call: Call, outcome: Outcome) -> None:
+        """Operators with state that ran have evaluated their instants; the rest of the call has not."""
+        evaluated = {name: call.bounds[name] for name in outcome.events}
+        settled = self.time.finish(call.unit.operators, evaluated, outcome.events, outcome.given)
+        self._mark_due(settled.due)
+        self.board.look_again(settled.moved)  # only there can a boundary have been reached
+
+    def _learn(self, result: CallResult) -> None:
+        if not result.steady:
+            return
+        sizes = {port: table.nbytes for port, table in result.outputs.items()}
+        self.stats.learn(result.taken, result.given, result.seconds, sizes, entered=result.taken_by)
+        self.board.call_fixed_s = self.stats.call_fixed_s
+        if self.board.now >= self._stats_due:
+            self._stats_due = self.board.now + STATS_PERIOD_S
+            self.board.learned()
+            self._units_changed()
+
+    # Queries come and go -----------------------------------------------------------------------------------------
+
+    def _end_queries(self, errors: Mapping[str, Exception | None]) -> None:
+        """Take queries out of the plan and give up what waits for them alone."""
+        known = {name: error for name, error in errors.items() if name in self.plan.queries}
+        if not known:
+            return
+        plan = self.plan.without(known)
+        gone = {edge: queue for edge, queue in self.queues.items() if edge.operator not in plan.operators}
+        for name, error in known.items():
+            mine = set(self.plan.queries[name].operators)
+            waiting = sum(queue.count for edge, queue in gone.items() if edge.operator in mine)
+            self._instructions.append(QueryEnded(name, error, waiting))
+        self._due.difference_update(gone)
+        self._use(plan, {edge: queue for edge, queue in self.queues.items() if edge not in gone})
+        self._instructions.append(ForgetState(frozenset(edge.operator for edge in gone)))
+        for queue in gone.values():
+            queue.close()
+
+    def _add_queries(self, event: QueriesAdded) -> None:
+        """Go on with more queries. What runs keeps its operators, its priorities and its classes as they are now."""
+        old, given = self.plan, event.plan
+        changed = [name for name in old.operators if given.operators.get(name) != old.operators[name]]
+        if changed:
+            raise ValueError(f"a running query would change: {', '.join(changed)}")
+        queries = {name: old.queries.get(name, query) for name, query in given.queries.items()}
+        plan = replace(given, queries=queries, classes={**given.classes, **old.classes})
+        fresh = {edge: self._queue(edge) for edge in plan.edges if edge not in self.queues}
+        self.stats.add(plan)
+        self.monitor.use(event.at, plan)
+        self.board.add_queues(fresh)
+        self._use(plan, {**self.queues, **fresh})
+        self._wake()
+
+    def _use(self, plan: Plan, queues: dict[Edge, BatchQueue]) -> None:
+        """Go on with another plan."""
+        self.plan, self.queues = plan, queues
+        self.time.use(plan, queues)
+        self.board.install(self.board.policy, plan)
+        self._units_changed()
+
+    def _queue(self, edge: Edge) -> BatchQueue:
+        return BatchQueue(self.memory, f"{edge.operator}:{edge.input}")
+
+    # What the administrator changes ------------------------------------------------------------------------------
+
+    def _replace_policy(self, event: PolicyReplaced) -> None:
+        self.board.install(self._make_policy(event.name, event.parameters))
+        log.info("policy %s takes over from %s: %s", event.name, self.policy, event.reason)
+        self.monitor.switched(event.at, self.policy, event.name, event.reason)
+        self.policy = event.name
+        self._units_changed()
+        self._wake()
+
+    def _set_priority(self, event: PrioritySet) -> None:
+        before = self.plan.priorities
+        plan = self.plan.with_priority(event.class_name, event.priority)
+        log.info("class %s has priority %d now, was %d", event.class_name, event.priority, before[event.class_name])
+        self._set_classes(plan)
+
+    def _set_class(self, event: ClassSet) -> None:
+        before = self.plan.queries
+        plan = self.plan.with_class(event.query, event.class_name)
+        log.info(
+            "query %s is in class %s now, was in %s", event.query, event.class_name, before[event.query].class_name
+        )
+        self._set_classes(plan)
+
+    def _set_classes(self, plan: Plan) -> None:
+        """Go on with other priorities, or other classes of queries."""
+        self.plan = plan
+        self.board.set_classes(plan)
+        self.monitor.use(self.board.now, plan)
+        self._units_changed()
+        self._wake()
+
+    # Inside ------------------------------------------------------------------------------------------------------
+
+    def _units_changed(self) -> None:
+        self._instructions.append(UnitsChanged(self.board.plan, self.board.units))
+
+    def _note_memory(self) -> None:
+        self.monitor.memory(self.board.now, self.memory.used + self.memory.spilled_bytes)
+
+    def _wake(self) -> None:
+        """Something has changed: idle slots should ask again, unless the run is over."""
+        self._instructions.append(Wake())
+        self._note_idle()
+
+    def _note_idle(self) -> None:
+        if self.idle:
+            self._instructions.append(Finished())
+
+
+def latencies(table: pa.Table, now: float) -> Any:
+    """Seconds from arrival to now of each row."""
+    return now - table.column(ARRIVAL).to_numpy() / 1e6
