@@ -18,7 +18,7 @@ from headgate.runtime.spark.failures.error_messages import essence
 _SPARKS_PLACE = re.compile(r"[;,]?\s*\(?line \d+,? pos \d+\)?;?")
 
 
-def at_its_place(
+def error_at_query(
     plan: Plan, operator: Operator, inputs: Sequence[DataFrame], error: PySparkException, remedy: str
 ) -> ApplicationError:
     """The error at its query; for CQL with line and character in the text, where the piece at fault stands there."""

@@ -15,7 +15,7 @@ from headgate.errors import ApplicationError
 from headgate.plan.arrow_types import port_schema
 from headgate.plan.model import Plan
 from headgate.plan.operators.base import Operator, Port
-from headgate.runtime.spark.analysis.errors import at_its_place, place_of
+from headgate.runtime.spark.analysis.errors import error_at_query, place_of
 from headgate.runtime.spark.calls.composer import Composer, Tables
 from headgate.runtime.spark.internals.empty_frame import empty_frame
 from headgate.runtime.spark.internals.row_counts import Markers, nodes
@@ -27,7 +27,7 @@ _FILLED = set(RELATION_STAMPS) - {TIME}  # stamps that are never null
 
 
 @dataclass(frozen=True)
-class Typed:
+class PlanSchemas:
     """What Spark's analyser says of a plan: the Arrow schema of every stream and operator output, stamps included,
     and how operators with state are computed in one partition and in several."""
 
@@ -36,11 +36,11 @@ class Typed:
     spread: Mapping[str, Stateful]
 
 
-def typed(session: SparkSession, plan: Plan, tables: Tables, markers: Markers) -> Typed:
+def typed(session: SparkSession, plan: Plan, tables: Tables, markers: Markers) -> PlanSchemas:
     """Let Spark analyse every operator. Raises ApplicationError, naming the operator, for what only it can find."""
     schemas: dict[Port, pa.Schema] = {}
     single: dict[str, Stateful] = {}
-    spread = _AtFirstUse()
+    spread = _MadeOnFirstUse()
     for name, stream in plan.streams.items():
         schemas[Port(name)] = port_schema(stream.schema, stream.flow)
     composer = Composer(markers.mark, tables, plan.flows, single, single=True)
@@ -55,11 +55,11 @@ def typed(session: SparkSession, plan: Plan, tables: Tables, markers: Markers) -
             outputs = _outputs(session, operator, inputs, composer, single, place_of(plan, operator))
             found_schemas = {port: _nullable(to_arrow_schema(f.schema, timezone="UTC")) for port, f in outputs.items()}
         except AnalysisException as error:
-            raise at_its_place(plan, operator, inputs, error, "mend the expression") from error
+            raise error_at_query(plan, operator, inputs, error, "mend the expression") from error
         except PySparkException as error:
-            raise at_its_place(plan, operator, inputs, error, _remedy(error)) from error
+            raise error_at_query(plan, operator, inputs, error, _remedy(error)) from error
         schemas.update(found_schemas)
-    return Typed(schemas, single, spread)
+    return PlanSchemas(schemas, single, spread)
 
 
 def _remedy(error: PySparkException) -> str:
@@ -68,7 +68,7 @@ def _remedy(error: PySparkException) -> str:
     return "Spark cannot run it"
 
 
-class _AtFirstUse(Mapping[str, Stateful]):
+class _MadeOnFirstUse(Mapping[str, Stateful]):
     """How operators are computed in several partitions: worked out when a call is large enough, which few are."""
 
     def __init__(self) -> None:
@@ -101,17 +101,17 @@ def _outputs(
     if not operator.stateful:
         outputs = composer.outputs(operator, inputs)
         for frame in outputs.values():
-            _refuse_what_depends_on_batches(frame, place)
+            _refuse_batch_dependence(frame, place)
         return outputs
     logs = {name: empty_frame(session, spec.schema) for name, spec in stateful[operator.id].logs.items()}
     output = composer.step(operator, inputs, logs, _empty(session, BOUNDS)).output
-    _refuse_chance(output, place)
+    _refuse_nondeterminism(output, place)
     return {Port(operator.id): output}
 
 
-def _refuse_what_depends_on_batches(frame: DataFrame, place: str) -> None:
+def _refuse_batch_dependence(frame: DataFrame, place: str) -> None:
     """An operator sees its input cut into batches as the schedule will have it; its answer must not tell."""
-    _refuse_chance(frame, place)
+    _refuse_nondeterminism(frame, place)
     for node in nodes(frame._jdf.queryExecution().analyzed()):
         kind = node.getClass().getSimpleName()
         if kind == "Window":
@@ -122,7 +122,7 @@ def _refuse_what_depends_on_batches(frame: DataFrame, place: str) -> None:
             )
 
 
-def _refuse_chance(frame: DataFrame, place: str) -> None:
+def _refuse_nondeterminism(frame: DataFrame, place: str) -> None:
     if not frame._jdf.queryExecution().analyzed().deterministic():
         raise ApplicationError(
             place,

@@ -21,9 +21,9 @@ from headgate.plan.operators.base import Port
 from headgate.runtime.spark.calls.composer import Composer, Tables
 from headgate.runtime.spark.calls.job import JobShape, separate, shape_of
 from headgate.runtime.spark.calls.partitioned import partitions_for, run_partitioned
-from headgate.runtime.spark.calls.prepared import CallData, NotPreparable, PreparedJob
+from headgate.runtime.spark.calls.prepared import LeafData, NotPreparable, PreparedJob
 from headgate.runtime.spark.calls.spread_tables import SpreadTables
-from headgate.runtime.spark.internals.leaf import LeafError, fitted
+from headgate.runtime.spark.internals.leaf import LeafError, conform
 from headgate.runtime.spark.internals.row_counts import Markers
 from headgate.runtime.spark.stateful.base import Instants
 from headgate.runtime.spark.stateful.state import Chunk, Log, LogName, States
@@ -107,9 +107,9 @@ class Caller:
         """
         shape = shape_of(plan or self._plan, operators, inputs, self.states)
         schemas = {edge: self._schema(edge) for edge in shape.edges}
-        tables = {e: fitted(inputs[e], s) if e in inputs else s.empty_table() for e, s in schemas.items()}
+        tables = {e: conform(inputs[e], s) if e in inputs else s.empty_table() for e, s in schemas.items()}
         within = {name: (bounds or {})[name] for name in shape.operators if name in self.states.names}
-        call = _Call(shape, tables, self.states.logs(shape.logs), within, now_us)
+        call = _JobData(shape, tables, self.states.logs(shape.logs), within, now_us)
         rows = sum(table.num_rows for table in inputs.values())
         started = time.perf_counter()
         small = call.rows < self.partitioned_rows and call.bytes < PARTITIONED_BYTES
@@ -122,7 +122,7 @@ class Caller:
         elif prepared.new:
             table, given = self._run_first(prepared, call)
         else:
-            table, given = self._probation(prepared, call)
+            table, given = self._run_and_compare(prepared, call)
         way = "prepared" if prepared is not None and steady else "partitioned"
         with self._lock:
             self.calls[way] += 1
@@ -192,7 +192,7 @@ class Caller:
         stateful = self.states.stateful(single)
         return Composer(self._markers.mark, tables, self._plan.flows, stateful, single)
 
-    def _prepare(self, call: _Call) -> _Prepared | None:
+    def _prepare(self, call: _JobData) -> _Prepared | None:
         """The prepared plan of a call's shape, built at first use with its data; None when it cannot be prepared, or is
         not worth it."""
         shape = call.shape
@@ -207,24 +207,24 @@ class Caller:
             job = PreparedJob(self._session, self._plan, shape, schemas, logs, composer, self._markers, call.data)
             found = _Prepared(job)
         except (NotPreparable, LeafError) as reason:
-            self._fall_back(shape, str(reason))
+            self._note_fallback(shape, str(reason))
         with self._lock:
             if self._keeps(shape):  # still
                 self._prepared[shape] = found
         return found
 
-    def _run_first(self, prepared: _Prepared, call: _Call) -> tuple[pa.Table, dict[Port, int]]:
+    def _run_first(self, prepared: _Prepared, call: _JobData) -> tuple[pa.Table, dict[Port, int]]:
         """Planned with this very data, it is the ordinary way: there is nothing to compare it with."""
         found = self._run_prepared(prepared, call)
         prepared.checked.add(_digest(call.inputs))
         return found
 
-    def _run_prepared(self, prepared: _Prepared, call: _Call) -> tuple[pa.Table, dict[Port, int]]:
-        with self._forgotten_on_failure(call.shape):
+    def _run_prepared(self, prepared: _Prepared, call: _JobData) -> tuple[pa.Table, dict[Port, int]]:
+        with self._dropped_on_failure(call.shape):
             return prepared.job.run(call.data)
 
     @contextmanager
-    def _forgotten_on_failure(self, shape: JobShape) -> Iterator[None]:
+    def _dropped_on_failure(self, shape: JobShape) -> Iterator[None]:
         """Cut off or failed, a job may still be reading the leaves: nobody may swap their bytes again."""
         try:
             yield
@@ -233,14 +233,14 @@ class Caller:
                 self._prepared.pop(shape, None)
             raise
 
-    def _probation(self, prepared: _Prepared, call: _Call) -> tuple[pa.Table, dict[Port, int]]:
+    def _run_and_compare(self, prepared: _Prepared, call: _JobData) -> tuple[pa.Table, dict[Port, int]]:
         """Run it prepared and planned afresh, and compare rows and counts. The fresh answer is the one that counts.
 
         Both read the same leaves; that a leaf holds what was put in was tried when Spark was set up.
         """
         table, given = self._run_prepared(prepared, call)
-        with self._forgotten_on_failure(call.shape):
-            expected, counts = prepared.job.run_afresh()
+        with self._dropped_on_failure(call.shape):
+            expected, counts = prepared.job.run_replanned()
         # Planned on an empty input, a query may lose branches, and their counts with them.
         wrong = sorted(str(port) for port in counts if port in given and given[port] != counts[port])
         if wrong or not same_rows(table, expected):
@@ -248,12 +248,12 @@ class Caller:
                 if self._keeps(call.shape):
                     self._prepared[call.shape] = None
             told = f"counts of {', '.join(wrong)}" if wrong else f"{table.num_rows} rows, not {expected.num_rows}"
-            self._fall_back(call.shape, f"it gave another answer than the ordinary way ({told})")
+            self._note_fallback(call.shape, f"it gave another answer than the ordinary way ({told})")
         else:
             prepared.checked.add(_digest(call.inputs))
         return expected, counts
 
-    def _partitioned(self, call: _Call) -> tuple[pa.Table, dict[Port, int]]:
+    def _partitioned(self, call: _JobData) -> tuple[pa.Table, dict[Port, int]]:
         partitions = partitions_for(self._session, call.rows)
         composer = self._composer(partitions == 1, self._spread_tables)
         session, plan, markers = self._session, self._plan, self._markers
@@ -261,7 +261,7 @@ class Caller:
             session, plan, call.shape, call.inputs, call.logs, call.instants, composer, markers, partitions
         )
 
-    def _fall_back(self, shape: JobShape, reason: str) -> None:
+    def _note_fallback(self, shape: JobShape, reason: str) -> None:
         name = " + ".join(shape.operators)
         with self._lock:
             self.fallbacks[name] = reason
@@ -269,7 +269,7 @@ class Caller:
 
 
 @dataclass(frozen=True)
-class _Call:
+class _JobData:
     """The data of one call."""
 
     shape: JobShape
@@ -292,11 +292,11 @@ class _Call:
     @cached_property
     def chunks(self) -> dict[LogName, list[Chunk]]:
         """What it needs of each log."""
-        return {name: log.needed(self.bounds[name.operator]) for name, log in self.logs.items()}
+        return {name: log.chunks_for(self.bounds[name.operator]) for name, log in self.logs.items()}
 
     @property
-    def data(self) -> CallData:
-        return CallData(self.inputs, self.chunks, self.instants)
+    def data(self) -> LeafData:
+        return LeafData(self.inputs, self.chunks, self.instants)
 
     @cached_property
     def instants(self) -> dict[str, Instants]:
@@ -306,7 +306,7 @@ class _Call:
 
 def _result(
     plan: Plan,
-    call: _Call,
+    call: _JobData,
     outputs: Mapping[Port, pa.Table],
     given: Mapping[Port, int],
     events: Mapping[str, int],

@@ -26,7 +26,7 @@ from headgate.plan.operators import (
     Union,
 )
 from headgate.runtime.spark.calls.user_functions import arrow_function
-from headgate.runtime.spark.stateful.base import Limits, Stateful, Step
+from headgate.runtime.spark.stateful.base import CallBounds, Stateful, StepResult
 from headgate.runtime.spark.stateful.frames import as_relation, on_time
 from headgate.sql.schema import RELATION_STAMPS
 
@@ -56,40 +56,42 @@ class Composer:
         self._single = single
 
     def step(
-        self, operator: Operator, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits
-    ) -> Step:
+        self, operator: Operator, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: CallBounds
+    ) -> StepResult:
         """The output of an operator with state, and what it adds to its logs."""
         step = self._stateful[operator.id].step(inputs, logs, bounds)
-        return Step(step.output.where(self._mark(Port(operator.id))), step.grown, step.joint)
+        return StepResult(step.output.where(self._mark(Port(operator.id))), step.grown, step.joint)
 
     def outputs(self, operator: Operator, inputs: Sequence[DataFrame]) -> dict[Port, DataFrame]:
         """The outputs of an operator that treats each row alone."""
         match operator:
             case Select():
-                return self._only(operator, self._kept(inputs[0], F.expr(operator.where), Port(operator.id)))
+                return self._single_output(
+                    operator, self._filtered(inputs[0], F.expr(operator.where), Port(operator.id))
+                )
             case Project():
                 columns = [F.expr(text).alias(name) for name, text in operator.columns.items()]
-                return self._only(operator, inputs[0].select(*columns, *stamps_of(inputs[0])))
+                return self._single_output(operator, inputs[0].select(*columns, *stamps_of(inputs[0])))
             case TimeWindow():
                 flow = self._flows[operator.inputs[0]]
                 frame = as_relation(inputs[0], operator.window, flow)
-                return self._only(operator, frame.where(self._mark(Port(operator.id))))
+                return self._single_output(operator, frame.where(self._mark(Port(operator.id))))
             case OnTime():
-                return self._only(operator, self._kept(inputs[0], on_time(), Port(operator.id)))
+                return self._single_output(operator, self._filtered(inputs[0], on_time(), Port(operator.id)))
             case Union():
-                return self._only(operator, self._united(inputs))
+                return self._single_output(operator, self._united(inputs))
             case Split():
                 return self._split(operator, inputs[0])
             case TableJoin():
-                return self._only(operator, self._joined(operator, inputs[0]))
+                return self._single_output(operator, self._joined(operator, inputs[0]))
             case Function():
-                return self._only(operator, self._called(operator, inputs[0]))
+                return self._single_output(operator, self._called(operator, inputs[0]))
         raise TypeError(f"Spark cannot run an operator of kind {operator.kind}")
 
-    def _only(self, operator: Operator, frame: DataFrame) -> dict[Port, DataFrame]:
+    def _single_output(self, operator: Operator, frame: DataFrame) -> dict[Port, DataFrame]:
         return {Port(operator.id): frame}
 
-    def _kept(self, frame: DataFrame, condition: Column, port: Port) -> DataFrame:
+    def _filtered(self, frame: DataFrame, condition: Column, port: Port) -> DataFrame:
         return frame.where(condition & self._mark(port))
 
     def _united(self, inputs: Sequence[DataFrame]) -> DataFrame:
@@ -107,7 +109,7 @@ class Composer:
                 chosen = chosen.when(condition, number)
             conditions = [chosen == number for number in range(len(conditions))]
         ports = operator.ports
-        return {port: self._kept(frame, fits, port) for port, fits in zip(ports, conditions, strict=True)}
+        return {port: self._filtered(frame, fits, port) for port, fits in zip(ports, conditions, strict=True)}
 
     def _joined(self, operator: TableJoin, frame: DataFrame) -> DataFrame:
         # The table's columns get names that no stream has, so that nothing is ambiguous; those that are given out

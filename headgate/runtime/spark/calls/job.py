@@ -16,7 +16,7 @@ from pyspark.sql.types import IntegerType
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Operator, Port
 from headgate.runtime.spark.calls.composer import Composer
-from headgate.runtime.spark.stateful.base import JOINT, Limits
+from headgate.runtime.spark.stateful.base import JOINT, CallBounds
 from headgate.runtime.spark.stateful.state import LogName, States
 
 _OUTPUT = "_output"  # which output a row belongs to, in a job with several
@@ -44,11 +44,11 @@ class JobShape:
 
 
 @dataclass(frozen=True)
-class Memory:
+class StateInputs:
     """What an operator with state gets besides its inputs: its logs, and the instants to evaluate."""
 
     logs: Mapping[str, DataFrame]
-    bounds: Limits
+    bounds: CallBounds
 
 
 def shape_of(plan: Plan, operators: Iterable[str], waiting: Iterable[Edge], states: States | None = None) -> JobShape:
@@ -94,7 +94,7 @@ def compose(
     plan: Plan,
     shape: JobShape,
     inputs: Mapping[Edge, DataFrame],
-    memories: Mapping[str, Memory],
+    state_inputs: Mapping[str, StateInputs],
     composer: Composer,
 ) -> DataFrame:
     """The DataFrame of a call: its outputs and what its logs grow by, rows tagged and side by side when there are
@@ -106,7 +106,7 @@ def compose(
         operator = plan.operators[name]
         given = list(_inputs(operator, inputs, frames, composer))
         if operator.stateful:
-            step = composer.step(operator, given, memories[name].logs, memories[name].bounds)
+            step = composer.step(operator, given, state_inputs[name].logs, state_inputs[name].bounds)
             frames[Port(name)] = step.output
             grown.update({LogName(name, log): frame for log, frame in step.grown.items()})
             if step.joint is not None:

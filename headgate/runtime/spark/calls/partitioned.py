@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
 from headgate.runtime.spark.calls.composer import Composer
-from headgate.runtime.spark.calls.job import JobShape, Memory, compose
+from headgate.runtime.spark.calls.job import JobShape, StateInputs, compose
 from headgate.runtime.spark.internals.collect import collect
 from headgate.runtime.spark.internals.row_counts import Markers
 from headgate.runtime.spark.stateful.base import Instants
@@ -39,14 +39,14 @@ def run_partitioned(
 ) -> tuple[pa.Table, dict[Port, int]]:
     """One job, planned now; the same answer as the prepared way. Small inputs stay in one partition."""
     frames = {edge: _frame(session, table, partitions) for edge, table in inputs.items()}
-    memories = {
-        name: Memory(
+    state_inputs = {
+        name: StateInputs(
             {key.log: log.frame(session).coalesce(partitions) for key, log in logs.items() if key.operator == name},
             instants,
         )
         for name, instants in bounds.items()
     }
-    frame = compose(plan, shape, frames, memories, composer)
+    frame = compose(plan, shape, frames, state_inputs, composer)
     table = collect(frame, to_arrow_schema(frame.schema, timezone="UTC"))
     counters = markers.counters(frame._jdf.queryExecution().executedPlan())
     return table, {port: counter.value() for port, counter in counters.items()}

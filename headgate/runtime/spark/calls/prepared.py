@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
 from headgate.runtime.spark.calls.composer import Composer
-from headgate.runtime.spark.calls.job import JobShape, Memory, compose
+from headgate.runtime.spark.calls.job import JobShape, StateInputs, compose
 from headgate.runtime.spark.internals.collect import collect
 from headgate.runtime.spark.internals.guards import why_not_prepared
 from headgate.runtime.spark.internals.leaf import Leaf, LogLeaf
@@ -27,7 +27,7 @@ class NotPreparable(Exception):
 
 
 @dataclass(frozen=True)
-class CallData:
+class LeafData:
     """What goes into the leaves for one call."""
 
     inputs: Mapping[Edge, pa.Table]
@@ -50,15 +50,15 @@ class PreparedJob:
         logs: Mapping[LogName, pa.Schema],
         composer: Composer,
         markers: Markers,
-        first: CallData,
+        first: LeafData,
     ) -> None:
         self._leaves = {edge: Leaf(session, schemas[edge]) for edge in shape.edges}
-        self._beside = {name: self._leaves[edge] for name, edge in shape.copies}
+        self._input_leaves = {name: self._leaves[edge] for name, edge in shape.copies}
         self._logs = {name: LogLeaf(session, logs[name]) for name in shape.logs}
         stateful = [name for name in shape.operators if plan.operators[name].stateful]
         self._bounds = {name: Leaf(session, BOUNDS) for name in stateful}
         frames = {edge: leaf.frame for edge, leaf in self._leaves.items()}
-        frame = compose(plan, shape, frames, {name: self._memory(name) for name in stateful}, composer)
+        frame = compose(plan, shape, frames, {name: self._state_inputs(name) for name in stateful}, composer)
         texts = [text for name in shape.operators for text in plan.operators[name].expressions]
         leaves = len(self._leaves) + len(self._logs)
         self._fill(first)
@@ -70,7 +70,7 @@ class PreparedJob:
         self._counters = markers.counters(frame._jdf.queryExecution().executedPlan())
         self._busy = threading.Lock()
 
-    def run(self, data: CallData) -> tuple[pa.Table, dict[Port, int]]:
+    def run(self, data: LeafData) -> tuple[pa.Table, dict[Port, int]]:
         """One job over new data: its rows, and the row counts of the marked ports."""
         if not self._busy.acquire(blocking=False):
             raise RuntimeError("a prepared plan has one call at a time")
@@ -81,21 +81,21 @@ class PreparedJob:
         finally:
             self._busy.release()
 
-    def _fill(self, data: CallData) -> None:
+    def _fill(self, data: LeafData) -> None:
         for name, log_leaf in self._logs.items():  # first: a log may have grown by what a leaf still holds
-            log_leaf.set({chunk.number: chunk.table for chunk in data.logs[name]}, self._beside.get(name))
+            log_leaf.set({chunk.number: chunk.table for chunk in data.logs[name]}, self._input_leaves.get(name))
         for edge, leaf in self._leaves.items():
             leaf.set(data.inputs[edge])
         for operator, leaf in self._bounds.items():
             leaf.set(bounds_table(data.bounds[operator]))
 
-    def run_afresh(self) -> tuple[pa.Table, dict[Port, int]]:
+    def run_replanned(self) -> tuple[pa.Table, dict[Port, int]]:
         """The same query on the same data as the last run, but planned now: what a prepared run is compared with."""
         fresh = self._frame.select("*")
         rows = collect(fresh, self._schema)
         counters = self._markers.counters(fresh._jdf.queryExecution().executedPlan())
         return rows, {port: counter.value() for port, counter in counters.items()}
 
-    def _memory(self, operator: str) -> Memory:
+    def _state_inputs(self, operator: str) -> StateInputs:
         logs = {name.log: leaf.frame for name, leaf in self._logs.items() if name.operator == operator}
-        return Memory(logs, self._bounds[operator].frame)
+        return StateInputs(logs, self._bounds[operator].frame)

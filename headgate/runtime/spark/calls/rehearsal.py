@@ -117,7 +117,7 @@ def warm_up(
             waiting = {e: _part(rows, turn) for stream, rows in samples.items() for e in plan.consumers[Port(stream)]}
             left = sorted(units, key=lambda unit: -ranks[unit.id])
             while left:
-                ready = _apart([unit for unit in left if not _waits(plan, unit, left)] or left[:1])
+                ready = _disjoint([unit for unit in left if not _reads_unrehearsed(plan, unit, left)] or left[:1])
                 results = list(pool.map(call, ready, repeat(turn), repeat(dict(waiting))))
                 for unit, outputs in zip(ready, results, strict=True):
                     inside = set(unit.operators)
@@ -137,7 +137,7 @@ def _rank(plan: Plan, unit: Unit) -> int:
     return max((plan.priorities[plan.queries[name].class_name] for name in unit.queries), default=0)
 
 
-def _apart(units: Sequence[Unit]) -> list[Unit]:
+def _disjoint(units: Sequence[Unit]) -> list[Unit]:
     """Those of the units, first come first served, that share no operator, and so no state."""
     found: list[Unit] = []
     for unit in units:
@@ -146,7 +146,7 @@ def _apart(units: Sequence[Unit]) -> list[Unit]:
     return found
 
 
-def _waits(plan: Plan, unit: Unit, left: Sequence[Unit]) -> bool:
+def _reads_unrehearsed(plan: Plan, unit: Unit, left: Sequence[Unit]) -> bool:
     """Does it read what another unit gives out that is still to be rehearsed?"""
     sources = {plan.operators[edge.operator].inputs[edge.input].node for edge in unit.edges} - set(unit.operators)
     return any(other is not unit and not sources.isdisjoint(other.operators) for other in left)

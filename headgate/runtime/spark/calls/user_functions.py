@@ -57,7 +57,7 @@ def arrow_function(target: str, schema: pa.Schema, stamps: tuple[str, ...], limi
         pa.array([0])  # loads what Arrow needs of pandas, which takes time that is not the function's
         for batch in batches:
             kept = [i for i, name in enumerate(batch.schema.names) if name not in stamps]
-            with _watched(target, limit_s):
+            with _guarded(target, limit_s):
                 given = function(batch.select(kept))
             result, rows = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
             if not isinstance(result, pa.RecordBatch):
@@ -70,7 +70,7 @@ def arrow_function(target: str, schema: pa.Schema, stamps: tuple[str, ...], limi
             columns = [_column(result, field, target) for field in schema]
             stamped = batch.select(list(stamps))
             if rows is not None:
-                stamped = _taken(stamped, rows, result.num_rows, target)
+                stamped = _input_stamps(stamped, rows, result.num_rows, target)
             yield pa.RecordBatch.from_arrays(columns + stamped.columns, names=[*schema.names, *stamps])
 
     return call
@@ -82,7 +82,7 @@ def took_too_long(error: Exception) -> bool:
 
 
 @contextmanager
-def _watched(target: str, limit_s: float) -> Iterator[None]:
+def _guarded(target: str, limit_s: float) -> Iterator[None]:
     """Around a call of a user's function: what it raises is told in its name, and it ends after so many seconds.
 
     A signal ends what runs Python code. What holds on to the interpreter gets no signal: a watchdog, which needs no
@@ -120,7 +120,7 @@ def _column(result: pa.RecordBatch, field: pa.Field, target: str) -> pa.Array:
     if column.type == field.type:
         return column
     try:
-        if not _akin(column.type, field.type):
+        if not _same_kind(column.type, field.type):
             raise TypeError
         return column.cast(field.type)
     except (pa.ArrowException, TypeError):
@@ -128,7 +128,7 @@ def _column(result: pa.RecordBatch, field: pa.Field, target: str) -> pa.Array:
         raise TypeError(problem) from None
 
 
-def _akin(given: pa.DataType, promised: pa.DataType) -> bool:
+def _same_kind(given: pa.DataType, promised: pa.DataType) -> bool:
     kinds: tuple[Callable[[pa.DataType], bool], ...] = (
         pa.types.is_integer,
         lambda kind: pa.types.is_floating(kind) or pa.types.is_integer(kind),
@@ -142,7 +142,7 @@ def _akin(given: pa.DataType, promised: pa.DataType) -> bool:
     return pa.types.is_null(given) or (not narrows and any(kind(given) and kind(promised) for kind in kinds))
 
 
-def _taken(stamped: pa.RecordBatch, rows: Any, expected: int, target: str) -> pa.RecordBatch:
+def _input_stamps(stamped: pa.RecordBatch, rows: Any, expected: int, target: str) -> pa.RecordBatch:
     """The stamps of the input rows that a function names, one for each output row."""
     try:
         named = pa.array(rows, pa.int64())

@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.runtime.spark.internals.collect import collect
 
-_BY_FILE = 300_000  # bytes; what passes through py4j is text in base 64
+_FILE_BYTES = 300_000  # bytes; what passes through py4j is text in base 64
 
 
 class LeafError(RuntimeError):
@@ -30,25 +30,25 @@ class Leaf:
 
     def __init__(self, session: SparkSession, schema: pa.Schema) -> None:
         self.schema = schema
-        self.held: pa.Table | None = None
+        self.current: pa.Table | None = None
         self._session = session
         jvm: Any = session._jvm
         # Kept, since py4j asks the JVM what a name means each time that it is looked up.
         self._copy, self._put = jvm.java.lang.System.arraycopy, jvm.java.lang.reflect.Array.set
-        with _kept_as_expected():
-            self.frame, partition = _made(session, schema)
+        with _layout_checked():
+            self.frame, partition = _empty_leaf(session, schema)
             self._array = partition.values().unsafeArray()
             self.batches = jvm.scala.jdk.javaapi.CollectionConverters.asJava(partition.values())  # a list of Java's
 
     def set(self, table: pa.Table) -> None:
         """Put new data in. Not while a job reads the leaf."""
-        given = fitted(table, self.schema)
-        if given.nbytes > _BY_FILE:
-            self._copy(_moved(self._session, given).toArray(), 0, self._array, 0, 1)
+        given = conform(table, self.schema)
+        if given.nbytes > _FILE_BYTES:
+            self._copy(_batches_in_jvm(self._session, given).toArray(), 0, self._array, 0, 1)
         else:
             # One trip to the JVM; an index into the array through py4j would ask for its length first.
             self._put(self._array, 0, _serialised(given))
-        self.held = table
+        self.current = table
 
 
 class LogLeaf:
@@ -59,17 +59,17 @@ class LogLeaf:
         self._session = session
         jvm: Any = session._jvm
         self._as_scala = jvm.scala.jdk.javaapi.CollectionConverters.asScala
-        with _kept_as_expected():
-            self.frame, self._partition = _made(session, schema)
+        with _layout_checked():
+            self.frame, self._partition = _empty_leaf(session, schema)
         self._numbers: list[int] = []  # of the chunks that it holds, as they came
         # Their serialised batches. A Vector, for what it removes it does not give back to Python.
         self._batches = jvm.java.util.Vector()
-        with _kept_as_expected():
-            self._show()
+        with _layout_checked():
+            self._publish()
 
-    def set(self, chunks: Mapping[int, pa.Table], beside: Leaf | None = None) -> None:
+    def set(self, chunks: Mapping[int, pa.Table], input_leaf: Leaf | None = None) -> None:
         """Hold exactly these chunks, named by numbers that are never used twice. One of them may be what the leaf
-        `beside` still holds from the last call."""
+        `input_leaf` still holds from the last call."""
         if chunks.keys() == set(self._numbers):
             return
         for at in reversed(range(len(self._numbers))):
@@ -78,25 +78,25 @@ class LogLeaf:
                 self._batches.removeElementAt(at)
         for number, table in chunks.items():
             if number not in self._numbers:
-                self._add(table, beside)
+                self._add(table, input_leaf)
                 self._numbers.append(number)
-        self._show()
+        self._publish()
 
-    def _add(self, table: pa.Table, beside: Leaf | None) -> None:
-        if beside is not None and table is beside.held:
-            self._batches.addAll(beside.batches)
-        elif table.nbytes > _BY_FILE:
-            self._batches.addAll(_moved(self._session, fitted(table, self._schema)))
+    def _add(self, table: pa.Table, input_leaf: Leaf | None) -> None:
+        if input_leaf is not None and table is input_leaf.current:
+            self._batches.addAll(input_leaf.batches)
+        elif table.nbytes > _FILE_BYTES:
+            self._batches.addAll(_batches_in_jvm(self._session, conform(table, self._schema)))
         else:
-            self._batches.addElement(_serialised(fitted(table, self._schema)))
+            self._batches.addElement(_serialised(conform(table, self._schema)))
 
-    def _show(self) -> None:
+    def _publish(self) -> None:
         """Let the partition have the chunks of now; their bytes are not copied."""
         getattr(self._partition, "values_$eq")(self._as_scala(self._batches).toSeq())
 
 
 @contextmanager
-def _kept_as_expected() -> Iterator[None]:
+def _layout_checked() -> Iterator[None]:
     """What is reached inside Spark may be elsewhere in another version: then nothing can be prepared."""
     try:
         yield
@@ -118,7 +118,7 @@ def try_leaves(session: SparkSession) -> None:
             raise LeafError(f"two leaves gave {found} after {value} was put in")
 
 
-def _made(session: SparkSession, schema: pa.Schema) -> tuple[DataFrame, Any]:
+def _empty_leaf(session: SparkSession, schema: pa.Schema) -> tuple[DataFrame, Any]:
     """A DataFrame over one empty batch, and the partition that keeps it."""
     jvm: Any = session._jvm
     batches = jvm.java.util.ArrayList()
@@ -128,7 +128,7 @@ def _made(session: SparkSession, schema: pa.Schema) -> tuple[DataFrame, Any]:
     return _one_partition(session, jdf), _partition(jdf)
 
 
-def fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
+def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """The columns of a schema, of its types; the table itself where it has just these."""
     return table if table.schema == schema else table.select(schema.names).cast(schema)
 
@@ -137,7 +137,7 @@ def _serialised(table: pa.Table) -> bytes:
     return _one_batch(table).serialize().to_pybytes()
 
 
-def _moved(session: SparkSession, table: pa.Table) -> Any:
+def _batches_in_jvm(session: SparkSession, table: pa.Table) -> Any:
     """A list of Java's with the serialised batch of a table. It is moved as PySpark moves large data: by a file, or by
     a socket where Spark encrypts."""
     jvm: Any = session._jvm

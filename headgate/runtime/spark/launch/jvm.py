@@ -78,7 +78,7 @@ class Jvm:
             raise self._failure
         assert self.process is not None
         said_by_it = (self.process.stdout,)
-        threading.Thread(target=self._pass_on, args=said_by_it, name="spark-jvm-output", daemon=True).start()
+        threading.Thread(target=self._forward_output, args=said_by_it, name="spark-jvm-output", daemon=True).start()
 
     def _open(self, command: list[str], said: Mapping[str, str]) -> None:
         # Its standard input is how it learns that Python is gone. What it prints is no output of a command's.
@@ -97,7 +97,7 @@ class Jvm:
         finally:
             self._launching = False
 
-    def _pass_on(self, said: IO[bytes]) -> None:
+    def _forward_output(self, said: IO[bytes]) -> None:
         """Print what the JVM says on standard error, until it is closed."""
         for line in said:
             if not self._ended and not line.startswith(_NOISE):
@@ -116,7 +116,7 @@ class Jvm:
         return port, written[8 : 8 + length].decode()
 
     @property
-    def lives(self) -> bool:
+    def is_running(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
     def check(self, patience_s: float = 0.0) -> None:
@@ -134,7 +134,7 @@ class Jvm:
         until = time.monotonic() + LEAVE_S
         while self._launching and time.monotonic() < until:
             time.sleep(0.005)  # no lock: this may be a signal's handler, in a thread that holds it
-        family = self._family()
+        processes = self._processes()
         if self.process is not None:
             if self.process.stdin is not None:
                 self.process.stdin.close()
@@ -144,13 +144,13 @@ class Jvm:
             if self.process.poll() is None:
                 with suppress(ProcessLookupError):
                     os.killpg(self.process.pid, signal.SIGKILL)  # also what its scripts start at this moment
-        for member in family:
+        for member in processes:
             with suppress(psutil.Error):
                 member.kill()
-        psutil.wait_procs(family, LEAVE_S)
+        psutil.wait_procs(processes, LEAVE_S)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _family(self) -> list[psutil.Process]:
+    def _processes(self) -> list[psutil.Process]:
         """Its processes: scripts that launch it, the JVM, and Python workers, which leave its process group."""
         if self.process is not None:
             with suppress(psutil.Error):
@@ -167,7 +167,7 @@ def begin_jvm(settings: Mapping[str, str]) -> Jvm:
     global _current
     chosen = launch_settings(settings)
     with _lock:
-        if _current is not None and not _current.lives:
+        if _current is not None and not _current.is_running:
             end_jvm()
         if _current is None:
             find_java()

@@ -27,7 +27,7 @@ log = logging.getLogger("headgate.spark")
 
 # The optimiser leaves each operator's filter where the plan put it: our own rewriting has pushed selections down
 # already, and separate filters are what lets one job report the row count of every operator inside it.
-_KEPT_APART = (
+_RULES_THAT_MOVE_FILTERS = (
     "PushDownPredicates",
     "PushPredicateThroughNonJoin",
     "PushPredicateThroughJoin",
@@ -50,12 +50,12 @@ _SQL = {
     "spark.sql.maxPlanStringLength": "1000",
     "spark.sql.debug.maxToStringFields": "10000",
     "spark.sql.optimizer.excludedRules": ",".join(
-        f"org.apache.spark.sql.catalyst.optimizer.{rule}" for rule in _KEPT_APART
+        f"org.apache.spark.sql.catalyst.optimizer.{rule}" for rule in _RULES_THAT_MOVE_FILTERS
     ),
 }
 
 # Python loggers of PySpark that print each failed query with its stack trace, as one long line of JSON.
-_LOUD = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+_NOISY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 def spark_runs() -> bool:
@@ -78,12 +78,12 @@ def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
     builder = SparkSession.builder
     for key, value in chosen.items():
         builder = builder.config(key, value)
-    with _same_handler():
-        spark = _started(builder, master, joins)
+    with _keeping_sigint_handler():
+        spark = _get_or_create(builder, master, joins)
     if not joins:
         # A failing job is reported once, by us; embedded Spark would add its stack traces to the console.
         spark.sparkContext.setLogLevel("FATAL" if master.startswith("local") else "ERROR")
-    _hush_pyspark()
+    _silence_pyspark()
     return spark
 
 
@@ -121,20 +121,20 @@ def _connect(jvm: Jvm) -> None:
             os.environ.pop(name, None)
     gateway.proc = jvm.process
     SparkContext._ensure_initialized(gateway=gateway)
-    _goes_with(gateway.jvm, jvm.folder)
+    _delete_with_jvm(gateway.jvm, jvm.folder)
 
 
 def goes_with_spark(spark: SparkSession, folder: Path) -> None:
     """Have the JVM remove a folder when it leaves, as it does by itself when Python is killed."""
-    _goes_with(spark._jvm, folder)
+    _delete_with_jvm(spark._jvm, folder)
 
 
-def _goes_with(java: Any, folder: Path) -> None:
+def _delete_with_jvm(java: Any, folder: Path) -> None:
     java.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(java.java.io.File(str(folder)))
 
 
 @contextmanager
-def _same_handler() -> Iterator[None]:
+def _keeping_sigint_handler() -> Iterator[None]:
     """Spark's start leaves Ctrl-C as it was: PySpark's own handler would cancel the calls in flight."""
     mine = threading.current_thread() is threading.main_thread()  # PySpark installs it in this one only
     before = signal.getsignal(signal.SIGINT) if mine else None
@@ -145,7 +145,7 @@ def _same_handler() -> Iterator[None]:
             signal.signal(signal.SIGINT, before)
 
 
-def _started(builder: SparkSession.Builder, master: str, joins: bool) -> SparkSession:
+def _get_or_create(builder: SparkSession.Builder, master: str, joins: bool) -> SparkSession:
     try:
         return builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
@@ -160,17 +160,17 @@ def _started(builder: SparkSession.Builder, master: str, joins: bool) -> SparkSe
         raise ApplicationError("spark", f"Spark did not start on '{master}': {reason}", remedy) from error
 
 
-def _hush_pyspark() -> None:
-    for name in _LOUD:
+def _silence_pyspark() -> None:
+    for name in _NOISY_LOGGERS:
         # Made by PySpark's own class: its callers pass what a plain logger does not take.
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
     # Py4j prints a stack trace for each call that is cut off; what fails reaches us as an exception anyway. Some come
     # by its own loggers, some by the root's.
     logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
-    logging.getLogger().addFilter(_is_not_py4js)
+    logging.getLogger().addFilter(_is_not_from_py4j)
 
 
-def _is_not_py4js(record: logging.LogRecord) -> bool:
+def _is_not_from_py4j(record: logging.LogRecord) -> bool:
     return "py4j" not in Path(record.pathname).parts
 
 

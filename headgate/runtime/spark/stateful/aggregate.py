@@ -10,19 +10,19 @@ from pyspark.sql.types import LongType, StructField, StructType
 from headgate.plan.flows import Flow, windowed_flow
 from headgate.plan.operators import Aggregate, Changes, RStream
 from headgate.runtime.spark.stateful.base import Stateful
-from headgate.runtime.spark.stateful.chained import Behind
-from headgate.runtime.spark.stateful.final_windows import FinalAggregate
+from headgate.runtime.spark.stateful.chained import Chained
+from headgate.runtime.spark.stateful.final_windows import FinalWindowAggregate
 from headgate.runtime.spark.stateful.frames import Frames
 from headgate.runtime.spark.stateful.instant_tree import InstantTreeAggregate
 from headgate.runtime.spark.stateful.panes import PaneAggregate
-from headgate.runtime.spark.stateful.partial_values import columns_read, take_apart, value_types
-from headgate.runtime.spark.stateful.recompute import GeneralAggregate
-from headgate.runtime.spark.stateful.retracting import DepartingAggregate
-from headgate.runtime.spark.stateful.rstream import RStreamStep
+from headgate.runtime.spark.stateful.partial_values import columns_read, decompose, value_types
+from headgate.runtime.spark.stateful.recompute import RecomputeAggregate
+from headgate.runtime.spark.stateful.retracting import RetractingAggregate
+from headgate.runtime.spark.stateful.rstream import StatefulRStream
 from headgate.runtime.spark.stateful.running import RunningAggregate
-from headgate.runtime.spark.stateful.sets import SetStep
-from headgate.runtime.spark.stateful.sliding_groups import spread_windows
-from headgate.runtime.spark.stateful.ungrouped_panes import OneRowAggregate
+from headgate.runtime.spark.stateful.sets import StatefulSetOperator
+from headgate.runtime.spark.stateful.sliding_groups import explode_sliding_windows
+from headgate.runtime.spark.stateful.ungrouped_panes import UngroupedPaneAggregate
 from headgate.sql.schema import RELATION_STAMPS
 
 MOST_BOUNDARIES = 64  # of a sliding window that a row is sent to one by one
@@ -37,8 +37,8 @@ def make_aggregate(
     names = {*columns_read(schema, operator.expressions), *flow.stamps}
     needed = StructType([f for f in schema if f.name in names])
     if operator.gives == "final":
-        calls = take_apart(session, needed, operator.group, operator.values, types)
-        final = FinalAggregate(operator, needed, types, calls, session, single)
+        calls = decompose(session, needed, operator.group, operator.values, types)
+        final = FinalWindowAggregate(operator, needed, types, calls, session, single)
         final.reads = {0: needed}
         return final
     relation = replace(operator, gives="relation")
@@ -53,13 +53,15 @@ def make_aggregate(
     schemas = [StructType([*types, *[StructField(name, LongType(), False) for name in RELATION_STAMPS]])]
     flows = [relation.flow((flow,), operator.id)]
     if operator.gives != "rstream":
-        behind: Stateful = SetStep(Changes(id=operator.id, inputs=(), mode=operator.gives), schemas, flows, single)
+        behind: Stateful = StatefulSetOperator(
+            Changes(id=operator.id, inputs=(), mode=operator.gives), schemas, flows, single
+        )
     else:
         assert operator.window is not None
         assert operator.window.slide is not None
         stream = RStream(id=operator.id, inputs=(), slides=(operator.window.slide,))
-        behind = RStreamStep(stream, schemas, flows, single)
-    return Behind(found, behind, Frames(single))
+        behind = StatefulRStream(stream, schemas, flows, single)
+    return Chained(found, behind, Frames(single))
 
 
 def _few_boundaries(operator: Aggregate, flow: Flow) -> bool:
@@ -81,20 +83,20 @@ def _relation(
 ) -> Stateful:
     group = operator.group
     sessions = any("session_window" in text.lower() for text in group.values())
-    calls = None if sessions else take_apart(session, schema, group, operator.values, types)
+    calls = None if sessions else decompose(session, schema, group, operator.values, types)
     relation = windowed_flow(flow, operator.window, operator.id)
-    operator = replace(operator, group={n: spread_windows(session, schema, text) for n, text in group.items()})
+    operator = replace(operator, group={n: explode_sliding_windows(session, schema, text) for n, text in group.items()})
     if calls is not None:
         if not relation.expires and not relation.retracts:
             return RunningAggregate(operator, schema, flow, types, calls, single)
         if not flow.relation and operator.sliding and (_few_boundaries(operator, flow) or calls.ordered):
-            kind = PaneAggregate if group else OneRowAggregate
+            kind = PaneAggregate if group else UngroupedPaneAggregate
             return kind(operator, schema, flow, types, calls, single)
     signed = None
     if calls is not None:
-        signed = take_apart(session, schema, group, operator.values, types, signed=True)
+        signed = decompose(session, schema, group, operator.values, types, signed=True)
     if signed is not None:
-        return DepartingAggregate(operator, schema, flow, types, signed, single)
+        return RetractingAggregate(operator, schema, flow, types, signed, single)
     if calls is not None and not calls.ordered:
         return InstantTreeAggregate(operator, schema, flow, types, calls, single)
-    return GeneralAggregate(operator, schema, flow, types, single)
+    return RecomputeAggregate(operator, schema, flow, types, single)

@@ -31,7 +31,7 @@ class Instants(NamedTuple):
 
 
 # A prepared plan reads the bounds of its call from a DataFrame of one row: `_from`, `_to`, `_now`.
-Limits = Instants | DataFrame
+CallBounds = Instants | DataFrame
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class LogSpec:
 
 
 @dataclass
-class Step:
+class StepResult:
     """What one call gives."""
 
     output: DataFrame  # results: user columns, then the stamps of the operator's flow in order (plan.flows .stamps)
@@ -67,14 +67,14 @@ class Stateful(ABC):
     slide: int | None = None  # ticks: while any log has rows it must also be run at every multiple of this
 
     @abstractmethod
-    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: CallBounds) -> StepResult:
         """Evaluate the instants within `bounds`.
 
         `inputs` hold rows in any order, late ones (`_time` null: dropped) and ones beyond the end (kept in a log).
         However the rows were cut into calls, the results are the same.
         """
 
-    def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
+    def compacted(self, name: str, log: DataFrame, bounds: CallBounds) -> DataFrame:
         """The same log, smaller; everything up to the end of `bounds` has been evaluated."""
         return log
 
@@ -88,20 +88,20 @@ def make_stateful(
     """
     # Here, not above: these modules need the contract.
     from headgate.runtime.spark.stateful.aggregate import make_aggregate
-    from headgate.runtime.spark.stateful.join import JoinStep
-    from headgate.runtime.spark.stateful.row_window import RowWindowStep
-    from headgate.runtime.spark.stateful.rstream import RStreamStep
-    from headgate.runtime.spark.stateful.sets import SetStep
+    from headgate.runtime.spark.stateful.join import StatefulJoin
+    from headgate.runtime.spark.stateful.row_window import StatefulRowWindow
+    from headgate.runtime.spark.stateful.rstream import StatefulRStream
+    from headgate.runtime.spark.stateful.sets import StatefulSetOperator
 
     match operator:
         case Changes() | Distinct() | Except() | Intersect():
-            return SetStep(operator, schemas, flows, single)
+            return StatefulSetOperator(operator, schemas, flows, single)
         case StreamJoin():
-            return JoinStep(operator, schemas, flows, single)
+            return StatefulJoin(operator, schemas, flows, single)
         case Aggregate():
             return make_aggregate(operator, schemas[0], flows[0], session, single)
         case RowWindow():
-            return RowWindowStep(operator, schemas[0], single)
+            return StatefulRowWindow(operator, schemas[0], single)
         case RStream():
-            return RStreamStep(operator, schemas, flows, single)
+            return StatefulRStream(operator, schemas, flows, single)
     raise TypeError(f"an operator of kind {operator.kind} remembers nothing")

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
-from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.base import CallBounds, LogSpec, Stateful, StepResult
 from headgate.runtime.spark.stateful.frames import Frames
 
 
-class Behind(Stateful):
+class Chained(Stateful):
     """The logs of the second have names of their own."""
 
     def __init__(self, first: Stateful, second: Stateful, frames: Frames) -> None:
@@ -23,14 +23,14 @@ class Behind(Stateful):
             **{mine: second.logs[name] for mine, name in self._names.items()},
         }
 
-    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: CallBounds) -> StepResult:
         made = self._first.step(inputs, {name: logs[name] for name in self._first.logs}, bounds)
         # The planner does not believe it of the result of a join.
         given = made.output.coalesce(1) if self._frames.single else made.output
         last = self._second.step([given], {name: logs[mine] for mine, name in self._names.items()}, bounds)
-        return Step(last.output, made.grown | {mine: last.grown[name] for mine, name in self._names.items()})
+        return StepResult(last.output, made.grown | {mine: last.grown[name] for mine, name in self._names.items()})
 
-    def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
+    def compacted(self, name: str, log: DataFrame, bounds: CallBounds) -> DataFrame:
         if name in self._names:
             return self._second.compacted(self._names[name], log, bounds)
         return self._first.compacted(name, log, bounds)

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructField, StructType
 
 from headgate.language.window_calls import WindowCall, window_call
 from headgate.plan.operators import Aggregate
-from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.base import CallBounds, LogSpec, Stateful, StepResult
 from headgate.runtime.spark.stateful.frames import (
     FROM,
     NOW,
@@ -30,8 +30,8 @@ from headgate.runtime.spark.stateful.frames import (
     stream_rows,
     user_fields,
 )
-from headgate.runtime.spark.stateful.partial_values import Calls, group_columns
-from headgate.runtime.spark.stateful.sliding_groups import micros
+from headgate.runtime.spark.stateful.partial_values import AggregateCalls, group_columns
+from headgate.runtime.spark.stateful.sliding_groups import duration_us
 from headgate.sql.schema import SEQUENCE, STAMPS, TIME
 
 _START, _END = private("start"), private("end")  # of a window, or of a piece of a session; ticks
@@ -40,7 +40,7 @@ _LATEST = private("latest")
 _CARRIED = (*STAMPS, FROM, TO, NOW)
 
 
-class FinalAggregate(Stateful):
+class FinalWindowAggregate(Stateful):
     """`calls`: how values are merged; None: they are computed from all rows of a window at once."""
 
     def __init__(
@@ -48,7 +48,7 @@ class FinalAggregate(Stateful):
         operator: Aggregate,
         schema: StructType,
         types: StructType,
-        calls: Calls | None,
+        calls: AggregateCalls | None,
         session: SparkSession,
         single: bool,
     ) -> None:
@@ -59,7 +59,7 @@ class FinalAggregate(Stateful):
         names = dict(zip(operator.group, group_columns(len(operator.group)), strict=True))
         self._window, call = _window_of(operator)
         self._sessions = call.kind == "session_window"
-        self._durations = [micros(session, text) for text in call.durations]
+        self._durations = [duration_us(session, text) for text in call.durations]
         self._own = names[self._window]
         self._plain = {mine: operator.group[n] for n, mine in names.items() if n != self._window}
         groups = [StructField(mine, types[n].dataType, True) for n, mine in names.items() if n != self._window]
@@ -76,17 +76,17 @@ class FinalAggregate(Stateful):
             )
         }
 
-    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: CallBounds) -> StepResult:
         new = self._taken(inputs[0])
-        grouped = self._windows(self._frames.bounded(self._frames.union(logs["open"], new), bounds))
+        grouped = self._windows(self._frames.with_bounds(self._frames.union(logs["open"], new), bounds))
         closed = grouped.where(in_range(col(_END)))
-        waiting = self._frames.bounded(new, bounds)
+        waiting = self._frames.with_bounds(new, bounds)
         if not self._sessions:  # a piece of a session may end before the session does
             waiting = waiting.where(col(_END) > col(TO))
-        return Step(self._results(closed), {"open": waiting.select(*cols(new.columns))})
+        return StepResult(self._results(closed), {"open": waiting.select(*cols(new.columns))})
 
-    def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
-        beside = self._frames.bounded(log, bounds)
+    def compacted(self, name: str, log: DataFrame, bounds: CallBounds) -> DataFrame:
+        beside = self._frames.with_bounds(log, bounds)
         if self._merges is not None:
             return self._merged(beside).where(col(_END) > col(TO)).select(*cols(log.columns))
         last = Window.partitionBy(*self._partition(), col(_SESSION))

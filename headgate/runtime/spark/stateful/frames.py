@@ -11,7 +11,7 @@ from pyspark.sql.types import LongType, MapType, StructField, StructType
 
 from headgate.plan.flows import Flow
 from headgate.plan.windows import UNBOUNDED, RangeWindow
-from headgate.runtime.spark.stateful.base import Instants, Limits
+from headgate.runtime.spark.stateful.base import CallBounds, Instants
 from headgate.sql.schema import ARRIVAL, CHANGE, FOREVER, LATE, RELATION_STAMPS, SEQUENCE, STAMPS, TIME, UNTIL
 
 FROM, TO, NOW = "\x1ffrom", "\x1fto", "\x1fnow"  # the bounds, once joined to rows: names that no user column has
@@ -78,7 +78,7 @@ def as_relation(frame: DataFrame, window: RangeWindow | None, flow: Flow) -> Dat
     return rows.where(col(TIME) < col(UNTIL)) if length is not None and slide is not None else rows
 
 
-def expires(flow: Flow, window: RangeWindow | None) -> tuple[str | None, int]:
+def expiry_of(flow: Flow, window: RangeWindow | None) -> tuple[str | None, int]:
     """When a row that `as_relation` reads is of no use any more: the column that says so, and ticks beyond it."""
     if flow.relation:
         return UNTIL, 0
@@ -87,7 +87,7 @@ def expires(flow: Flow, window: RangeWindow | None) -> tuple[str | None, int]:
     return (None, 0) if length is None else (TIME, length + (slide or 1) - 1)
 
 
-def beginning(rows: DataFrame) -> DataFrame:
+def earliest(rows: DataFrame) -> DataFrame:
     """The earliest time among rows, with the latest SEQUENCE; no row where there is none."""
     first = rows.groupBy().agg(F.max(SEQUENCE).alias(SEQUENCE), F.min(TIME).alias(TIME))
     return first.where(col(TIME).isNotNull())
@@ -114,7 +114,7 @@ class Frames:
         united = reduce(DataFrame.union, frames)
         return united.coalesce(1) if self.single and len(frames) > 1 else united
 
-    def bounded(self, frame: DataFrame, bounds: Limits, by: str = SEQUENCE) -> DataFrame:
+    def with_bounds(self, frame: DataFrame, bounds: CallBounds, by: str = SEQUENCE) -> DataFrame:
         """Each row with the bounds of the call beside it (FROM, TO, NOW). `by` is any BIGINT column without nulls.
 
         From a leaf: a hash join on a key that is always 0, but that the optimiser cannot see through. Unlike a nested
@@ -135,22 +135,22 @@ class Frames:
         """
         if not self.single:
             return left.join(right, on, how)
-        return left.coalesce(1).join(self.hashed(right.coalesce(1)), on, how)
+        return left.coalesce(1).join(self.hash_side(right.coalesce(1)), on, how)
 
-    def expanded(self, frame: DataFrame, texts: Iterable[str]) -> DataFrame:
+    def restore_single_partition(self, frame: DataFrame, texts: Iterable[str]) -> DataFrame:
         """A frame in which expressions were computed: `window` may have made several rows of one, and the planner
         then no longer knows that they are in one partition."""
         return frame.coalesce(1) if self.single and any("window" in text.lower() for text in texts) else frame
 
-    def hashed(self, frame: DataFrame) -> DataFrame:
+    def hash_side(self, frame: DataFrame) -> DataFrame:
         """The side of a join that is to be made into a hash table."""
         return frame.hint("shuffle_hash") if self.single else frame
 
-    def only(self, frame: DataFrame, keys: DataFrame, on: Column) -> DataFrame:
+    def semi_join(self, frame: DataFrame, keys: DataFrame, on: Column) -> DataFrame:
         """The rows with a key among `keys`, which has each once. A semi join would bring an exchange."""
         return self.join(frame, keys, on).select(*cols(frame.columns))
 
-    def together(self, frame: DataFrame, *keys: str) -> DataFrame:
+    def colocated(self, frame: DataFrame, *keys: str) -> DataFrame:
         """Rows with equal keys in one partition; what follows may then rely on their order."""
         if self.single:
             return frame
@@ -158,7 +158,7 @@ class Frames:
 
     def ordered(self, frame: DataFrame, keys: Sequence[str], order: Sequence[str]) -> DataFrame:
         """Rows in order within each group of equal keys, for folds whose result depends on it."""
-        return self.together(frame, *keys).sortWithinPartitions(*cols(order))
+        return self.colocated(frame, *keys).sortWithinPartitions(*cols(order))
 
 
 def in_range(time: Column) -> Column:
@@ -166,31 +166,31 @@ def in_range(time: Column) -> Column:
     return (time > col(FROM)) & (time <= col(TO))
 
 
-def same(left: Sequence[str], right: Sequence[str]) -> Column:
+def null_safe_equal(left: Sequence[str], right: Sequence[str]) -> Column:
     """Are the columns pairwise equal, nulls too?"""
     pairs = [col(a).eqNullSafe(col(b)) for a, b in zip(left, right, strict=True)]
     return reduce(lambda a, b: a & b, pairs)
 
 
-def renamed(frame: DataFrame, names: Sequence[str], prefix: str) -> tuple[DataFrame, list[str]]:
+def with_fresh_names(frame: DataFrame, names: Sequence[str], prefix: str) -> tuple[DataFrame, list[str]]:
     """The frame with some columns under names that nothing else has, for a join; and those names."""
     fresh = [private(f"{prefix}{i}") for i in range(len(names))]
     mapping = dict(zip(names, fresh, strict=True))
     return frame.select(*[col(c).alias(mapping.get(c, c)) for c in frame.columns]), fresh
 
 
-def repeated(frame: DataFrame, times: Column) -> DataFrame:
+def repeat_rows(frame: DataFrame, times: Column) -> DataFrame:
     """Each row as many times as it counts."""
     copy = private("copy")
     return frame.withColumn(copy, F.explode(F.array_repeat(F.lit(0), times.cast("int")))).drop(copy)
 
 
-def netted(frames: Frames, log: DataFrame, bounds: Limits, keys: Sequence[str]) -> DataFrame:
+def net_rows(frames: Frames, log: DataFrame, bounds: CallBounds, keys: Sequence[str]) -> DataFrame:
     """A log of relation rows with equal rows made one, and those that cancel each other gone.
 
     Everything up to `_to` has been evaluated, so only what a row still does after `_to` matters: when it leaves.
     """
-    beside = frames.bounded(log, bounds)
+    beside = frames.with_bounds(log, bounds)
     moment = private("moment")
     marked = beside.withColumn(moment, F.greatest(col(TIME), col(TO)))
     merged = marked.groupBy(*cols(keys), col(UNTIL), col(moment)).agg(

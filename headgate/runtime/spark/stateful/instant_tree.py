@@ -15,20 +15,20 @@ from pyspark.sql.types import StructType
 
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Aggregate
-from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.base import CallBounds, LogSpec, Stateful, StepResult
 from headgate.runtime.spark.stateful.frames import (
     TO,
     Frames,
     as_relation,
-    beginning,
     col,
     cols,
+    earliest,
     log_schema,
     long,
-    netted,
+    net_rows,
     private,
 )
-from headgate.runtime.spark.stateful.partial_values import Calls, group_columns, group_fields, group_values
+from headgate.runtime.spark.stateful.partial_values import AggregateCalls, group_columns, group_fields, group_values
 from headgate.runtime.spark.stateful.timeline import (
     BEGAN,
     COUNT,
@@ -37,7 +37,7 @@ from headgate.runtime.spark.stateful.timeline import (
     MOMENT,
     ONE,
     Timeline,
-    moment,
+    moment_aggregates,
     result_stamps,
 )
 from headgate.sql.schema import ARRIVAL, CHANGE, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
@@ -53,7 +53,13 @@ class InstantTreeAggregate(Stateful):
     """Remembers rows by what they add to their group's values; compaction nets equal ones."""
 
     def __init__(
-        self, operator: Aggregate, schema: StructType, flow: Flow, types: StructType, calls: Calls, single: bool
+        self,
+        operator: Aggregate,
+        schema: StructType,
+        flow: Flow,
+        types: StructType,
+        calls: AggregateCalls,
+        single: bool,
     ) -> None:
         self._operator = operator
         self._flow = flow
@@ -72,27 +78,27 @@ class InstantTreeAggregate(Stateful):
         if not operator.group:
             self.logs["began"] = BEGAN
 
-    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: CallBounds) -> StepResult:
         new = self._taken(inputs[0])
         keyed = self._frames.union(logs["rows"], new).withColumn(ONE, col(SEQUENCE).bitwiseAND(0))
-        rows = self._timeline.numbered(self._frames.bounded(keyed, bounds), logs.get("began"), bounds)
-        kept = self._frames.bounded(new, bounds).where(col(UNTIL) > col(TO))
+        rows = self._timeline.number_instants(self._frames.with_bounds(keyed, bounds), logs.get("began"), bounds)
+        kept = self._frames.with_bounds(new, bounds).where(col(UNTIL) > col(TO))
         grown = {"rows": kept.select(*cols(new.columns))}
         if "began" in logs:
-            grown["began"] = beginning(new)
-        return Step(self._results(self._instants(self._nodes(rows))), grown)
+            grown["began"] = earliest(new)
+        return StepResult(self._results(self._instants(self._nodes(rows))), grown)
 
-    def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
+    def compacted(self, name: str, log: DataFrame, bounds: CallBounds) -> DataFrame:
         if name == "began":
-            return beginning(log)
-        return self._folded(log) if self._operator.sliding else netted(self._frames, log, bounds, self._names)
+            return earliest(log)
+        return self._folded(log) if self._operator.sliding else net_rows(self._frames, log, bounds, self._names)
 
     def _taken(self, frame: DataFrame) -> DataFrame:
         """Each row as what it adds to its group's values."""
         rows = as_relation(frame, self._operator.window, self._flow)
         groups = group_values(self._groups, self._operator.group)
         taken = rows.select(*groups, *[p.row() for p in self._calls.partials], *cols(RELATION_STAMPS))
-        expanded = self._frames.expanded(taken, self._operator.group.values())
+        expanded = self._frames.restore_single_partition(taken, self._operator.group.values())
         return self._folded(expanded) if self._operator.sliding else expanded
 
     def _folded(self, rows: DataFrame) -> DataFrame:
@@ -124,7 +130,7 @@ class InstantTreeAggregate(Stateful):
         keys = [*self._timeline.keys, _LEVEL, _NODE]
         moments = [F.when(info, col(c)).alias(c) for c in MOMENT]
         flat = counted.select(*cols([*keys, COUNT]), *values, *moments, F.when(~info, col(CHANGE)).alias(_ROWS))
-        return flat.groupBy(*cols([*keys, COUNT])).agg(*self._merged(), *moment())
+        return flat.groupBy(*cols([*keys, COUNT])).agg(*self._merged(), *moment_aggregates())
 
     def _merged(self) -> list[Column]:
         return [*[p.merged() for p in self._calls.partials], F.sum(_ROWS).alias(_ROWS)]
@@ -134,8 +140,8 @@ class InstantTreeAggregate(Stateful):
         size = F.expr(f"shiftleft(1, greatest(`{_LEVEL}`, 0))")
         covered = F.sequence(col(_NODE) * size, F.least((col(_NODE) + 1) * size, col(COUNT)) - 1)
         spread = nodes.withColumn(_NUMBER, F.explode(covered))
-        merged = spread.groupBy(*cols([*self._timeline.keys, _NUMBER])).agg(*self._merged(), *moment())
-        return self._timeline.followed(merged, _NUMBER)
+        merged = spread.groupBy(*cols([*self._timeline.keys, _NUMBER])).agg(*self._merged(), *moment_aggregates())
+        return self._timeline.with_next_instant(merged, _NUMBER)
 
     def _results(self, instants: DataFrame) -> DataFrame:
         shown = instants.where(col(_ROWS) > 0) if self._groups else instants

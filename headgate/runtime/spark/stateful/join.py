@@ -10,24 +10,24 @@ from pyspark.sql.types import StructType
 
 from headgate.plan.flows import Flow, windowed_flow
 from headgate.plan.operators import StreamJoin
-from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.base import CallBounds, LogSpec, Stateful, StepResult
 from headgate.runtime.spark.stateful.frames import (
     Frames,
     as_relation,
     col,
     cols,
-    expires,
-    netted,
+    expiry_of,
+    net_rows,
     private,
-    renamed,
+    with_fresh_names,
 )
-from headgate.runtime.spark.stateful.timeline import ended
+from headgate.runtime.spark.stateful.timeline import with_ends
 from headgate.sql.schema import ARRIVAL, CHANGE, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 
 _SIDES = ("left", "right")
 
 
-class JoinStep(Stateful):
+class StatefulJoin(Stateful):
     """Results may begin after `_to`: whoever reads them knows what to do with rows of the future."""
 
     def __init__(
@@ -47,7 +47,7 @@ class JoinStep(Stateful):
 
     def _log(self, index: int) -> LogSpec:
         flow, window = self._flows[index], self._operator.windows[index]
-        expiry, hold = expires(flow, window)
+        expiry, hold = expiry_of(flow, window)
         retracts = windowed_flow(flow, window, self._operator.id).retracts
         return LogSpec(self.reads[index], expiry, hold, shrinks=retracts, copies=None if retracts else index)
 
@@ -55,25 +55,25 @@ class JoinStep(Stateful):
         """What is needed of a side: its output columns, and those it is joined on under names of their own."""
         return {**self._names[side], **{private(f"{side}{i}"): name for i, name in enumerate(self._keys[side])}}
 
-    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: CallBounds) -> StepResult:
         came = [self._came(side, frame) for side, frame in zip(_SIDES, inputs, strict=True)]
         left, right = (self._taken(index, frame) for index, frame in enumerate(came))
         # The new rows are the few: they become the hash table, and what is remembered streams past it.
         output = self._frames.union(
-            self._joined(self._frames.hashed(left), self._taken(1, self._frames.union(logs["right"], came[1]))),
-            self._joined(self._taken(0, logs["left"]), self._frames.hashed(right)),
+            self._joined(self._frames.hash_side(left), self._taken(1, self._frames.union(logs["right"], came[1]))),
+            self._joined(self._taken(0, logs["left"]), self._frames.hash_side(right)),
         )
-        return Step(output, dict(zip(_SIDES, came, strict=True)))
+        return StepResult(output, dict(zip(_SIDES, came, strict=True)))
 
     def _came(self, side: str, frame: DataFrame) -> DataFrame:
         """The new rows of a side. Those that a row of the same call takes away end there: joined one by one, each
         would meet all that the other side ever was."""
         rows = frame.select(*cols(self.logs[side].schema.names))
-        return ended(rows) if self.logs[side].shrinks else rows
+        return with_ends(rows) if self.logs[side].shrinks else rows
 
-    def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
+    def compacted(self, name: str, log: DataFrame, bounds: CallBounds) -> DataFrame:
         users = [c for c in log.columns if c not in RELATION_STAMPS]
-        return netted(self._frames, log, bounds, users) if self.logs[name].shrinks else log
+        return net_rows(self._frames, log, bounds, users) if self.logs[name].shrinks else log
 
     def _taken(self, index: int, frame: DataFrame) -> DataFrame:
         rows = as_relation(frame, self._operator.windows[index], self._flows[index])
@@ -81,7 +81,7 @@ class JoinStep(Stateful):
         return rows.select(*mine, *cols(RELATION_STAMPS))
 
     def _joined(self, left: DataFrame, right: DataFrame) -> DataFrame:
-        other, fresh = renamed(right, RELATION_STAMPS, "right")
+        other, fresh = with_fresh_names(right, RELATION_STAMPS, "right")
         theirs = dict(zip(RELATION_STAMPS, fresh, strict=True))
         begin = F.greatest(col(TIME), col(theirs[TIME]))
         end = F.least(col(UNTIL), col(theirs[UNTIL]))

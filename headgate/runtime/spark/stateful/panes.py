@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Aggregate
 from headgate.plan.windows import Clock
-from headgate.runtime.spark.stateful.base import JOINT, Limits, LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.base import JOINT, CallBounds, LogSpec, Stateful, StepResult
 from headgate.runtime.spark.stateful.frames import (
     FROM,
     NOW,
@@ -36,7 +36,7 @@ from headgate.runtime.spark.stateful.frames import (
     private,
     stream_rows,
 )
-from headgate.runtime.spark.stateful.partial_values import Calls, group_columns, group_fields, group_values
+from headgate.runtime.spark.stateful.partial_values import AggregateCalls, group_columns, group_fields, group_values
 from headgate.sql.schema import ARRIVAL, CHANGE, FOREVER, SEQUENCE, STAMPS, TIME, UNTIL
 
 END = private("end")  # the last instant of a pane
@@ -59,7 +59,13 @@ class PaneAggregate(Stateful):
     logs: dict[str, LogSpec]
 
     def __init__(
-        self, operator: Aggregate, schema: StructType, flow: Flow, types: StructType, calls: Calls, single: bool
+        self,
+        operator: Aggregate,
+        schema: StructType,
+        flow: Flow,
+        types: StructType,
+        calls: AggregateCalls,
+        single: bool,
     ) -> None:
         assert operator.window is not None
         self._operator = operator
@@ -91,7 +97,7 @@ class PaneAggregate(Stateful):
     def _other_logs(self) -> dict[str, LogSpec]:
         return {}
 
-    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: CallBounds) -> StepResult:
         windows = self._windows(inputs[0], logs, bounds)
         joint = self._changed(windows, logs) if self._looks_back else self._shown(windows)
         # In a joint frame the rows of a log have its place among the logs.
@@ -101,28 +107,28 @@ class PaneAggregate(Stateful):
             name: self._waiting(inputs[0], bounds) if name == "waiting" else part.select(*cols(spec.schema.names))
             for part, (name, spec) in zip(parts[1:], self.logs.items(), strict=True)
         }
-        return Step(parts[0].select(*cols(names)), grown, joint)
+        return StepResult(parts[0].select(*cols(names)), grown, joint)
 
-    def _waiting(self, came: DataFrame, bounds: Limits) -> DataFrame:
+    def _waiting(self, came: DataFrame, bounds: CallBounds) -> DataFrame:
         """The rows of panes that are not complete."""
-        beside = self._frames.bounded(came.where(on_time()).withColumn(END, self._end()), bounds)
+        beside = self._frames.with_bounds(came.where(on_time()).withColumn(END, self._end()), bounds)
         return beside.where(col(END) > col(TO)).select(*cols(self.logs["waiting"].schema.names))
 
-    def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
+    def compacted(self, name: str, log: DataFrame, bounds: CallBounds) -> DataFrame:
         if not self.logs[name].shrinks:
             return log
         keys = [*self._groups, END, _LAST]
         merged = log.groupBy(*cols(keys)).agg(*[p.merged() for p in self._calls.partials], *_latest())
         return merged.select(*cols(log.columns))
 
-    def _windows(self, frame: DataFrame, logs: Mapping[str, DataFrame], bounds: Limits) -> DataFrame:
+    def _windows(self, frame: DataFrame, logs: Mapping[str, DataFrame], bounds: CallBounds) -> DataFrame:
         """Merged partial values at each boundary in range, and (KEPT) the panes to remember, END in place of AT."""
         new = self._taken(frame).withColumn(_PANE, long(0))
         parts = [logs["panes"].withColumn(TIME, col(END)).withColumn(_PANE, long(1)), new]
         if self._calls.ordered:
             parts.append(self._taken(logs["waiting"]).withColumn(_PANE, long(0)))
         rows = self._frames.union(*[part.select(*cols(new.columns)) for part in parts])
-        beside = self._frames.bounded(rows, bounds)
+        beside = self._frames.with_bounds(rows, bounds)
         return self._merged(self._sent(self._folded(beside) if self._calls.ordered else beside))
 
     def _panes(self, clock: Clock) -> int:
@@ -137,7 +143,7 @@ class PaneAggregate(Stateful):
         taken = rows.select(*groups, *partials, *cols(STAMPS), self._end().alias(END))
         if self._length < self._slide:
             taken = taken.where(self._first() <= self._gone())
-        taken = self._frames.expanded(taken, self._operator.group.values())
+        taken = self._frames.restore_single_partition(taken, self._operator.group.values())
         if self._calls.ordered:
             return taken
         sums = [p.merged() for p in self._calls.partials]

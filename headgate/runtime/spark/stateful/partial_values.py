@@ -55,7 +55,7 @@ _ORDERLESS = frozenset(
 
 
 @dataclass(frozen=True)
-class Partial:
+class PartialColumn:
     """A column of partial values: what a row adds (Spark SQL text), and how two of them make one."""
 
     name: str
@@ -95,10 +95,10 @@ class Partial:
 
 
 @dataclass
-class Calls:
+class AggregateCalls:
     """All values of an aggregate as partial columns and final expressions over them."""
 
-    partials: list[Partial] = field(default_factory=list)
+    partials: list[PartialColumn] = field(default_factory=list)
     finals: dict[str, tuple[str, DataType]] = field(default_factory=dict)  # output name -> text over calls, its type
     calls: dict[str, str] = field(default_factory=dict)  # name of a call -> its value, over partial columns
 
@@ -182,48 +182,48 @@ def order_matters(text: str) -> bool:
     return not all(isinstance(f, exp.Anonymous) and f.name.lower() in _ORDERLESS for f in called)
 
 
-def take_apart(
+def decompose(
     session: SparkSession,
     schema: StructType,
     group: Mapping[str, str],
     values: Mapping[str, str],
     types: StructType,
     signed: bool = False,
-) -> Calls | None:
+) -> AggregateCalls | None:
     """None when some value has to be computed from all rows at once.
 
     `signed`: rows will be taken back, too. So only exact sums are of use, and each says how many values it has.
     """
     try:
         groups = [read_expression(text) for text in group.values()]
-        reader = _Reader(session, StructType(user_fields(schema)), groups, signed)
+        reader = _Decomposer(session, StructType(user_fields(schema)), groups, signed)
         for name, text in values.items():
             reader.take(name, text, types[name].dataType)
         reader.check(types)
         if signed and not all(partial.exact_sum for partial in reader.found.partials):
             return None
-    except (_Whole, sqlglot.errors.SqlglotError, PySparkException):
+    except (_NotMergeable, sqlglot.errors.SqlglotError, PySparkException):
         return None
     return reader.found
 
 
-class _Whole(Exception):
+class _NotMergeable(Exception):
     """This aggregate needs all rows at once."""
 
 
-class _Reader:
+class _Decomposer:
     def __init__(self, session: SparkSession, schema: StructType, groups: list[exp.Expr], signed: bool) -> None:
         self._empty = empty_frame(session, schema)
         self._session = session
         self._signed = signed
         self._groups = dict(zip(groups, group_columns(len(groups)), strict=True))
-        self.found = Calls()
+        self.found = AggregateCalls()
 
     def take(self, name: str, text: str, kind: DataType) -> None:
         tree = read_expression(text).transform(self._replaced)
         placed = {*self.found.calls, *self._groups.values()}
         if any(column.name not in placed for column in tree.find_all(exp.Column)):
-            raise _Whole
+            raise _NotMergeable
         self.found.finals[name] = (sql_of(tree), kind)
 
     def check(self, types: StructType) -> None:
@@ -237,10 +237,10 @@ class _Reader:
         final = calls.select(*[F.expr(text).alias(n) for n, (text, _) in self.found.finals.items()])
         analyzed = final._jdf.queryExecution().analyzed()
         if any(node.getClass().getSimpleName() in ("Aggregate", "Window", "Generate") for node in nodes(analyzed)):
-            raise _Whole
+            raise _NotMergeable
         for column in final.schema:
             if column.dataType != types[column.name].dataType:
-                raise _Whole
+                raise _NotMergeable
 
     def _replaced(self, node: exp.Expr) -> exp.Expr:
         if name := self._groups.get(node):
@@ -252,7 +252,7 @@ class _Reader:
         kind, arguments = _called(call)
         if kind is None:
             if is_aggregate(call) or condition is not None:
-                raise _Whole
+                raise _NotMergeable
             return node
         text = self._call(kind, arguments, condition)
         name = private(f"call{len(self.found.calls)}")
@@ -265,26 +265,26 @@ class _Reader:
             tests = [] if arguments == ["*"] else [f"({a}) IS NOT NULL" for a in arguments]
             return f"coalesce(`{self._counted(tests, condition)}`, 0L)"
         if len(arguments) != 1:
-            raise _Whole
+            raise _NotMergeable
         argument = arguments[0]
         if kind == "count_if":
             return f"coalesce(`{self._counted([f'({argument})'], condition)}`, 0L)"
         given = self._type(argument)
         if kind in ("bool_and", "bool_or"):
             if not isinstance(given, BooleanType):
-                raise _Whole
+                raise _NotMergeable
             return self._one(argument, condition, "min" if kind == "bool_and" else "max", given)
         if kind in ("min", "max"):
             return self._one(argument, condition, kind, given)
         if not isinstance(given, NumericType):
-            raise _Whole
+            raise _NotMergeable
         if kind == "sum" and not self._signed:
             return self._one(argument, condition, "sum", _sum_type(given))
         count = self._counted([f"({argument}) IS NOT NULL"], condition)
         if kind == "sum":
             return f"CASE WHEN `{count}` > 0 THEN {self._one(argument, condition, 'sum', _sum_type(given))} END"
         if isinstance(given, DecimalType):  # an average of decimals is rounded in a way of its own
-            raise _Whole
+            raise _NotMergeable
         # Short integers add up exactly, so that their order does not matter; Spark's own sum is the same number.
         short = isinstance(given, (ByteType, ShortType, IntegerType))
         total = self._one(argument, condition, "sum", LongType() if short else DoubleType())
@@ -304,7 +304,7 @@ class _Reader:
         for partial in self.found.partials:
             if (partial.text, partial.merge, partial.type) == (text, merge, kind):
                 return partial.name
-        partial = Partial(private(f"partial{len(self.found.partials)}"), text, merge, kind)
+        partial = PartialColumn(private(f"partial{len(self.found.partials)}"), text, merge, kind)
         self.found.partials.append(partial)
         return partial.name
 
@@ -313,7 +313,7 @@ class _Reader:
         if any(
             node.getClass().getSimpleName() == "Aggregate" for node in nodes(frame._jdf.queryExecution().analyzed())
         ):
-            raise _Whole
+            raise _NotMergeable
         return frame.schema[0].dataType
 
 
@@ -329,5 +329,5 @@ def _called(node: exp.Expr) -> tuple[str | None, list[str]]:
         return None, []
     opening, *others = node.args["words"]
     if not opening.endswith("(") or any(word not in (",", ")") for word in others):  # DISTINCT, FILTER and the like
-        raise _Whole
+        raise _NotMergeable
     return _CALLS[node.name.lower()], [sql_of(part) for part in node.expressions]

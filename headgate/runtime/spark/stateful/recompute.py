@@ -14,23 +14,23 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from headgate.plan.flows import Flow, windowed_flow
 from headgate.plan.operators import Aggregate
-from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.base import CallBounds, LogSpec, Stateful, StepResult
 from headgate.runtime.spark.stateful.frames import (
     TO,
     Frames,
     as_relation,
-    beginning,
     col,
     cols,
+    earliest,
     log_schema,
     long,
-    netted,
+    net_rows,
+    null_safe_equal,
     private,
-    renamed,
-    repeated,
-    same,
+    repeat_rows,
     sortable,
     user_fields,
+    with_fresh_names,
 )
 from headgate.runtime.spark.stateful.partial_values import group_columns, order_matters
 from headgate.runtime.spark.stateful.timeline import (
@@ -39,7 +39,7 @@ from headgate.runtime.spark.stateful.timeline import (
     LAST,
     ONE,
     Timeline,
-    moment,
+    moment_aggregates,
     result_stamps,
 )
 from headgate.sql.schema import CHANGE, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
@@ -48,7 +48,7 @@ _NUMBER = private("number")  # of an instant
 _PLACE = (private("time"), private("sequence"))  # TIME and SEQUENCE of a row of a stream
 
 
-class GeneralAggregate(Stateful):
+class RecomputeAggregate(Stateful):
     def __init__(self, operator: Aggregate, schema: StructType, flow: Flow, types: StructType, single: bool) -> None:
         self._operator = operator
         self._flow = flow
@@ -76,40 +76,40 @@ class GeneralAggregate(Stateful):
         if self._global:
             self.logs["began"] = BEGAN
 
-    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: CallBounds) -> StepResult:
         names = self.logs["rows"].schema.names
         new = as_relation(inputs[0], self._operator.window, self._flow).select(*cols(names))
         grouped = self._grouped(self._frames.union(logs["rows"], new))
-        beside = self._frames.bounded(grouped, bounds)
-        rows = self._timeline.numbered(beside, logs.get("began"), bounds)
+        beside = self._frames.with_bounds(grouped, bounds)
+        rows = self._timeline.number_instants(beside, logs.get("began"), bounds)
         keys = self._timeline.keys
-        instants = rows.groupBy(*cols([*keys, FIRST])).agg(*moment()).withColumnRenamed(FIRST, _NUMBER)
-        given = self._timeline.followed(instants, _NUMBER)
-        kept = self._frames.bounded(new, bounds).where(col(UNTIL) > col(TO))
+        instants = rows.groupBy(*cols([*keys, FIRST])).agg(*moment_aggregates()).withColumnRenamed(FIRST, _NUMBER)
+        given = self._timeline.with_next_instant(instants, _NUMBER)
+        kept = self._frames.with_bounds(new, bounds).where(col(UNTIL) > col(TO))
         grown = {"rows": kept.select(*cols(names))}
-        valued, fresh = renamed(self._valued(rows), [*keys, _NUMBER], "mine")
-        match = same([*keys, _NUMBER], fresh)
+        valued, fresh = with_fresh_names(self._valued(rows), [*keys, _NUMBER], "mine")
+        match = null_safe_equal([*keys, _NUMBER], fresh)
         if not self._global:
-            return Step(self._results(self._frames.join(given, valued, match)), grown)
-        grown["began"] = beginning(new)
-        return Step(self._results(self._with_empty(grouped, given, valued, match)), grown)
+            return StepResult(self._results(self._frames.join(given, valued, match)), grown)
+        grown["began"] = earliest(new)
+        return StepResult(self._results(self._with_empty(grouped, given, valued, match)), grown)
 
-    def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
+    def compacted(self, name: str, log: DataFrame, bounds: CallBounds) -> DataFrame:
         if name == "began":
-            return beginning(log)
-        return netted(self._frames, log, bounds, self._names) if self.logs[name].shrinks else log
+            return earliest(log)
+        return net_rows(self._frames, log, bounds, self._names) if self.logs[name].shrinks else log
 
     def _grouped(self, rows: DataFrame) -> DataFrame:
         groups = [F.expr(text).alias(n) for n, text in zip(self._groups, self._plain.values(), strict=True)]
         places = [] if self._retracts else [col(c).alias(n) for c, n in zip((TIME, SEQUENCE), _PLACE, strict=True)]
         grouped = rows.select("*", *groups, col(SEQUENCE).bitwiseAND(0).alias(ONE), *places)
-        return self._frames.expanded(grouped, self._plain.values())
+        return self._frames.restore_single_partition(grouped, self._plain.values())
 
     def _valued(self, rows: DataFrame) -> DataFrame:
         """The values of each group at each of its instants with rows."""
         there = rows.where(col(CHANGE) > 0)
         numbers = F.sequence(col(FIRST), col(LAST) - 1)
-        pairs = repeated(there.withColumn(_NUMBER, F.explode(numbers)), col(CHANGE))
+        pairs = repeat_rows(there.withColumn(_NUMBER, F.explode(numbers)), col(CHANGE))
         keys = [*self._timeline.keys, _NUMBER]
         lined = self._frames.ordered(pairs, keys, self._order) if self._ordered else pairs
         by = [*cols(keys), *[F.expr(text).alias(n) for n, text in self._sessions.items()]]

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Aggregate
-from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.base import CallBounds, LogSpec, Stateful, StepResult
 from headgate.runtime.spark.stateful.frames import (
     NOW,
     TO,
@@ -25,12 +25,12 @@ from headgate.runtime.spark.stateful.frames import (
     in_range,
     log_schema,
     long,
+    null_safe_equal,
     private,
-    renamed,
-    same,
+    with_fresh_names,
 )
 from headgate.runtime.spark.stateful.latest_versions import NEXT, ONE, keyed, newest
-from headgate.runtime.spark.stateful.partial_values import Calls, group_columns, group_fields, group_values
+from headgate.runtime.spark.stateful.partial_values import AggregateCalls, group_columns, group_fields, group_values
 from headgate.sql.schema import ARRIVAL, CHANGE, FOREVER, SEQUENCE, STAMPS, TIME, UNTIL
 
 _OLD = private("old")  # 1: the remembered totals, 0: a change
@@ -41,11 +41,17 @@ _NEXT_ARRIVAL, _NEXT_SEQUENCE = private("next_arrival"), private("next_sequence"
 _FOLLOWING = ((TIME, NEXT), (ARRIVAL, _NEXT_ARRIVAL), (SEQUENCE, _NEXT_SEQUENCE))
 
 
-class DepartingAggregate(Stateful):
+class RetractingAggregate(Stateful):
     """The log of totals holds every version; the latest wins, and compaction drops the others."""
 
     def __init__(
-        self, operator: Aggregate, schema: StructType, flow: Flow, types: StructType, calls: Calls, single: bool
+        self,
+        operator: Aggregate,
+        schema: StructType,
+        flow: Flow,
+        types: StructType,
+        calls: AggregateCalls,
+        single: bool,
     ) -> None:
         self._operator = operator
         self._flow = flow
@@ -65,19 +71,19 @@ class DepartingAggregate(Stateful):
             "totals": LogSpec(log_schema(fields, (*STAMPS, _COUNT)), expiry=None, shrinks=True),
         }
 
-    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: CallBounds) -> StepResult:
         new = self._taken(inputs[0])
         names = self.logs["rows"].schema.names
-        beside = self._frames.bounded(self._frames.union(logs["rows"], new.select(*cols(names))), bounds)
+        beside = self._frames.with_bounds(self._frames.union(logs["rows"], new.select(*cols(names))), bounds)
         totals = self._running(self._changes(beside), logs["totals"])
         latest = totals.where((col(_OLD) == 0) & col(NEXT).isNull())
-        later = self._frames.bounded(new, bounds).where(col(_LAST) > col(TO))
-        return Step(
+        later = self._frames.with_bounds(new, bounds).where(col(_LAST) > col(TO))
+        return StepResult(
             self._results(totals),
             {"rows": later.select(*cols(names)), "totals": latest.select(*cols(self.logs["totals"].schema.names))},
         )
 
-    def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
+    def compacted(self, name: str, log: DataFrame, bounds: CallBounds) -> DataFrame:
         if name != "totals":
             return self._folded(log).select(*cols(log.columns)) if self.logs[name].shrinks else log
         kept = newest(log, self._keys).select(*cols(log.columns))
@@ -90,7 +96,9 @@ class DepartingAggregate(Stateful):
         last = F.when(col(UNTIL) == FOREVER, col(TIME)).otherwise(col(UNTIL))
         partials = [p.row() for p in self._calls.partials]
         kept = [*cols([*STAMPS, UNTIL]), col(CHANGE).alias(_COUNT), last.alias(_LAST)]
-        taken = self._frames.expanded(rows.select(*groups, *partials, *kept), self._operator.group.values())
+        taken = self._frames.restore_single_partition(
+            rows.select(*groups, *partials, *kept), self._operator.group.values()
+        )
         if not self._flow.relation:
             return self._folded(taken).select(*cols(taken.columns)) if self._operator.sliding else taken
         weighed = {p.name: p.weighed(col(_COUNT)).alias(p.name) for p in self._calls.partials}
@@ -122,8 +130,8 @@ class DepartingAggregate(Stateful):
 
     def _running(self, changes: DataFrame, log: DataFrame) -> DataFrame:
         """The totals of each changed group at each of its instants, and the remembered ones."""
-        affected, fresh = renamed(changes.select(*cols(self._keys)).distinct(), self._keys, "key")
-        mine = self._frames.only(keyed(log), affected, same(self._keys, fresh))
+        affected, fresh = with_fresh_names(changes.select(*cols(self._keys)).distinct(), self._keys, "key")
+        mine = self._frames.semi_join(keyed(log), affected, null_safe_equal(self._keys, fresh))
         columns = [*self._keys, *self._totals, *STAMPS]
         rows = self._frames.union(
             newest(mine, self._keys).select(*cols(columns), F.lit(1).alias(_OLD)),

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from headgate.plan.operators import RowWindow
-from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.base import CallBounds, LogSpec, Stateful, StepResult
 from headgate.runtime.spark.stateful.frames import (
     TO,
     Frames,
@@ -23,12 +23,12 @@ from headgate.runtime.spark.stateful.frames import (
     in_range,
     log_schema,
     long,
+    null_safe_equal,
     private,
-    renamed,
-    same,
     sortable,
     stream_rows,
     user_fields,
+    with_fresh_names,
 )
 from headgate.sql.schema import ARRIVAL, CHANGE, FOREVER, SEQUENCE, STAMPS, TIME, UNTIL
 
@@ -37,7 +37,7 @@ _COUNT = private("count")  # tuples of the partition before this call
 _ONE = private("one")  # stands for the columns to partition by when there are none
 
 
-class RowWindowStep(Stateful):
+class StatefulRowWindow(Stateful):
     """Remembers the tuples that wait for their instant, and the placed ones that have not left (with `boundaries`,
     only how many there were)."""
 
@@ -57,12 +57,12 @@ class RowWindowStep(Stateful):
             "placed": LogSpec(placed, expiry=None, shrinks=True),
         }
 
-    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: CallBounds) -> StepResult:
         new = stream_rows(inputs[0])
-        beside = self._frames.bounded(self._frames.union(logs["waiting"], new), bounds)
+        beside = self._frames.with_bounds(self._frames.union(logs["waiting"], new), bounds)
         ready = beside.where(in_range(col(TIME))).select(*cols(self._names), *cols(STAMPS))
         placed = self._placed(ready, logs["placed"])
-        waiting = self._frames.bounded(new, bounds).where(col(TIME) > col(TO))
+        waiting = self._frames.with_bounds(new, bounds).where(col(TIME) > col(TO))
         if self._boundaries:
             output = placed.where(F.pmod(col(_POSITION), long(self._window.slide)) == 0)
             counted = placed.groupBy(*cols(self._keys)).agg(
@@ -73,7 +73,7 @@ class RowWindowStep(Stateful):
         else:
             output = self._results(logs["placed"], placed)
             grown = placed
-        return Step(
+        return StepResult(
             output,
             {
                 "waiting": waiting.select(*cols(self.logs["waiting"].schema.names)),
@@ -81,7 +81,7 @@ class RowWindowStep(Stateful):
             },
         )
 
-    def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
+    def compacted(self, name: str, log: DataFrame, bounds: CallBounds) -> DataFrame:
         if name != "placed":
             return log
         if self._boundaries:
@@ -101,8 +101,8 @@ class RowWindowStep(Stateful):
         order = Window.partitionBy(*self._partition()).orderBy(*cols(self._order))
         numbered = ready.withColumn(_POSITION, F.row_number().over(order).cast("bigint"))
         before = self._keyed(log).groupBy(*cols([*self._keys, _ONE])).agg(F.max(_POSITION).alias(_COUNT))
-        other, fresh = renamed(before, [*self._keys, _ONE], "before")
-        joined = self._frames.join(self._keyed(numbered), other, same([*self._keys, _ONE], fresh), "left")
+        other, fresh = with_fresh_names(before, [*self._keys, _ONE], "before")
+        joined = self._frames.join(self._keyed(numbered), other, null_safe_equal([*self._keys, _ONE], fresh), "left")
         position = col(_POSITION) + F.coalesce(col(_COUNT), long(0))
         return joined.select(*cols(self._names), *cols(STAMPS), position.alias(_POSITION))
 
@@ -122,8 +122,8 @@ class RowWindowStep(Stateful):
         rows = self._keyed(self._frames.union(log, placed))
         for name, position in (("enter", self._enters()), ("leave", self._leaves())):
             wanted = private(name)
-            other, fresh = renamed(turns, turns.columns, name)
-            match = same([*self._keys, _ONE], fresh[:-3]) & (col(wanted) == col(fresh[-3]))
+            other, fresh = with_fresh_names(turns, turns.columns, name)
+            match = null_safe_equal([*self._keys, _ONE], fresh[:-3]) & (col(wanted) == col(fresh[-3]))
             rows = self._frames.join(rows.withColumn(wanted, position), other, match, "left")
             rows = rows.withColumnRenamed(fresh[-2], private(f"{name}_time"))
             rows = rows.withColumnRenamed(fresh[-1], private(f"{name}_arrival"))

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 
 from headgate.plan.flows import Flow, windowed_flow
 from headgate.plan.operators import RStream
-from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.base import CallBounds, LogSpec, Stateful, StepResult
 from headgate.runtime.spark.stateful.frames import (
     FROM,
     NOW,
@@ -25,19 +25,19 @@ from headgate.runtime.spark.stateful.frames import (
     in_range,
     log_schema,
     long,
-    netted,
+    net_rows,
     private,
-    repeated,
+    repeat_rows,
     user_fields,
 )
-from headgate.runtime.spark.stateful.timeline import ended
+from headgate.runtime.spark.stateful.timeline import with_ends
 from headgate.sql.schema import ARRIVAL, CHANGE, RELATION_STAMPS, SEQUENCE, STAMPS, TIME, UNTIL
 
 _AT = private("at")
 _CAUSE = private("cause")  # the latest arrival among the tuples that asked for the instant
 
 
-class RStreamStep(Stateful):
+class StatefulRStream(Stateful):
     """Multiples of a slide are counted out for each row, so a time without rows costs nothing, however long."""
 
     def __init__(self, operator: RStream, schemas: Sequence[StructType], flows: Sequence[Flow], single: bool) -> None:
@@ -56,27 +56,27 @@ class RStreamStep(Stateful):
         if self._slides:
             self.slide = gcd(*self._slides)
 
-    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: CallBounds) -> StepResult:
         new = as_relation(inputs[0], self._operator.window, self._flow)
         rows = self._frames.union(logs["rows"], new)
         if self._retracts:  # else each instant would look at all that ever was
-            rows = ended(rows)
+            rows = with_ends(rows)
         parts = []
-        kept = self._frames.bounded(new, bounds).where(col(UNTIL) > col(TO))
+        kept = self._frames.with_bounds(new, bounds).where(col(UNTIL) > col(TO))
         grown = {"rows": kept.select(*cols(self.logs["rows"].schema.names))}
         if self._slides:
-            parts.append(self._at_multiples(self._frames.bounded(rows, bounds)))
+            parts.append(self._at_multiples(self._frames.with_bounds(rows, bounds)))
         if self._asked:
             tuples = self._frames.union(*[i.where(col(TIME).isNotNull()).select(*cols(STAMPS)) for i in inputs[1:]])
             parts.append(self._at_tuples(rows, self._frames.union(logs["instants"], tuples), bounds))
-            later = self._frames.bounded(tuples, bounds).where(col(TIME) > col(TO))
+            later = self._frames.with_bounds(tuples, bounds).where(col(TIME) > col(TO))
             grown["instants"] = later.select(*cols(STAMPS))
         if not parts:  # nothing ever asks: no input, no slide
-            parts.append(self._at_multiples(self._frames.bounded(rows, bounds).where(col(SEQUENCE) < 0), (1,)))
-        return Step(self._results(self._frames.union(*parts)), grown)
+            parts.append(self._at_multiples(self._frames.with_bounds(rows, bounds).where(col(SEQUENCE) < 0), (1,)))
+        return StepResult(self._results(self._frames.union(*parts)), grown)
 
-    def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
-        return netted(self._frames, log, bounds, self._names) if self.logs[name].shrinks else log
+    def compacted(self, name: str, log: DataFrame, bounds: CallBounds) -> DataFrame:
+        return net_rows(self._frames, log, bounds, self._names) if self.logs[name].shrinks else log
 
     def _at_multiples(self, beside: DataFrame, slides: Sequence[int] = ()) -> DataFrame:
         """Each row with each multiple in range at which it is there."""
@@ -89,9 +89,9 @@ class RStreamStep(Stateful):
         exploded = there.withColumn(_AT, F.explode(instants)).withColumn(_CAUSE, cause)
         return exploded.select(*cols([*self._names, CHANGE, SEQUENCE, _AT, _CAUSE]))
 
-    def _at_tuples(self, rows: DataFrame, tuples: DataFrame, bounds: Limits) -> DataFrame:
+    def _at_tuples(self, rows: DataFrame, tuples: DataFrame, bounds: CallBounds) -> DataFrame:
         """Each row with each instant in range at which it is there and a tuple came; not the multiples again."""
-        asked = self._frames.bounded(tuples, bounds).where(in_range(col(TIME)))
+        asked = self._frames.with_bounds(tuples, bounds).where(in_range(col(TIME)))
         for slide in self._slides:
             asked = asked.where(F.pmod(col(TIME), long(slide)) != 0)
         instants = asked.groupBy(col(TIME).alias(_AT)).agg(F.max(ARRIVAL).alias(_CAUSE))
@@ -109,7 +109,7 @@ class RStreamStep(Stateful):
             )
             found = found.where(col(CHANGE) > 0)
         if self._flow.relation:
-            found = repeated(found, col(CHANGE))
+            found = repeat_rows(found, col(CHANGE))
         return found.select(*cols(self._names), col(_CAUSE).alias(ARRIVAL), col(SEQUENCE), col(_AT).alias(TIME))
 
 

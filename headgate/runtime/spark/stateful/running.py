@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Aggregate
-from headgate.runtime.spark.stateful.base import Limits, LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.base import CallBounds, LogSpec, Stateful, StepResult
 from headgate.runtime.spark.stateful.frames import (
     TO,
     Frames,
@@ -23,13 +23,13 @@ from headgate.runtime.spark.stateful.frames import (
     in_range,
     log_schema,
     long,
+    null_safe_equal,
     private,
-    renamed,
-    repeated,
-    same,
+    repeat_rows,
+    with_fresh_names,
 )
 from headgate.runtime.spark.stateful.latest_versions import NEXT, ONE, keyed, newest
-from headgate.runtime.spark.stateful.partial_values import Calls, group_columns, group_fields, group_values
+from headgate.runtime.spark.stateful.partial_values import AggregateCalls, group_columns, group_fields, group_values
 from headgate.sql.schema import ARRIVAL, CHANGE, FOREVER, SEQUENCE, STAMPS, TIME
 
 _OLD = private("old")  # 1: the remembered values, 0: a row
@@ -41,7 +41,13 @@ class RunningAggregate(Stateful):
     """The log of values holds every version; the latest wins, and compaction drops the others."""
 
     def __init__(
-        self, operator: Aggregate, schema: StructType, flow: Flow, types: StructType, calls: Calls, single: bool
+        self,
+        operator: Aggregate,
+        schema: StructType,
+        flow: Flow,
+        types: StructType,
+        calls: AggregateCalls,
+        single: bool,
     ) -> None:
         self._operator = operator
         self._flow = flow
@@ -55,35 +61,35 @@ class RunningAggregate(Stateful):
             "latest": LogSpec(log_schema(fields, STAMPS), expiry=None, shrinks=True),
         }
 
-    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: CallBounds) -> StepResult:
         new = self._taken(inputs[0])
-        beside = self._frames.bounded(self._frames.union(logs["waiting"], new), bounds)
+        beside = self._frames.with_bounds(self._frames.union(logs["waiting"], new), bounds)
         ready = beside.where(in_range(col(TIME))).select(*cols(new.columns))
         folded = self._folded(ready, logs["latest"])
-        waiting = self._frames.bounded(new, bounds).where(col(TIME) > col(TO))
+        waiting = self._frames.with_bounds(new, bounds).where(col(TIME) > col(TO))
         columns = self.logs["latest"].schema.names
         latest = folded.where((col(_OLD) == 0) & col(NEXT).isNull())
-        return Step(
+        return StepResult(
             self._results(folded), {"waiting": waiting.select(*cols(columns)), "latest": latest.select(*cols(columns))}
         )
 
-    def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
+    def compacted(self, name: str, log: DataFrame, bounds: CallBounds) -> DataFrame:
         return newest(log, [*self._groups, ONE]).select(*cols(log.columns)) if name == "latest" else log
 
     def _taken(self, frame: DataFrame) -> DataFrame:
         rows = as_relation(frame, self._operator.window, self._flow)
         if self._flow.relation:
-            rows = repeated(rows, col(CHANGE))
+            rows = repeat_rows(rows, col(CHANGE))
         groups = group_values(self._groups, self._operator.group)
         taken = rows.select(*groups, *[p.row() for p in self._calls.partials], *cols(STAMPS))
-        return self._frames.expanded(taken, self._operator.group.values())
+        return self._frames.restore_single_partition(taken, self._operator.group.values())
 
     def _folded(self, ready: DataFrame, log: DataFrame) -> DataFrame:
         """One row for each group and instant with the values from there on, and one for the remembered ones."""
         keys = [*self._groups, ONE]
         came = keyed(ready)
-        affected, fresh = renamed(came.select(*cols(keys)).distinct(), keys, "key")
-        mine = self._frames.only(keyed(log), affected, same(keys, fresh))
+        affected, fresh = with_fresh_names(came.select(*cols(keys)).distinct(), keys, "key")
+        mine = self._frames.semi_join(keyed(log), affected, null_safe_equal(keys, fresh))
         old = newest(mine, [*self._groups, ONE]).drop(NEXT)
         columns = [*keys, *self._partials, *STAMPS]
         rows = self._frames.union(

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructField, StructType
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Changes, Distinct, Except, Intersect
 from headgate.runtime.spark.internals.empty_frame import empty_frame
-from headgate.runtime.spark.stateful.base import JOINT, Limits, LogSpec, Stateful, Step
+from headgate.runtime.spark.stateful.base import JOINT, CallBounds, LogSpec, Stateful, StepResult
 from headgate.runtime.spark.stateful.frames import (
     FROM,
     NOW,
@@ -27,12 +27,12 @@ from headgate.runtime.spark.stateful.frames import (
     in_range,
     log_schema,
     long,
-    netted,
+    net_rows,
+    null_safe_equal,
     private,
-    renamed,
-    repeated,
-    same,
+    repeat_rows,
     user_fields,
+    with_fresh_names,
 )
 from headgate.sql.schema import ARRIVAL, CHANGE, FOREVER, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 
@@ -45,7 +45,7 @@ _COUNTS = (private("first"), private("second"))
 SetOperator = Changes | Distinct | Except | Intersect
 
 
-class SetStep(Stateful):
+class StatefulSetOperator(Stateful):
     """`changes` is linear: the difference at an instant is the sum of the events there, whatever was before. The
     others need to know how often an affected row was there before."""
 
@@ -71,23 +71,23 @@ class SetStep(Stateful):
         self._types = {f.name: f.dataType for f in fields}
         self.joint = self._linear
 
-    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: Limits) -> Step:
+    def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: CallBounds) -> StepResult:
         new = self._frames.union(*[self._taken(frame, side) for side, frame in enumerate(inputs)])
         if self._linear:
             return self._linear_step(new, logs["rows"], bounds)
-        beside = self._frames.bounded(self._frames.union(logs["rows"], new), bounds)
-        waiting = self._frames.bounded(new, bounds).where(col(_LAST) > col(TO))
+        beside = self._frames.with_bounds(self._frames.union(logs["rows"], new), bounds)
+        waiting = self._frames.with_bounds(new, bounds).where(col(_LAST) > col(TO))
         results = self._results(self._since_before(beside))
-        return Step(results, {"rows": waiting.select(*cols(self.logs["rows"].schema.names))})
+        return StepResult(results, {"rows": waiting.select(*cols(self.logs["rows"].schema.names))})
 
-    def _linear_step(self, new: DataFrame, log: DataFrame, bounds: Limits) -> Step:
+    def _linear_step(self, new: DataFrame, log: DataFrame, bounds: CallBounds) -> StepResult:
         """Events of the range and rows to remember, from one look at the rows.
 
         Rows to remember pass through the same sum as events, with their end as part of the key; equal ones become one
         that counts more.
         """
         flagged = self._frames.union(log.withColumn(_NEW, F.lit(False)), new.withColumn(_NEW, F.lit(True)))
-        beside = self._frames.bounded(flagged, bounds)
+        beside = self._frames.with_bounds(flagged, bounds)
         nothing = F.lit(None).cast("bigint")
         begin = _event(in_range(col(TIME)), col(TIME), col(CHANGE), col(ARRIVAL), nothing)
         end = _event(in_range(col(UNTIL)), col(UNTIL), -col(CHANGE), nothing, nothing)
@@ -99,13 +99,13 @@ class SetStep(Stateful):
         joint = self._joint(summed.where(self._kept_counts() | col(UNTIL).isNotNull()))
         output = joint.where(col(JOINT) == 0).select(*cols([*self._names, *self._stamps]))
         waiting = joint.where(col(JOINT) == 1).select(*cols(self.logs["rows"].schema.names))
-        return Step(output, {"rows": waiting}, joint)
+        return StepResult(output, {"rows": waiting}, joint)
 
     def _joint(self, summed: DataFrame) -> DataFrame:
         """One frame for results, a row for each copy, and for the log, a row with a count."""
         logged = col(UNTIL).isNotNull()
         copies = F.when(logged, long(1)).otherwise(F.abs(col(_MORE)))
-        rows = repeated(summed, copies)
+        rows = repeat_rows(summed, copies)
         return rows.select(
             *cols(self._names),
             F.coalesce(col(ARRIVAL), col(NOW)).alias(ARRIVAL),
@@ -118,8 +118,8 @@ class SetStep(Stateful):
             logged.cast("int").alias(JOINT),
         )
 
-    def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
-        return netted(self._frames, log, bounds, (*self._names, _SIDE, _LAST)) if self.logs[name].shrinks else log
+    def compacted(self, name: str, log: DataFrame, bounds: CallBounds) -> DataFrame:
+        return net_rows(self._frames, log, bounds, (*self._names, _SIDE, _LAST)) if self.logs[name].shrinks else log
 
     def _taken(self, frame: DataFrame, side: int) -> DataFrame:
         rows = as_relation(frame, self._operator.windows[side], self._flows[side])
@@ -132,8 +132,8 @@ class SetStep(Stateful):
     def _since_before(self, beside: DataFrame) -> DataFrame:
         alive = beside.where(col(UNTIL) > col(FROM))
         touched = alive.where((col(TIME) > col(FROM)) & (col(TIME) <= col(TO)) | (col(UNTIL) <= col(TO)))
-        values, fresh = renamed(touched.select(*cols(self._names)).distinct(), self._names, "value")
-        affected = self._frames.only(alive, values, same(self._names, fresh))
+        values, fresh = with_fresh_names(touched.select(*cols(self._names)).distinct(), self._names, "value")
+        affected = self._frames.semi_join(alive, values, null_safe_equal(self._names, fresh))
         events = self._events(affected)
         sides = [F.when(col(_SIDE) == side, col(CHANGE)).otherwise(long(0)) for side in (0, 1)]
         counts = [F.sum(side).alias(name) for side, name in zip(sides, _COUNTS, strict=True)]
@@ -184,7 +184,7 @@ class SetStep(Stateful):
     def _results(self, events: DataFrame) -> DataFrame:
         more = col(_MORE)
         kept = events.where(self._kept_counts())
-        rows = repeated(kept, F.abs(more)) if getattr(self._operator, "all", False) else kept
+        rows = repeat_rows(kept, F.abs(more)) if getattr(self._operator, "all", False) else kept
         return rows.select(
             *cols(self._names),
             F.coalesce(col(ARRIVAL), col(NOW)).alias(ARRIVAL),

@@ -17,7 +17,7 @@ from headgate.language.window_calls import window_call
 from headgate.runtime.spark.stateful.frames import user_fields
 
 
-def spread_windows(session: SparkSession, schema: StructType, text: str) -> str:
+def explode_sliding_windows(session: SparkSession, schema: StructType, text: str) -> str:
     """The text of a group that makes a row for each window, if it is a sliding one; else the text as it is.
 
     Called after Spark has accepted the text: its durations are right.
@@ -25,7 +25,7 @@ def spread_windows(session: SparkSession, schema: StructType, text: str) -> str:
     call = window_call(text)
     if call is None or call.kind != "window" or len(call.durations) < 2:
         return text
-    length, slide, start = [*(micros(session, d) for d in call.durations), 0][:3]
+    length, slide, start = [*(duration_us(session, d) for d in call.durations), 0][:3]
     if slide == length:
         return text  # one window a row, which Spark computes as any expression
     moment = call.time
@@ -40,7 +40,7 @@ def spread_windows(session: SparkSession, schema: StructType, text: str) -> str:
     return f"explode(transform(sequence({last}, {ticks} - {length - 1}L, -{slide}L), x -> {window}))"
 
 
-def micros(session: SparkSession, text: str) -> int:
+def duration_us(session: SparkSession, text: str) -> int:
     """A duration in microseconds, as Spark reads it."""
     jvm: Any = session._jvm
     utf8 = getattr(jvm, "org.apache.spark.unsafe.types.UTF8String").fromString(text)

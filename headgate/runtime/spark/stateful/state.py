@@ -23,11 +23,11 @@ from headgate.runtime.spark.stateful.base import Instants, LogSpec, Stateful
 from headgate.scheduling.progress import BEGINNING, Bounds
 from headgate.sql.schema import FOREVER
 
-log_ = logging.getLogger("headgate.spark")
+logger = logging.getLogger("headgate.spark")
 
-LARGE = 8  # a chunk so many times its fair share of a log is rid of expired rows when they are half of it
-CHUNKS = 32  # of a log; more are merged
-KEPT_ROWS = 20_000  # a chunk this large stays on the executors between partitioned calls
+LARGE_CHUNK_SHARE = 8  # a chunk so many times its fair share of a log is rid of expired rows when they are half of it
+MAX_CHUNKS = 32  # of a log; more are merged
+PERSISTED_ROWS = 20_000  # a chunk this large stays on the executors between partitioned calls
 COMPACT_ROWS = 2_000  # a log that can shrink is compacted when it has twice its compacted size and so many more rows
 
 # The bounds of a call, as a table of one row: see `Stateful.step`.
@@ -52,7 +52,7 @@ class Chunk:
         self.rows: int = table.num_rows
         self.bytes: int = table.nbytes
         self.expiry, self.half_expiry = _expiries(table, spec)  # when all rows have expired, and when half of them
-        self._events = _instants(table, spec.events)
+        self._events = _sorted_instants(table, spec.events)
         self._frame: DataFrame | None = None
 
     def next_event(self, after: int) -> int:
@@ -65,7 +65,7 @@ class Chunk:
         if self._frame is not None:
             return self._frame
         frame: DataFrame = session.createDataFrame(self.table, schema=from_arrow_schema(self.table.schema))
-        if self.rows >= KEPT_ROWS:
+        if self.rows >= PERSISTED_ROWS:
             self._frame = frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
         return frame
 
@@ -98,13 +98,13 @@ class Log:
                 table = pa.Table.from_arrays(table.columns, schema=self.schema)
             self.chunks.append(Chunk(table, self.spec))
 
-    def evaluated(self, end: int) -> None:
+    def forget_expired(self, end: int) -> None:
         """Everything up to an instant has been evaluated: forget what has expired, keep the chunks few."""
         self._keep([chunk for chunk in self.chunks if chunk.expiry > end])
         for at, chunk in enumerate(self.chunks):
-            if chunk.half_expiry <= end and chunk.rows * CHUNKS > self.rows * LARGE:
+            if chunk.half_expiry <= end and chunk.rows * MAX_CHUNKS > self.rows * LARGE_CHUNK_SHARE:
                 self._merge(at, at + 1, end)
-        while len(self.chunks) > CHUNKS:
+        while len(self.chunks) > MAX_CHUNKS:
             sizes = [chunk.rows for chunk in self.chunks]
             first = min(range(len(sizes) - 1), key=lambda at: sizes[at] + sizes[at + 1])
             self._merge(first, first + 2, end)
@@ -116,7 +116,7 @@ class Log:
     def wants_compaction(self) -> bool:
         return self.spec.shrinks and self.rows > self._compact_at
 
-    def put_off(self) -> None:
+    def postpone_compaction(self) -> None:
         """Want compaction again only when it has grown much more."""
         self._compact_at = 2 * self.rows + COMPACT_ROWS
 
@@ -126,7 +126,7 @@ class Log:
         self.append(table)
         self._compact_at = 2 * table.num_rows + COMPACT_ROWS
 
-    def needed(self, bounds: Bounds) -> list[Chunk]:
+    def chunks_for(self, bounds: Bounds) -> list[Chunk]:
         """The chunks that a call may need for the instants that it evaluates."""
         if not self.spec.sparse:
             return self.chunks
@@ -134,11 +134,11 @@ class Log:
 
     def frame(self, session: SparkSession) -> DataFrame:
         """All rows on Spark, for a partitioned call."""
-        small = [chunk.table for chunk in self.chunks if chunk.rows < KEPT_ROWS]
+        small = [chunk.table for chunk in self.chunks if chunk.rows < PERSISTED_ROWS]
         gathered = pa.concat_tables(small) if small else self.schema.empty_table()
         frame: DataFrame = session.createDataFrame(gathered, schema=self.spec.schema)
         for chunk in self.chunks:
-            if chunk.rows >= KEPT_ROWS:
+            if chunk.rows >= PERSISTED_ROWS:
                 frame = frame.union(chunk.frame(session))
         return frame
 
@@ -166,7 +166,7 @@ class OperatorState:
     def __init__(self, stateful: Stateful) -> None:
         self.logs = {name: Log(spec) for name, spec in stateful.logs.items()}
         self._slide = stateful.slide
-        self.evaluated = BEGINNING
+        self.evaluated_to = BEGINNING
 
     @property
     def rows(self) -> int:
@@ -178,19 +178,19 @@ class OperatorState:
 
     def grow(self, grown: Mapping[str, pa.Table], end: int) -> None:
         """A call has succeeded: append what it added, and forget what nobody needs after the instant `end`."""
-        self.evaluated = end
+        self.evaluated_to = end
         for name, table in grown.items():
             self.logs[name].append(table)
         for log in self.logs.values():
-            log.evaluated(end)
+            log.forget_expired(end)
 
     @property
     def next_event(self) -> int:
         """When the operator has something to do even without input; FOREVER: never, as things are."""
-        found = min((log.next_event(self.evaluated) for log in self.logs.values()), default=FOREVER)
+        found = min((log.next_event(self.evaluated_to) for log in self.logs.values()), default=FOREVER)
         # What never expires is there for ever, and alone gives no reason to look at every boundary.
         if self._slide is not None and any(log.rows for log in self.logs.values() if log.spec.expiry is not None):
-            found = min(found, (self.evaluated // self._slide + 1) * self._slide)
+            found = min(found, (self.evaluated_to // self._slide + 1) * self._slide)
         return found
 
     def release(self) -> None:
@@ -251,22 +251,24 @@ class States:
             try:
                 state.release()
             except Exception as error:  # a Spark that is gone has forgotten it
-                log_.debug("what %s remembers could not be taken out of Spark's cache: %s", name, error)
+                logger.debug("what %s remembers could not be taken out of Spark's cache: %s", name, error)
 
     def _compact(self, name: LogName, log: Log, instants: Instants) -> None:
         """Failing, it leaves the log as it is: the call whose rows are in it has succeeded and must not be repeated."""
         try:
-            if log.rows < KEPT_ROWS:
+            if log.rows < PERSISTED_ROWS:
                 if name not in self._compactors:
                     stateful = self._ways[True][name.operator]
                     self._compactors[name] = Compactor(self._session, stateful, name.log, log.schema)
                 smaller = self._compactors[name].run(log.chunks, instants)
             else:
                 stateful = self._ways[False][name.operator]
-                smaller = rows_of(stateful.compacted(name.log, log.frame(self._session), instants))
+                smaller = collect_rows(stateful.compacted(name.log, log.frame(self._session), instants))
         except Exception as error:
-            log_.error("what %s remembers could not be made smaller, it will be tried again: %s", name.operator, error)
-            log.put_off()
+            logger.error(
+                "what %s remembers could not be made smaller, it will be tried again: %s", name.operator, error
+            )
+            log.postpone_compaction()
             return
         log.replace(smaller)
 
@@ -290,16 +292,16 @@ class Compactor:
         if self._frame is None:
             table = pa.concat_tables([self._schema.empty_table(), *[chunk.table for chunk in chunks]])
             frame = self._session.createDataFrame(table, schema=from_arrow_schema(self._schema))
-            return rows_of(self._compacted(frame.coalesce(1), instants))
+            return collect_rows(self._compacted(frame.coalesce(1), instants))
         self._log.set({chunk.number: chunk.table for chunk in chunks})
         self._bounds.set(bounds_table(instants))
         try:
-            return rows_of(self._frame)
+            return collect_rows(self._frame)
         finally:
             self._log.set({})  # the calls of the operator have a copy of their own
 
 
-def rows_of(frame: DataFrame) -> pa.Table:
+def collect_rows(frame: DataFrame) -> pa.Table:
     """Run a query; its rows. What Spark knows of nulls in them may be more than the schema of a log says."""
     return collect(frame, to_arrow_schema(frame.schema, timezone="UTC"))
 
@@ -325,7 +327,7 @@ def _expiries(table: pa.Table, spec: LogSpec) -> tuple[int, int]:
     return last, half
 
 
-def _instants(table: pa.Table, columns: Iterable[str]) -> NDArray[np.int64]:
+def _sorted_instants(table: pa.Table, columns: Iterable[str]) -> NDArray[np.int64]:
     """The instants in some columns, in order; an instant may be there several times."""
     found = [table.column(name).to_numpy() for name in columns]
     instants: NDArray[np.int64] = np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from headgate.runtime.spark.stateful.base import Limits, LogSpec
+from headgate.runtime.spark.stateful.base import CallBounds, LogSpec
 from headgate.runtime.spark.stateful.frames import (
     FROM,
     NOW,
@@ -25,10 +25,10 @@ from headgate.runtime.spark.stateful.frames import (
     in_range,
     log_schema,
     long,
+    null_safe_equal,
     on_time,
     private,
-    renamed,
-    same,
+    with_fresh_names,
 )
 from headgate.sql.schema import ARRIVAL, CHANGE, FOREVER, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 
@@ -53,7 +53,7 @@ class Timeline:
     keys: Sequence[str]
     values: Sequence[StructField]
 
-    def numbered(self, beside: DataFrame, began: DataFrame | None, bounds: Limits) -> DataFrame:
+    def number_instants(self, beside: DataFrame, began: DataFrame | None, bounds: CallBounds) -> DataFrame:
         """Rows with their bounds as rows that are there CHANGE times at the instants FIRST to LAST - 1 of their group.
 
         Only groups that change. Some rows have a CHANGE of 0: they say when something ended. AT is the time of the
@@ -80,7 +80,7 @@ class Timeline:
         arrival = F.coalesce(col(_CAUSE), col(NOW)).alias(ARRIVAL)
         return all_of.select(*cols([*self.keys, *names, AT, SEQUENCE, FROM, CHANGE, FIRST, COUNT]), last, arrival)
 
-    def followed(self, instants: DataFrame, number: str) -> DataFrame:
+    def with_next_instant(self, instants: DataFrame, number: str) -> DataFrame:
         """Instants, one row each, with the one of their group that follows beside them; those that give results."""
         order = Window.partitionBy(*cols(self.keys)).orderBy(col(number))
         led = instants.select("*", *[F.lead(c).over(order).alias(n) for c, n in _FOLLOWING])
@@ -92,8 +92,8 @@ class Timeline:
         if len(self.keys) == 1:
             return alive
         happens = alive.where(in_range(col(TIME)) | in_range(col(UNTIL)))
-        groups, fresh = renamed(happens.select(*cols(self.keys)).distinct(), self.keys, "touched")
-        return self.frames.only(alive, groups, same(self.keys, fresh))
+        groups, fresh = with_fresh_names(happens.select(*cols(self.keys)).distinct(), self.keys, "touched")
+        return self.frames.semi_join(alive, groups, null_safe_equal(self.keys, fresh))
 
     def _events(self, alive: DataFrame) -> DataFrame:
         """A row comes, or was there before, and goes."""
@@ -107,8 +107,8 @@ class Timeline:
         flat = exploded.select(*cols(kept), f"{_EVENT}.*", F.lit(0).alias(_BEGAN))
         return flat.where(col(AT) <= col(TO))
 
-    def _before(self, began: DataFrame, bounds: Limits, events: DataFrame) -> DataFrame:
-        known = self.frames.bounded(began, bounds).where(col(TIME) <= col(FROM))
+    def _before(self, began: DataFrame, bounds: CallBounds, events: DataFrame) -> DataFrame:
+        known = self.frames.with_bounds(began, bounds).where(col(TIME) <= col(FROM))
         given = {
             ONE: col(SEQUENCE).bitwiseAND(0),
             AT: col(FROM),
@@ -122,7 +122,7 @@ class Timeline:
         return [_comparable(col(f.name), f.dataType) for f in self.values]
 
 
-def moment() -> list[Column]:
+def moment_aggregates() -> list[Column]:
     """Aggregates: what is known of an instant, from the rows that begin or end there."""
     return [F.max(c).alias(c) for c in MOMENT]
 
@@ -140,7 +140,7 @@ def result_stamps() -> list[Column]:
     ]
 
 
-def ended(rows: DataFrame) -> DataFrame:
+def with_ends(rows: DataFrame) -> DataFrame:
     """Rows of a relation with the same meaning, in which rows that others take away have an end instead."""
     fields = [f for f in rows.schema if f.name not in RELATION_STAMPS]
     names = [f.name for f in fields]

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from headgate.runtime.spark.stateful.base import Limits, LogSpec
-from headgate.runtime.spark.stateful.frames import beginning, col, cols, log_schema, private
+from headgate.runtime.spark.stateful.base import CallBounds, LogSpec
+from headgate.runtime.spark.stateful.frames import col, cols, earliest, log_schema, private
 from headgate.runtime.spark.stateful.panes import AT, BEFORE, KEPT, PaneAggregate
 from headgate.sql.schema import SEQUENCE, TIME
 
@@ -17,14 +17,14 @@ _KNOWN = private("known")  # a row of the log: what earlier calls knew of it
 _REMEMBERED = private("remembered")  # is there such a row?
 
 
-class OneRowAggregate(PaneAggregate):
+class UngroupedPaneAggregate(PaneAggregate):
     """Values that come take away those before them: of the window before, or of the empty one."""
 
     def _other_logs(self) -> dict[str, LogSpec]:
         return {"began": LogSpec(log_schema([], (SEQUENCE, TIME)), expiry=None, shrinks=True)}
 
-    def compacted(self, name: str, log: DataFrame, bounds: Limits) -> DataFrame:
-        return beginning(log) if name == "began" else super().compacted(name, log, bounds)
+    def compacted(self, name: str, log: DataFrame, bounds: CallBounds) -> DataFrame:
+        return earliest(log) if name == "began" else super().compacted(name, log, bounds)
 
     def _changed(self, windows: DataFrame, logs: Mapping[str, DataFrame]) -> DataFrame:
         given = {AT: col(TIME), SEQUENCE: col(SEQUENCE)}

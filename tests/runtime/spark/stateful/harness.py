@@ -19,7 +19,7 @@ from headgate.plan.flows import Flow
 from headgate.plan.operators import Operator
 from headgate.runtime.spark.internals.guards import why_not_prepared
 from headgate.runtime.spark.internals.leaf import Leaf
-from headgate.runtime.spark.stateful.base import Instants, LogSpec, Stateful, Step, make_stateful
+from headgate.runtime.spark.stateful.base import Instants, LogSpec, Stateful, StepResult, make_stateful
 from headgate.sql.schema import CHANGE, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 
 BEGINNING = -(2**62)
@@ -79,7 +79,7 @@ def collect(frame: Any, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_batches(frame._collect_as_arrow(), schema=schema)
 
 
-def side_by_side(step: Step, single: bool) -> DataFrame:
+def side_by_side(step: StepResult, single: bool) -> DataFrame:
     results = [step.output, *step.grown.values()]
     tagged = []
     for index, result in enumerate(results):

@@ -14,11 +14,11 @@ import pytest
 from headgate.plan.flows import Flow
 from headgate.plan.operators import Aggregate, Port
 from headgate.plan.windows import Clock, RangeWindow
-from headgate.runtime.spark.stateful.chained import Behind
+from headgate.runtime.spark.stateful.chained import Chained
 from headgate.runtime.spark.stateful.instant_tree import InstantTreeAggregate
 from headgate.runtime.spark.stateful.panes import PaneAggregate
-from headgate.runtime.spark.stateful.recompute import GeneralAggregate
-from headgate.runtime.spark.stateful.retracting import DepartingAggregate
+from headgate.runtime.spark.stateful.recompute import RecomputeAggregate
+from headgate.runtime.spark.stateful.retracting import RetractingAggregate
 from headgate.runtime.spark.stateful.running import RunningAggregate
 from tests.runtime.spark.stateful import reference as ref
 from tests.runtime.spark.stateful.harness import Runner, contents, cut, stream_content
@@ -117,16 +117,16 @@ CASES: list[tuple[Any, Any, Any, bool]] = [
     ("monotone", VALUES, RunningAggregate, True),
     ((5, None), VALUES, InstantTreeAggregate, True),
     ((5, None), VALUES, InstantTreeAggregate, False),
-    ((5, None), EXACT, DepartingAggregate, True),
-    ((5, None), EXACT, DepartingAggregate, False),
-    ("relation", EXACT, DepartingAggregate, True),
-    ("relation", EXACT, DepartingAggregate, False),
-    ((5, None), WHOLE, GeneralAggregate, True),
-    ((6, 4), WHOLE, GeneralAggregate, False),
-    ((None, None), WHOLE, GeneralAggregate, False),
+    ((5, None), EXACT, RetractingAggregate, True),
+    ((5, None), EXACT, RetractingAggregate, False),
+    ("relation", EXACT, RetractingAggregate, True),
+    ("relation", EXACT, RetractingAggregate, False),
+    ((5, None), WHOLE, RecomputeAggregate, True),
+    ((6, 4), WHOLE, RecomputeAggregate, False),
+    ((None, None), WHOLE, RecomputeAggregate, False),
     ("relation", VALUES, InstantTreeAggregate, True),
     ("relation", VALUES, InstantTreeAggregate, False),
-    ("relation", WHOLE, GeneralAggregate, False),
+    ("relation", WHOLE, RecomputeAggregate, False),
 ]
 
 
@@ -184,7 +184,7 @@ def test_values_that_may_fail_or_have_odd_names(session: Any) -> None:
         "quoted": "count(*) FILTER (WHERE concat(v, '''') = '3''')",
         "_partial_0": "count(*)",
     }
-    for more, way in (({}, PaneAggregate), ({"pairs": "map('n', count(*))"}, Behind)):
+    for more, way in (({}, PaneAggregate), ({"pairs": "map('n', count(*))"}, Chained)):
         op = Aggregate(
             id="q/a", inputs=(Port("a"),), group={"g": "k"}, values=values | more, window=window(4, 4), gives="changes"
         )

@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql.types import LongType, StructField, StructType
 
 from headgate.runtime.spark.stateful import state
-from headgate.runtime.spark.stateful.base import LogSpec, Stateful, Step
-from headgate.runtime.spark.stateful.state import CHUNKS, COMPACT_ROWS, Log, LogName, States
+from headgate.runtime.spark.stateful.base import LogSpec, Stateful, StepResult
+from headgate.runtime.spark.stateful.state import COMPACT_ROWS, MAX_CHUNKS, Log, LogName, States
 from headgate.scheduling.progress import Bounds
 
 SCHEMA = StructType([StructField("at", LongType(), True), StructField("value", LongType(), True)])
@@ -35,7 +35,7 @@ class Failing(Stateful):
 
     logs = {"rows": LogSpec(SCHEMA, expiry=None, shrinks=True)}  # noqa: RUF012
 
-    def step(self, inputs: Sequence[Any], logs: Mapping[str, Any], bounds: Any) -> Step:
+    def step(self, inputs: Sequence[Any], logs: Mapping[str, Any], bounds: Any) -> StepResult:
         raise AssertionError("no call is made here")
 
 
@@ -62,25 +62,25 @@ def test_rows_are_held_beyond_their_expiry() -> None:
     log = Log(LogSpec(SCHEMA, expiry="at", hold=10))
     log.append(rows(1, 5, None))
     log.append(rows(None))  # a tuple without a time is of no use
-    log.evaluated(14)
+    log.forget_expired(14)
     assert log.rows == 3
-    log.evaluated(15)
+    log.forget_expired(15)
     assert log.rows == 0
 
 
 def test_many_chunks_become_few_without_what_has_expired() -> None:
     log = Log(LogSpec(SCHEMA, expiry="at", hold=2))
-    for at in range(2 * CHUNKS):
+    for at in range(2 * MAX_CHUNKS):
         log.append(rows(at))
-        log.evaluated(at - 20)
-        assert len(log.chunks) <= CHUNKS
-    assert log.rows == sum(at + 2 > 2 * CHUNKS - 21 for at in range(2 * CHUNKS))
+        log.forget_expired(at - 20)
+        assert len(log.chunks) <= MAX_CHUNKS
+    assert log.rows == sum(at + 2 > 2 * MAX_CHUNKS - 21 for at in range(2 * MAX_CHUNKS))
 
 
 def test_a_large_chunk_is_rid_of_expired_rows_when_they_are_half_of_it() -> None:
     log = Log(LogSpec(SCHEMA, expiry="at"))
     log.append(rows(*range(100)))
-    log.evaluated(40)
+    log.forget_expired(40)
     assert log.rows == 100
-    log.evaluated(60)
+    log.forget_expired(60)
     assert log.rows == 39
