@@ -1,4 +1,4 @@
-"""abd: a broadcast-disk schedule of classes, a quota of time for each slot; in a class operators in turn."""
+"""abd: a broadcast-disk schedule of classes, each slot with a quota of time; within a class, operators in turn."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ LEAST_QUOTA_S = 1e-6
 
 
 class AdaptiveBroadcastDisk(Policy):
-    """Classes have slices of time as often as their priority says, evenly spread (Al Moakar, chapter 5).
+    """Each class gets slices of time as often as its priority says, evenly spread (Al Moakar, chapter 5).
 
-    A class runs its operators in turn, and remembers where it stopped. When a slice is too short for an operator's
-    queue, the quota of all slices grows by what was missing; after a round without that it shrinks again. At the end of
-    a round, classes whose mean latencies are inverted change their frequencies. `passes` is how often a slice may go
-    over the operators of its class; null: until it is used up. `variant` is how the slots of a round are spread
-    (`broadcast.py`). For one slot; several share the walk.
+    A class runs its operators in turn and resumes where it stopped. When a slice is too short for an operator's queue,
+    the quota of all slices grows by the missing time; after a round in which that did not happen it shrinks again. At
+    the end of a round, classes whose mean latencies are inverted change their frequencies. `passes` limits how often a
+    slice goes through the operators of its class; null: until its time is used up. `variant` says how the slots of a
+    round are spread (`broadcast.py`). Made for one slot; several slots walk the same schedule.
     """
 
     name = "abd"
@@ -61,15 +61,15 @@ class AdaptiveBroadcastDisk(Policy):
         self._turns = [Rotation(units) for units in self._order.units]
         self._frequencies = first_frequencies(self._order.priorities)
         self.quota = self.first_quota
-        self._at = 0  # where the walk stands in the round
-        self._grown_by = 0.0  # when the quota last grew,
-        self._grew = False  # in this round?
+        self._at = 0  # position in the round
+        self._grown_by = 0.0  # by how much the quota last grew
+        self._grew = False  # did it grow in this round?
         self._slice: _Slice | None = None
-        self._slices = 0  # gone on to on the way to a decision,
-        self._empty = 0  # and operators without input looked at
-        self._served: dict[int, _Slice] = {}  # by slot: the slice of the call that runs there
+        self._slices = 0  # slices begun on the way to a decision
+        self._empty = 0  # operators found without input on the way
+        self._served: dict[int, _Slice] = {}  # slot -> the slice of the call that runs there
         self._rounds = 0
-        self._since = self._checked = view.now  # no latency from before says anything; and when they were looked at
+        self._since = self._checked = view.now  # older latencies do not count; when latencies were last compared
         self._rebuild()
 
     def became_ready(self, unit: Unit) -> None:
@@ -99,12 +99,16 @@ class AdaptiveBroadcastDisk(Policy):
                 return decision._replace(inspected=self._empty, switches=self._slices, ends_round=ended)
 
     def finished(self, call: FinishedCall) -> None:
-        """A slice that had too little time makes the quota grow by what it is short of, with what the last call took
-        too long. Another slot may have begun the next slice by then."""
+        """A slice that had too little time makes the quota grow by what it lacked plus the overrun of its last call.
+
+        Another slot may have begun the next slice by then.
+        """
         served = self._served.pop(call.slot, None)
         if served is None:
             return
-        if served.opener == call.slot:  # going on to the class is no part of its slice: only now is it known how long
+        if (
+            served.opener == call.slot
+        ):  # switching to the class is not part of its slice, and only now it is known how long that took
             served.begun, served.opener = call.started, None
         if served.missing > 0.0:
             self._grow(served.missing + max(0.0, -served.left(call.started + call.seconds)))
@@ -114,7 +118,7 @@ class AdaptiveBroadcastDisk(Policy):
             self._pass_over_the_rest(self._slice)
             self._slice = None
 
-    # A slice -----------------------------------------------------------------------------------------------------
+    # One slice ---------------------------------------------------------------------------------------------------
 
     def _go_on(self, current: _Slice) -> Decision | None:
         """The next call of a slice; None when it is over."""
@@ -148,7 +152,7 @@ class AdaptiveBroadcastDisk(Policy):
         return self.passes * len(self._turns[current.place].units) - current.visited
 
     def _pass_over_the_rest(self, current: _Slice) -> None:
-        """A slice ends with the last visit that it has, or after a whole pass that found nothing."""
+        """End a slice: skip the visits it has left, at most one pass over its operators."""
         turns = self._turns[current.place]
         rest = int(min(self._visits_left(current), len(turns.units)))
         turns.next_place = (turns.next_place + rest) % len(turns.units)
@@ -159,7 +163,7 @@ class AdaptiveBroadcastDisk(Policy):
         self.quota += seconds
 
     def _next_slice(self, slot: int) -> _Slice:
-        """The next slice of a class that has something to do. All operators of those before it are found empty."""
+        """The next slice of a class with input. The operators of the slices before it count as found empty."""
         waiting = [place for place, turns in enumerate(self._turns) if turns.has_ready()]
         while True:
             due = [at for place in waiting if (at := self._following(place)) is not None]
@@ -173,7 +177,7 @@ class AdaptiveBroadcastDisk(Policy):
             self._end_round()
 
     def _following(self, place: int) -> int | None:
-        """The next slot of a class in this round."""
+        """The next slot of a class in this round; None if there is none."""
         slots = self._slots[place]
         number = bisect_left(slots, self._at)
         return slots[number] if number < len(slots) else None
@@ -199,18 +203,20 @@ class AdaptiveBroadcastDisk(Policy):
 
     def _rebuild(self) -> None:
         self._schedule = broadcast_schedule(enumerate(self._frequencies), self._variant)
-        self._slots: list[list[int]] = [[] for _ in self._frequencies]  # of each class in the round
+        self._slots: list[list[int]] = [[] for _ in self._frequencies]  # class -> its slots in the round
         for at, place in enumerate(self._schedule):
             self._slots[place].append(at)
         operators = [len(self._turns[place].units) for place in self._schedule]
-        self._operators_before = list(accumulate(operators, initial=0))  # each slot of the round
+        self._operators_before = list(
+            accumulate(operators, initial=0)
+        )  # slot of the round -> operators in the slots before it
         self._at = 0
         self.updated_at = self.view.now
         self.updates += 1
 
 
 class _Slice:
-    """The turn of a class: since when and how long, how many operators it looked at, and what time it lacks."""
+    """The turn of a class: when it began, its quota, the operators visited so far, and the time that was missing."""
 
     __slots__ = ("begun", "missing", "opener", "place", "quota", "visited")
 
@@ -218,10 +224,10 @@ class _Slice:
         self.place = place
         self.quota = quota
         self.begun = begun
-        self.opener: int | None = opener  # the slot of its first call, until that has ended
+        self.opener: int | None = opener  # the slot of its first call, until that call has ended
         self.visited = 0
         self.missing = 0.0
 
     def left(self, now: float) -> float:
-        """Seconds; exactly the quota when it begins."""
+        """Seconds left; exactly the quota when the slice begins."""
         return self.quota - (now - self.begun)

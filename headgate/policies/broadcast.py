@@ -1,7 +1,7 @@
 """Broadcast disks: a cyclic schedule in which each item has as many slots as its priority, spread over the round.
 
 Al Moakar, Class-Based Continuous Query Scheduling in Data Stream Management Systems, University of Pittsburgh, 2013,
-Algorithm 2. As printed its steps end too early, and it takes masks apart where priorities are meant.
+Algorithm 2, corrected: as printed, its steps end too early, and it decomposes masks where priorities are meant.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ VARIANTS: tuple[Variant, ...] = ("disjoint", "coincident", "staggered")
 def broadcast_schedule(items: Iterable[tuple[Item, int]], variant: Variant = "disjoint") -> list[Item]:
     """One round of slots for items with whole priorities above 0; [] for no items.
 
-    The round has sum(priorities) slots, and each item exactly its priority of them. A priority is the sum of powers of
-    two, and the slots of each power are evenly spread over the steps of the round: where all priorities are powers of
-    two, an item finds the same number of slots of any more frequent one between two of its own, the end of the round
-    included, and at most one of any rarer one. In a step the greatest priority comes first, then the order given.
+    The round has sum(priorities) slots, and each item gets exactly its priority of them. A priority is a sum of powers
+    of two, and the slots of each power are evenly spread over the steps of the round. Where all priorities are powers
+    of two, there is the same number of slots of any more frequent item between two slots of an item, across the end of
+    the round too, and at most one slot of any less frequent item. Within a step the greatest priority comes first;
+    equal priorities keep the given order.
 
     `disjoint`: each step belongs to one power. `coincident`: the other reading of the source, whose picture is lost;
-    all powers meet in the first step, so slots crowd there. Takes time in proportion to the greatest priority and the
-    slots.
+    all powers meet in the first step, so slots crowd there. The time taken is proportional to the greatest priority
+    and to the number of slots.
 
-    `staggered` is ours: in both others all items of one priority come in a row, and the slots of the greatest stop for
-    as long. Here each item has its slots at equal distances, and those of one priority begin one after the other within
-    that distance, as the pages of a slow disk do in Acharya et al., Broadcast Disks, SIGMOD 1995.
+    `staggered` is our own. In the other two, all items of one priority come in a row, and meanwhile the most frequent
+    items get no slot. Here the slots of each item are at equal distances, and items of one priority begin one after
+    another within that distance, as the pages of a slow disk do in Acharya et al., Broadcast Disks, SIGMOD 1995.
     """
     steps = one_of("variant", variant, VARIANTS)
     ordered = sorted(items, key=lambda item: -whole("priority", item[1]))
@@ -55,7 +56,7 @@ def _staggered(ordered: Sequence[tuple[Item, int]]) -> list[Item]:
 
 
 def _disjoint(bits: int) -> Iterator[int]:
-    """The lowest set bit of a step, mirrored: every second step is of the highest bit, every fourth of the next."""
+    """The lowest set bit of each step, mirrored: every second step is the highest bit, every fourth the next."""
     for step in range(1, 1 << bits):
         yield bits - (step & -step).bit_length()
 

@@ -1,4 +1,4 @@
-"""chain: the operator on the steepest piece of its path's progress chart first."""
+"""chain: first the operator on the steepest piece of its path's progress chart."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from headgate.scheduling.segments import Step
 
 
 class Chain(RankedPolicy):
-    """The steepest slope of the progress chart's lower envelope first: the most memory released a second.
+    """The steepest slope of the progress chart's lower envelope first: the most memory released per second.
 
-    Every operator has the slope of its piece; one that several paths share the steepest of them. One tuple a decision,
-    so tuples may rest between any two operators (Jiang and Chakravarthy section 2.2; Babcock et al. 2003).
+    An operator has the slope of its piece; if several paths share it, the steepest of their slopes. A decision takes
+    one tuple, so tuples may wait between any two operators (Jiang and Chakravarthy section 2.2; Babcock et al. 2003).
     """
 
     name = "chain"
@@ -43,10 +43,10 @@ class Chain(RankedPolicy):
 
 
 def _slopes(view: View, steps: Sequence[Step]) -> dict[str, Worth | None]:
-    """Operator -> the slope of its piece on this path; None for all when the chart is not known.
+    """Operator -> the slope of its piece on this path; None for all if the chart is not known.
 
-    The chart is of one tuple that enters the path. Of a batch at an operator inside, more have entered: a tuple's share
-    of the fixed costs shrinks by as much.
+    The chart is about one tuple that enters the path. A batch at an inner operator stands for more tuples that entered,
+    so the share of the fixed costs per tuple entered is smaller by that factor.
     """
     chart = progress_chart(steps)
     fixed = [operator_fixed_s(view, step.operator) for step in steps]

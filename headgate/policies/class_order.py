@@ -1,4 +1,4 @@
-"""Classes as policies walk them: the most important first."""
+"""Classes in the order in which policies visit them: the most important first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headgate.scheduling.units import Unit
 
 
 class ClassOrder:
-    """The classes that have units, by falling priority (of equals, as the plan names them), and their units."""
+    """The classes that have units, by decreasing priority, and their units. Equal priorities keep the plan's order."""
 
     def __init__(self, view: View) -> None:
         known = view.priorities
@@ -20,4 +20,6 @@ class ClassOrder:
         self.priorities: Sequence[int] = [known[name] for name in self.names]
         self.units: Sequence[Sequence[Unit]] = [members[name] for name in self.names]
         places = {name: place for place, name in enumerate(self.names)}
-        self.place_of: Sequence[int] = [places[unit.class_name] for unit in view.units]  # by the index of a unit
+        self.place_of: Sequence[int] = [
+            places[unit.class_name] for unit in view.units
+        ]  # index of a unit -> place of its class

@@ -1,4 +1,4 @@
-"""cqc: classes in turn, each for its slice of time; in a class the highest rate first."""
+"""cqc: classes in turn, each for its slice of time; within a class, the highest rate first."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import one_of, positive
 from headgate.scheduling.policy import TOLERANCE, Decision, FinishedCall, View
 
-POLLS = 2  # that find nothing, after which a class that reads its own sources hands on
+POLLS = 2  # a class that reads its own sources passes its turn on after this many polls in vain
 
 
 class ContinuousQueryClasses(HighestRate):
     """Weighted round robin over classes with debt, and hr within a class (Al Moakar, chapter 4).
 
-    Of each `cycle` seconds a class has the part of its priority. A call is not stopped: what a class takes too much it
-    pays back by losing turns; what it leaves is lost. A class without input hands on at once; with `leaves: last`,
-    where it reads its sources itself, it has polled them twice in vain then, which is counted as inspected. `leaves`,
-    `fixed_costs` and `roots` are those of hr; `literal` counts debt as Algorithm 1 of the source is printed. For one
-    slot; several share the turn.
+    A class gets a share of each `cycle` seconds proportional to its priority. A call is never stopped: a class that
+    overruns its slice forfeits later turns; time that it leaves is lost. A class without input passes its turn on at
+    once. With `leaves: last`, a class reads its sources itself and has polled them twice in vain by then, which counts
+    as inspected. `leaves`, `fixed_costs` and `roots` are those of hr; `literal` counts debt as Algorithm 1 of the
+    source is printed. Made for one slot; several slots share one turn.
     """
 
     name = "cqc"
@@ -44,9 +44,9 @@ class ContinuousQueryClasses(HighestRate):
         self._order = ClassOrder(view)
         self._classes_version = view.classes_version
         self._credit = Credit(slices(self._order.priorities, self.cycle), self._literal)
-        self._turn = 0  # the class that has it,
-        self._since: float | None = None  # since then; None: not begun
-        self._opener: int | None = None  # the slot of its first call, until that has ended
+        self._turn = 0  # the class whose turn it is
+        self._since: float | None = None  # when the turn began; None: not yet
+        self._opener: int | None = None  # the slot of the turn's first call, until that call has ended
         self._switches = 0  # turns begun since the last decision
         super().start(view)
 
@@ -64,7 +64,7 @@ class ContinuousQueryClasses(HighestRate):
             self.start(self.view)
         now, idle, polled = self.view.now, 0, 0
         self._empty = 0
-        while idle < len(self._order.names):  # classes without input, one after the other
+        while idle < len(self._order.names):  # classes without input, one after another
             if self._may_go_on(now, slot):
                 unit = self.best(self._turn)
                 if unit is not None:
@@ -75,19 +75,21 @@ class ContinuousQueryClasses(HighestRate):
                 polled += POLLS * self._leaves_of[self._turn]
             else:
                 idle = 0 if self.has_ready(self._turn) else idle + 1
-            self._hand_on(now)
-        self._switches = 0  # turns with nothing to do anywhere cost nobody anything
+            self._pass_on(now)
+        self._switches = 0  # if no class has input, these turns are not charged
         return None
 
     def finished(self, call: FinishedCall) -> None:
-        if self._opener == call.slot:  # going on to the class is no part of its time: only now is it known how long
+        if (
+            self._opener == call.slot
+        ):  # switching to the class does not count as its time, and only now it is known how long that took
             self._since, self._opener = call.started, None
 
     def ran_dry(self) -> None:
-        self._hand_on(self.view.now)
+        self._pass_on(self.view.now)
 
     def _may_go_on(self, now: float, slot: int) -> bool:
-        """Has the class whose turn it is time left? Its turn begins here. A poll of its sources is not broken off."""
+        """Has the class whose turn it is any time left? Begins the turn. A poll of its sources is never cut short."""
         if self._since is None:
             if not self._credit.may_run(self._turn):
                 return False
@@ -96,8 +98,8 @@ class ContinuousQueryClasses(HighestRate):
         left = self._credit.left(self._turn)
         return now - self._since < left * (1.0 - TOLERANCE) or self.polls(self._turn)
 
-    def _hand_on(self, now: float) -> None:
-        """The turn is over, if it had begun: the next class has it."""
+    def _pass_on(self, now: float) -> None:
+        """End the turn, if it had begun, and pass it on to the next class."""
         if self._since is not None:
             self._credit.used(self._turn, now - self._since)
         self._since = self._opener = None

@@ -1,4 +1,4 @@
-"""What policies of paths and segments go by, as plain data for `headgate explain`.
+"""What policies of paths and segments base their decisions on, as plain data for `headgate explain`.
 
 The keys are stable. Numbers are in seconds, tuples and bytes; `null` means "not known".
 """
@@ -17,13 +17,15 @@ from headgate.scheduling.segments import Step, operator_release, path_steps
 
 
 def explain_charts(plan: Plan, stats: Stats) -> list[dict[str, Any]]:
-    """The progress chart of every path and its lower envelope; both are null where a cost is not known."""
+    """The progress chart of every path with its lower envelope; both are null if a cost is not known."""
     return [_chart(path, path_steps(plan, stats, path)) for path in find_paths(plan)]
 
 
 def explain_cuts(plan: Plan, stats: Stats) -> list[dict[str, Any]]:
-    """C^M of each operator on every path (2.1): a path is cut where it falls. One that is `known` but null costs
-    nothing."""
+    """C^M of each operator on every path (2.1). A path is cut where it decreases.
+
+    A release that is `known` but null belongs to an operator that costs nothing.
+    """
     return [_releases(path, path_steps(plan, stats, path)) for path in find_paths(plan)]
 
 

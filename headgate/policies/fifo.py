@@ -19,8 +19,8 @@ _ANY = Worth(1.0, 1.0, 0.0)
 class Fifo(Policy, ArrivalOrder, FixedRanks):
     """First in, first out over all streams (Sharaf et al. section 3.4; Jiang and Chakravarthy section 2.2).
 
-    Takes the path whose first tuple arrived first and runs that tuple through. Where a call has a fixed cost, one
-    tuple a call would be nearly all overhead, so it takes as many of the oldest as make up for the fixed cost.
+    Takes the path whose first tuple arrived first and runs that tuple through. Where calls have a fixed cost, a call
+    for one tuple would be nearly all overhead, so it takes as many of the oldest tuples as make up for the fixed cost.
     """
 
     name = "fifo"
@@ -33,7 +33,7 @@ class Fifo(Policy, ArrivalOrder, FixedRanks):
     def start(self, view: View) -> None:
         super().start(view)
         self._line: list[tuple[float, int, Unit]] = []  # a heap
-        self._place: list[float | None] = [None] * len(view.units)  # the arrival time a unit stands in line with
+        self._place: list[float | None] = [None] * len(view.units)  # unit -> the arrival time it is in line with
         self._decisions: list[Decision] = []
         self._version = -1
 
@@ -49,12 +49,12 @@ class Fifo(Policy, ArrivalOrder, FixedRanks):
         while line:
             arrival, index, unit = heappop(line)
             if place[index] != arrival:
-                continue  # a stale entry: the unit stands elsewhere in the line
+                continue  # a stale entry: the unit is elsewhere in the line
             place[index] = None
             if not unit.ready:
                 continue  # it will be announced again
             if not unit.private and unit.oldest != arrival:
-                self.became_ready(unit)  # others took its head
+                self.became_ready(unit)  # another unit took its oldest tuple
                 continue
             self._refresh()
             return self._decisions[index]
@@ -62,14 +62,16 @@ class Fifo(Policy, ArrivalOrder, FixedRanks):
 
     @property
     def in_arrival_order(self) -> bool:
-        """Unless calls take several tuples, or operators are scheduled one by one: then a result that waits for its
-        next operator is as old as the tuple that it was made from."""
+        """False if calls take several tuples, or if operators are scheduled one by one.
+
+        In the latter case a result that waits for its next operator is as old as the tuple it was made from.
+        """
         self._refresh()
         return self.unit != "operator" and all(decision.tuples == 1 for decision in self._decisions)
 
     @property
     def ranks(self) -> Sequence[Rank] | None:
-        """All are worth the same, so that only the age of tuples counts."""
+        """All units are worth the same, so only the age of tuples counts."""
         return [Rank(_ANY, unit.index) for unit in self.view.units] if self.in_arrival_order else None
 
     def _refresh(self) -> None:

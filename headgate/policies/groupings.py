@@ -1,4 +1,4 @@
-"""Units of class-based policies."""
+"""Ways to group operators into units, for the class-based policies."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from headgate.scheduling.units import Group, most_important
 
 
 def operators_by_query(plan: Plan) -> list[Group]:
-    """A unit for each operator, query by query and inputs first; one that queries share stands with the first."""
+    """One unit per operator, query by query, inputs first. A shared operator comes with the first query using it."""
     names = dict.fromkeys(name for query in plan.queries.values() for name in query.operators)
     return [Group(name, (name,)) for name in names]
 
 
 def separate_queries(plan: Plan) -> list[Group]:
-    """A unit for each query; those that share operators are one."""
+    """One unit per query. Queries that share operators are one unit."""
     return [_unit(plan, members) for members in _sharing(plan)]
 
 
 def combined_queries(plan: Plan, most: int) -> list[Group]:
-    """As `separate_queries`, but up to `most` queries of a class are one unit: as few units as possible, of like size.
+    """As `separate_queries`, but up to `most` queries of a class form one unit: as few units as possible, of like size.
 
-    On Spark a unit is one job, so they share what a job costs beside its tuples. Together are those that have something
-    to do together and cost about the same, or one would wait for the other: queries whose results come at the same
-    boundaries of windows, queries without state, and all others. Those of a boundary are two units at the least, since
-    they have something to do at the same moment and two slots can share it.
+    On Spark a unit is one job, so its queries share the fixed cost of a job. Queries are combined only if they have
+    work at the same times and of about the same cost, or one would wait for another: queries whose results come at
+    the same window boundaries, queries without state, and all others. Queries of the same boundaries form at least two
+    units: their work comes at the same moment, and two slots can share it.
     """
     if most == 1:
         return separate_queries(plan)

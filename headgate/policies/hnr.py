@@ -1,4 +1,4 @@
-"""hnr: hr, with the rate over the time that a tuple would need if it were alone."""
+"""hnr: hr, with the rate divided by the time that a tuple would need if it were alone."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from headgate.policies.worth import Worth, ratio
 
 
 class HighestNormalizedRate(HighestRate):
-    """Highest rate over ideal time first, so that slowdown rather than latency is small: S / (C T).
+    """Highest rate divided by ideal time first, so that slowdown rather than latency is small: S / (C T).
 
-    T is what a tuple costs on its whole path when every operator passes it; of several paths the shortest counts.
+    T is the cost of a tuple on its whole path if every operator passes it; of several paths the shortest counts.
     """
 
     name = "hnr"
@@ -25,7 +25,7 @@ class HighestNormalizedRate(HighestRate):
         return found
 
     def _ideal_times(self) -> dict[str, float]:
-        """Operator -> T of its shortest path; without those on which a cost is not known."""
+        """Operator -> T of its shortest path. Paths with a cost that is not known are left out."""
         times: dict[str, float] = {}
         for path in find_paths(self.view.plan):
             costs = [self.view.stats(edge.operator).side(edge.input).cost_s for edge in path.edges]

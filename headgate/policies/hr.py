@@ -15,15 +15,14 @@ from headgate.scheduling.units import Unit
 
 
 class HighestRate(RankedPolicy):
-    """Highest rate first, and everything that waits there: many queries, shared operators (Al Moakar).
+    """Highest rate first, on everything that waits there: many queries, shared operators (Al Moakar).
 
-    The rate of an operator that several read counts only the readers for whose sake it is worth running: they are
-    added best first, as long as the rate does not fall. Ties: the operator that comes first in the plan. `leaves: last`
-    runs operators that read streams only when no other is ready, and then all of them, as a core that also reads the
-    sources polls them: those that it finds empty are counted as inspected.
-    `fixed_costs: ignored` ranks by the cost a tuple alone, as the source does. `roots: copied` gives an operator that
-    only hands results out the rate of the one that feeds it, as the source does with its output operators. Operators
-    of an application are no such: what they give to a sink needs no operator more.
+    For an operator with several readers, readers are added best first, as long as that does not lower its rate; the
+    others do not count. Ties go to the operator that comes first in the plan. `leaves: last` runs operators that read
+    streams only when no other is ready, and then all of them, as a core that also polls the sources does; those found
+    empty count as inspected. `fixed_costs: ignored` ranks by the cost per tuple alone, as the source does. `roots:
+    copied` gives an operator that only hands out results the rate of the operator that feeds it, as the source does
+    with its output operators. An application has no such operators: results go to a sink without one.
     """
 
     name = "hr"
@@ -60,8 +59,8 @@ class HighestRate(RankedPolicy):
         plan = view.plan
         reading = {o.id for o in plan.operators.values() if any(port.node in plan.streams for port in o.inputs)}
         self._leaves = [self._leaves_last and unit.operators[0] in reading for unit in view.units]
-        self._polled: dict[int, list[Unit]] = {}  # by ranking: leaves that are still to run before anything else
-        self._empty = 0  # leaves that the last decision found without input
+        self._polled: dict[int, list[Unit]] = {}  # ranking -> leaves that are to run before anything else
+        self._empty = 0  # leaves found without input by the last decision
         super().start(view)
         self._leaves_of = [0] * self.ranking_count
         for ranking, leaf in zip(self._ranking_of, self._leaves, strict=True):
@@ -86,7 +85,7 @@ class HighestRate(RankedPolicy):
         return first
 
     def polls(self, ranking: int) -> bool:
-        """Has a poll of the leaves of a line begun that is not over?"""
+        """Is a poll of the leaves in a ranking under way?"""
         return any(unit.ready for unit in self._polled.get(ranking, ()))
 
     def _entry(self, unit: Unit, oldest: float) -> Entry:

@@ -1,12 +1,12 @@
-"""Priority inversion: a class that is slower than the next less important one, and how frequencies are changed then.
+"""Priority inversion: a class is slower than the next less important one. How frequencies are changed then.
 
 Al Moakar, Class-Based Continuous Query Scheduling in Data Stream Management Systems, University of Pittsburgh, 2013:
 Algorithms 3 (ABD) and 4 to 7 (dvp, ivp, dsp, isp), corrected where they contradict its text and its own examples.
 
-Everywhere: classes in the order of falling priority; `pairs[i]` says that class i, the victim, is slower than class
-i + 1, the violator. What comes in is left as it is. Frequencies are whole numbers above 0. If they are in order (a
-class with a higher priority has a higher frequency) the result is too, and it differs from them if and only if a pair
-is inverted; only ABD's own step has limits to that.
+In all functions classes are in order of decreasing priority, and `pairs[i]` says whether class i, the victim, is slower
+than class i + 1, the violator. Arguments are not changed. Frequencies are whole numbers above 0. If they are in order
+(a class of higher priority has a higher frequency), so is the result, and it differs from them if and only if a pair
+is inverted. Only ABD's own step has exceptions to that.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from itertools import pairwise
 
 Module = Callable[[Sequence[int], Sequence[int], Sequence[bool]], list[int]]
 
-SUM_MAX = 4096  # slots of a round beyond which neither dvp nor abd goes: it would answer to changes too late
+SUM_MAX = 4096  # slots of a round; dvp and abd do not go beyond, as a longer round would react to changes too late
 
 
 def inverted_pairs(priorities: Sequence[int], latencies: Sequence[float | None]) -> list[bool]:
-    """For each pair of neighbours: has the first a higher priority and yet a higher latency?
+    """For each pair of neighbors: does the first have the higher priority and yet the higher latency?
 
-    Not if they are equal, nor while one of the latencies is not known (None).
+    False if the priorities or latencies are equal, or if one of the latencies is not known (None).
     """
     classes = zip(priorities, latencies, strict=True)
     return [_is_inverted(*victim, *violator) for victim, violator in pairwise(classes)]
@@ -35,9 +35,9 @@ def _is_inverted(priority: int, latency: float | None, next_priority: int, next_
 
 
 def order_repair(frequencies: Sequence[int], priorities: Sequence[int]) -> list[int]:
-    """Raise frequencies until every class is above all that have a lower priority.
+    """Raise frequencies until every class has a higher one than all classes of lower priority.
 
-    From the last class to the first, so that a repair carries on upwards; the other way round it would leave new ties.
+    It goes from the last class to the first, so that a repair carries upwards; the other way would leave new ties.
     """
     found = list(frequencies)
     for i in reversed(range(len(found))):
@@ -47,10 +47,10 @@ def order_repair(frequencies: Sequence[int], priorities: Sequence[int]) -> list[
 
 
 def dvp(frequencies: Sequence[int], priorities: Sequence[int], pairs: Sequence[bool]) -> list[int]:
-    """Decrease violator priority (Algorithm 4): each violator one down, or its victim one up if it is at 1.
+    """Decrease violator priority (Algorithm 4): each violator one down, or its victim one up if the violator is at 1.
 
-    If the order leaves no room for that, all frequencies are doubled first, which makes room. A violator just above
-    the class below it would be doubled again and again, for less and less: above `SUM_MAX` it is `ivp` instead.
+    If the order leaves no room for that, all frequencies are doubled first. For a violator just above the class below
+    it that would repeat, each time with less effect; beyond `SUM_MAX` it is `ivp` instead.
     """
     if not any(pairs):
         return list(frequencies)
@@ -73,7 +73,7 @@ def ivp(frequencies: Sequence[int], priorities: Sequence[int], pairs: Sequence[b
 def dsp(frequencies: Sequence[int], priorities: Sequence[int], pairs: Sequence[bool]) -> list[int]:
     """Decrease violator side priority (Algorithm 6): each violator and all classes below it one down, but not below 1.
 
-    If that leaves everything as it was, all are raised by one first: then the last class can give one.
+    If that changes nothing, all frequencies are raised by one first, so that the last class has one to give.
     """
     if not any(pairs):
         return list(frequencies)
@@ -86,7 +86,7 @@ def dsp(frequencies: Sequence[int], priorities: Sequence[int], pairs: Sequence[b
 def isp(frequencies: Sequence[int], priorities: Sequence[int], pairs: Sequence[bool]) -> list[int]:
     """Increase victim side priority (Algorithm 7): each victim and all classes above it one up, which keeps the order.
 
-    Called "Increase Violator Side Priority" in the source; its examples raise the victim's side.
+    The source calls it "Increase Violator Side Priority", but its examples raise the victim's side.
     """
     found = list(frequencies)
     for i, bad in enumerate(pairs):
@@ -99,10 +99,11 @@ MODULES: Mapping[str, Module] = {"dvp": dvp, "ivp": ivp, "dsp": dsp, "isp": isp}
 
 
 def first_frequencies(priorities: Sequence[int]) -> list[int]:
-    """What ABD starts with: the priorities, or where a round would have more slots than `SUM_MAX` the like of them.
+    """What ABD starts with: the priorities, scaled down if a round would have more than `SUM_MAX` slots.
 
-    Each class has the least that keeps the order, and of the slots left as much as its priority asks for beyond that.
-    With so many classes that even this is too long (above 90) some come to be equal, but none is without a slot.
+    Scaled, each class has the least frequency that keeps the order, plus a share of the remaining slots in proportion
+    to what its priority asks for beyond that. With so many classes that even the least frequencies are too many (above
+    90), some become equal, but every class keeps a slot.
     """
     if sum(priorities) <= SUM_MAX:
         return list(priorities)
@@ -115,10 +116,10 @@ def first_frequencies(priorities: Sequence[int]) -> list[int]:
 
 
 def abd_frequencies(frequencies: Sequence[int], priorities: Sequence[int], pairs: Sequence[bool]) -> list[int]:
-    """ABD's own answer at the end of a round (Algorithm 3): the first step of `dvp`, and never any doubling.
+    """ABD's own step at the end of a round (Algorithm 3): the first step of `dvp`, without any doubling.
 
-    The order is repaired, which as printed it is not. That can undo the step: (3, 2, 1) with the first pair inverted
-    would stay for ever. Then it is `ivp` instead. Where frequencies would grow beyond `SUM_MAX` they stay as they are.
+    Unlike the printed algorithm it repairs the order. That can undo the step: (3, 2, 1) with the first pair inverted
+    would never change. In that case it is `ivp` instead. If the sum would exceed `SUM_MAX`, nothing changes.
     """
     if not any(pairs):
         return list(frequencies)

@@ -1,4 +1,4 @@
-"""Segments as units: how paths are cut, and when to cut them anew."""
+"""Segments as units: how paths are cut, and when to cut them again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from headgate.scheduling.units import Group, Unit
 
 CutRule = Callable[[Sequence[float | None]], list[tuple[int, int]]]
 
-PATIENCE = 3  # refreshes of the statistics that must agree on other segments: to change units is not free
+PATIENCE = (
+    3  # consecutive refreshes of the statistics that must ask for other segments, since changing units costs time
+)
 
 
 class PathSegments:
@@ -24,7 +26,7 @@ class PathSegments:
     def __init__(self, cut: CutRule) -> None:
         self._cut = cut
         self._segments: tuple[Segment, ...] = ()
-        self._doubts = 0  # refreshes in a row that would have cut otherwise
+        self._doubts = 0  # consecutive refreshes that would have cut differently
 
     def groups(self, plan: Plan, stats: Stats) -> list[Group]:
         """Cut the paths of a plan."""
@@ -33,14 +35,14 @@ class PathSegments:
         return [Group(segment.id, segment.operators) for segment in self._segments]
 
     def outdated(self, plan: Plan, stats: Stats) -> bool:
-        """Have the statistics cut the paths otherwise for some time?"""
+        """Have the statistics asked for other segments `PATIENCE` times in a row?"""
         now = {segment.operators for segment in cut_paths(plan, stats, self._cut)}
         same = now == {segment.operators for segment in self._segments}
         self._doubts = 0 if same else self._doubts + 1
         return self._doubts >= PATIENCE
 
     def worths(self, units: Sequence[Unit], view: View) -> list[Worth | None]:
-        """The release of each segment, with the numbers of the first path that it was cut from."""
+        """The memory release of each segment, computed on the first path it was cut from."""
         steps = steps_by_path(view, find_paths(view.plan))
         pieces = [
             [step for step in steps[segment.path] if step.operator in segment.operators] for segment in self._segments
