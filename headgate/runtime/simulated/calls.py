@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from headgate.application.checked import SimulatorSettings
-from headgate.runtime.simulated.draws import Item, Outputs
-from headgate.runtime.simulated.intake import Intake, LazyIntake, Waiting, arrival
-from headgate.runtime.simulated.network import Network, Node
-from headgate.runtime.simulated.programs import Program, Step
+from headgate.runtime.simulated.call_input import CallInput, LazyCallInput, Waiting, arrival
+from headgate.runtime.simulated.network import Network, NetworkNode
 from headgate.runtime.simulated.queues import SimulatedQueue
+from headgate.runtime.simulated.selectivity import Item, Outputs
+from headgate.runtime.simulated.unit_program import ProgramStep, UnitProgram
 from headgate.scheduling.board import Board, Claim
 from headgate.scheduling.policy import TOLERANCE
 from headgate.scheduling.units import Unit
@@ -27,7 +27,7 @@ class Stage:
 
     __slots__ = ("items", "origins", "outputs", "resumes", "spent", "start", "step", "taken", "times")
 
-    def __init__(self, step: Step) -> None:
+    def __init__(self, step: ProgramStep) -> None:
         self.step = step
         self.items: list[Item] = []
         self.origins: list[SimulatedQueue] = []
@@ -65,7 +65,7 @@ class RunningCall:
         self.claim = claim
         self.stages: list[Stage] = []
         self.reached: dict[SimulatedQueue, float] = {}
-        self.limits: dict[Node, float] = {}
+        self.limits: dict[NetworkNode, float] = {}
         self.end = math.inf
         self.stopped = False  # its time budget ends it before its input is used up
 
@@ -79,7 +79,7 @@ class RunningCall:
         return 0.0
 
 
-class _Budget:
+class _TimeBudget:
     """The clock of a call, and how far it may go. The time counts from the first tuple on, so that a call always
     gets somewhere, whatever the overheads."""
 
@@ -122,12 +122,12 @@ class CallPlanner:
         self._network = network
         self._board = board
         self._switch_s = settings.switch_s
-        self._programs: dict[Unit, Program] = {}
+        self._programs: dict[Unit, UnitProgram] = {}
 
-    def program(self, unit: Unit) -> Program:
+    def program(self, unit: Unit) -> UnitProgram:
         found = self._programs.get(unit)
         if found is None:
-            found = self._programs[unit] = Program(unit, self._network)
+            found = self._programs[unit] = UnitProgram(unit, self._network)
         return found
 
     def begin(self, claim: Claim, clock: float) -> RunningCall:
@@ -136,45 +136,45 @@ class CallPlanner:
         steps = self.program(decision.unit).steps
         call = RunningCall(claim)
         lazy = decision.seconds is not None and decision.tuples is None
-        intake = LazyIntake() if lazy else Intake([step.node for step in steps], decision.tuples)
-        budget = _Budget(clock, decision.seconds)
+        call_input = LazyCallInput() if lazy else CallInput([step.node for step in steps], decision.tuples)
+        budget = _TimeBudget(clock, decision.seconds)
         between: dict[SimulatedQueue, list[Item]] = {}  # inside the unit, between two of its operators
         if decision.unit.spent:
-            self._resume(call, steps, intake, budget, between)
+            self._resume(call, steps, call_input, budget, between)
         for step in steps:
-            self._step(call, step, intake, budget, between)
+            self._step(call, step, call_input, budget, between)
         call.end = budget.clock
         if budget.over:
             if not lazy:
-                _leave(call, steps, intake)
+                _leave(call, steps, call_input)
             call.stopped = (
                 budget.cut
                 or bool(between)
                 or any(len(stage.times) < len(stage.items) for stage in call.stages)
-                or any(intake.has(step.node) for step in steps)
+                or any(call_input.has(step.node) for step in steps)
             )
         return call
 
     def _resume(
         self,
         call: RunningCall,
-        steps: list[Step],
-        intake: Intake,
-        budget: _Budget,
+        steps: list[ProgramStep],
+        call_input: CallInput,
+        budget: _TimeBudget,
         between: dict[SimulatedQueue, list[Item]],
     ) -> None:
         """A partly processed tuple inside the unit goes on before anything else is begun."""
-        first = next((step for step in steps if intake.has(step.node)), None)
+        first = next((step for step in steps if call_input.has(step.node)), None)
         for step in steps:
             node = step.node
-            if node.partial is None or step is first or budget.over or not intake.has(node):
+            if node.partial is None or step is first or budget.over or not call_input.has(node):
                 continue
             stage = Stage(step)
             stage.resumes = True
             budget.set_up(self._switch_s + node.fixed * next(node.noise))
             if not budget.over:
                 stage.start = budget.clock
-                waiting = intake.next(node)
+                waiting = call_input.next(node)
                 assert waiting is not None
                 self._begin_taken(stage, waiting, 0.0, budget)
                 self._close(call, stage, between)
@@ -182,9 +182,9 @@ class CallPlanner:
     def _step(
         self,
         call: RunningCall,
-        step: Step,
-        intake: Intake,
-        budget: _Budget,
+        step: ProgramStep,
+        call_input: CallInput,
+        budget: _TimeBudget,
         between: dict[SimulatedQueue, list[Item]],
     ) -> None:
         node = step.node
@@ -194,8 +194,8 @@ class CallPlanner:
         if between:
             inside = [(item, queue) for queue in node.queues for item in between.get(queue, ())]
         if step.inputs:
-            inside = self._in_step(call, step, intake, inside, between)
-        if not inside and not intake.has(node):
+            inside = self._in_step(call, step, call_input, inside, between)
+        if not inside and not call_input.has(node):
             return
         budget.set_up(self._switch_s + node.fixed * next(node.noise))
         if budget.over:
@@ -206,16 +206,16 @@ class CallPlanner:
         for queue in node.queues if inside else ():
             between.pop(queue, None)
         if budget.limit == math.inf:
-            self._run_all(stage, intake, inside, cost, budget)
+            self._run_all(stage, call_input, inside, cost, budget)
         else:
-            self._run_limited(stage, intake, inside, cost, budget)
+            self._run_limited(stage, call_input, inside, cost, budget)
         self._close(call, stage, between)
 
     def _in_step(
         self,
         call: RunningCall,
-        step: Step,
-        intake: Intake,
+        step: ProgramStep,
+        call_input: CallInput,
         inside: list[Waiting],
         between: dict[SimulatedQueue, list[Item]],
     ) -> list[Waiting]:
@@ -224,14 +224,16 @@ class CallPlanner:
         and need not any longer is taken too."""
         limit = min(max(queue.reached, call.reached.get(queue, -math.inf)) for queue in step.inputs)
         call.limits[step.node] = limit
-        intake.release(step.inputs, limit)
+        call_input.release(step.inputs, limit)
         for queue in step.inputs:
             between.pop(queue, None)
         return sorted((waiting for waiting in inside if waiting[0][0] <= limit), key=arrival)
 
-    def _run_all(self, stage: Stage, intake: Intake, inside: list[Waiting], cost: float, budget: _Budget) -> None:
+    def _run_all(
+        self, stage: Stage, call_input: CallInput, inside: list[Waiting], cost: float, budget: _TimeBudget
+    ) -> None:
         node = stage.step.node
-        taken = intake.rest(node)
+        taken = call_input.rest(node)
         stage.taken = len(taken)
         stage.add(taken)
         stage.add(inside)
@@ -243,11 +245,13 @@ class CallPlanner:
         stage.times = list(accumulate(needs, initial=stage.start))[1:]
         budget.clock = stage.times[-1]
 
-    def _run_limited(self, stage: Stage, intake: Intake, inside: list[Waiting], cost: float, budget: _Budget) -> None:
+    def _run_limited(
+        self, stage: Stage, call_input: CallInput, inside: list[Waiting], cost: float, budget: _TimeBudget
+    ) -> None:
         node = stage.step.node
-        while not budget.over and (waiting := intake.next(node)) is not None:
+        while not budget.over and (waiting := call_input.next(node)) is not None:
             self._begin_taken(stage, waiting, cost, budget)
-        left = intake.rest(node)
+        left = call_input.rest(node)
         stage.taken += len(left)
         stage.add([*left, *inside])
         for at in range(len(stage.times), len(stage.items)):
@@ -255,7 +259,7 @@ class CallPlanner:
                 return
             stage.times.append(budget.work(_need(node, stage.items[at], stage.origins[at], cost)))
 
-    def _begin_taken(self, stage: Stage, waiting: Waiting, cost: float, budget: _Budget) -> None:
+    def _begin_taken(self, stage: Stage, waiting: Waiting, cost: float, budget: _TimeBudget) -> None:
         continued = stage.step.node.partial is not None
         needs = self._continued(stage) if continued else _need(stage.step.node, *waiting, cost)
         stage.add([waiting])
@@ -280,22 +284,22 @@ class CallPlanner:
         else:
             stage.outputs = node.sided_draw(stage.times, items, stage.inputs(0, begun))
         call.stages.append(stage)
-        for told in node.beats if begun else ():
+        for told in node.synchronized_readers if begun else ():
             call.reached[told] = items[begun - 1][0]
         for branch, (_, outputs) in zip(stage.step.branches, stage.outputs, strict=True):
             for queue in branch.inner if outputs else ():
                 between.setdefault(queue, []).extend(outputs)
 
 
-def _need(node: Node, item: Item, queue: SimulatedQueue, cost: float) -> float:
+def _need(node: NetworkNode, item: Item, queue: SimulatedQueue, cost: float) -> float:
     need = item[2] * cost
     return need if node.side_costs is None else need * node.side_costs[queue.edge.input]
 
 
-def _leave(call: RunningCall, steps: list[Step], intake: Intake) -> None:
+def _leave(call: RunningCall, steps: list[ProgramStep], call_input: CallInput) -> None:
     """Note what was taken and will not be begun, so that it is given back."""
     for step in steps:
-        if left := intake.rest(step.node):
+        if left := call_input.rest(step.node):
             stage = Stage(step)
             stage.taken = len(left)
             stage.add(left)

@@ -13,15 +13,28 @@ from headgate.metrics.stats import OperatorStats, declared_stats
 from headgate.metrics.tuple_sizes import port_bytes
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Operator, Port
-from headgate.runtime.simulated.draws import Draw, SidedDraw, factors, make_draw, make_sided_draw, make_varying_draw
-from headgate.runtime.simulated.held import RowsExtent
-from headgate.runtime.simulated.joins import PairJoin
-from headgate.runtime.simulated.pairing import pair_joins
-from headgate.runtime.simulated.queues import InputQueue, JointQueue, SimulatedQueue, Step, StepQueue
+from headgate.runtime.simulated.joins.from_plan import pair_joins
+from headgate.runtime.simulated.joins.join_window import RowsExtent
+from headgate.runtime.simulated.joins.pair_join import PairJoin
+from headgate.runtime.simulated.queues import (
+    InputQueue,
+    JointQueue,
+    SimulatedQueue,
+    SynchronizedInputs,
+    SynchronizedQueue,
+)
+from headgate.runtime.simulated.selectivity import (
+    Draw,
+    SidedDraw,
+    make_draw,
+    make_sided_draw,
+    make_varying_draw,
+    noise_factors,
+)
 from headgate.seeds import derived_seed
 
 
-class Node:
+class NetworkNode:
     """An operator: its true costs in seconds, its draw, its queues, and its counters.
 
     With several inputs, `joint` stands for all its queues. Where they differ, `side_costs` has a cost for each (and
@@ -32,7 +45,6 @@ class Node:
     """
 
     __slots__ = (
-        "beats",
         "cost",
         "draw",
         "entered",
@@ -54,6 +66,7 @@ class Node:
         "side_costs",
         "sided_draw",
         "spent",
+        "synchronized_readers",
     )
 
     def __init__(
@@ -85,9 +98,11 @@ class Node:
         self.passes_all = not self.fluid and constant and tuple(shares.values()) == (1.0,)
         self.noise: Iterator[float] = repeat(1.0)
         if settings.noise:
-            self.noise = factors(derived_seed(app.seed, "costs", operator.id), settings.noise)
+            self.noise = noise_factors(derived_seed(app.seed, "costs", operator.id), settings.noise)
         self.queues: tuple[SimulatedQueue, ...] = ()
-        self.beats: tuple[StepQueue, ...] = ()  # who must be told how far it has come, whether or not it passes tuples
+        self.synchronized_readers: tuple[
+            SynchronizedQueue, ...
+        ] = ()  # who must be told how far it has come, whether or not it passes tuples
         self.joint = JointQueue() if len(operator.inputs) > 1 else None
         self.partial: SimulatedQueue | None = None
         self.left = 0.0
@@ -99,19 +114,19 @@ class Node:
 
     @property
     def queued(self) -> int:
-        held = sum(len(queue.held) for queue in self.queues if isinstance(queue, StepQueue))
+        held = sum(len(queue.held) for queue in self.queues if isinstance(queue, SynchronizedQueue))
         return sum(map(len, self.queues)) + held
 
 
 class Outlet:
     """What happens to the tuples of a port: copies to queues, results to sinks."""
 
-    __slots__ = ("held_bytes", "queues", "taps")
+    __slots__ = ("queued_bytes", "queues", "taps")
 
     def __init__(self, queues: tuple[SimulatedQueue, ...], taps: tuple[Tap, ...]) -> None:
         self.queues = queues
         self.taps = taps
-        self.held_bytes = sum(queue.item_bytes for queue in queues)  # a tuple and its copies
+        self.queued_bytes = sum(queue.item_bytes for queue in queues)  # a tuple and its copies
 
 
 class Network:
@@ -123,7 +138,8 @@ class Network:
         self.stats = TrueStats(plan, app.simulator.switch_s)
         joins = pair_joins(app)
         self.nodes = {
-            name: Node(operator, app, self.stats.of(name), joins.get(name)) for name, operator in plan.operators.items()
+            name: NetworkNode(operator, app, self.stats.of(name), joins.get(name))
+            for name, operator in plan.operators.items()
         }
         extents = [extent for join in joins.values() for extent in join.extents]
         self.logs = [extent.log for extent in extents if isinstance(extent, RowsExtent)]  # to be told of arrivals
@@ -144,20 +160,22 @@ class Network:
         }
         for node in self.nodes.values():
             following = [queue for port in node.ports for queue in self.outlets[port].queues]
-            node.beats = tuple(queue for queue in following if isinstance(queue, StepQueue))
+            node.synchronized_readers = tuple(queue for queue in following if isinstance(queue, SynchronizedQueue))
         self.readers = {  # the queries that read each stream, through operators or as it is
             name: tuple(dict.fromkeys((*plan.readers(name), *plan.sinks.get(Port(name), ())))) for name in plan.streams
         }
 
 
-def _make_queues(node: Node, edges: list[Edge], item_bytes: list[float], in_step: bool) -> tuple[SimulatedQueue, ...]:
+def _make_queues(
+    node: NetworkNode, edges: list[Edge], item_bytes: list[float], in_step: bool
+) -> tuple[SimulatedQueue, ...]:
     joint, sized = node.joint, zip(edges, item_bytes, strict=True)
     if joint is None:
         return tuple(SimulatedQueue(edge, node, size) for edge, size in sized)
     if not in_step:
         return tuple(InputQueue(edge, node, size, joint) for edge, size in sized)
-    step = Step()
-    return tuple(StepQueue(edge, node, size, joint, step) for edge, size in sized)
+    inputs = SynchronizedInputs()
+    return tuple(SynchronizedQueue(edge, node, size, joint, inputs) for edge, size in sized)
 
 
 class TrueStats:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from headgate.plan.model import Edge
-from headgate.runtime.simulated.draws import Item
+from headgate.runtime.simulated.selectivity import Item
 from headgate.scheduling.board import Gate
 
 if TYPE_CHECKING:
-    from headgate.runtime.simulated.network import Node
+    from headgate.runtime.simulated.network import NetworkNode
 
 
 class SimulatedQueue(deque[Item]):
@@ -22,7 +22,7 @@ class SimulatedQueue(deque[Item]):
     __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__
 
-    def __init__(self, edge: Edge, node: Node, item_bytes: float) -> None:
+    def __init__(self, edge: Edge, node: NetworkNode, item_bytes: float) -> None:
         super().__init__()
         self.edge = edge
         self.gate = Gate()  # the board's, once there is one
@@ -43,7 +43,7 @@ class SimulatedQueue(deque[Item]):
 
 
 class JointQueue:
-    """All inputs of an operator together, as the scheduler and light units see them.
+    """All inputs of an operator together, as the scheduler and single units see them.
 
     A union of 50 has 50 queues, and most are empty most of the time: `filled` has all that are not, and maybe some
     that have become empty since they were last looked at.
@@ -86,7 +86,7 @@ class InputQueue(SimulatedQueue):
 
     __slots__ = ("_filled",)
 
-    def __init__(self, edge: Edge, node: Node, item_bytes: float, joint: JointQueue) -> None:
+    def __init__(self, edge: Edge, node: NetworkNode, item_bytes: float, joint: JointQueue) -> None:
         super().__init__(edge, node, item_bytes)
         self._filled = joint.filled
 
@@ -107,11 +107,11 @@ def _age(queue: SimulatedQueue) -> tuple[float, int]:
     return queue[0][0], queue.edge.input
 
 
-def _nobody(gate: Gate) -> None:
+def _wake_nothing(gate: Gate) -> None:
     """Before there is a board, nobody is woken."""
 
 
-class Step:
+class SynchronizedInputs:
     """The inputs of an operator that consumes in the order of time stamps.
 
     A tuple can be processed when every other input has brought one as late, or has ended: before that, an earlier one
@@ -120,34 +120,36 @@ class Step:
     """
 
     def __init__(self) -> None:
-        self.queues: list[StepQueue] = []
-        self.wake: Callable[[Gate], None] = _nobody  # the board's, once there is one
+        self.queues: list[SynchronizedQueue] = []
+        self.wake: Callable[[Gate], None] = _wake_nothing  # the board's, once there is one
 
     def release(self) -> None:
         """Let all tuples go on that no other input can precede any more."""
         low = min(queue.reached for queue in self.queues)
         for queue in self.queues:
             if queue.held and queue.held[0][0] <= low:
-                queue.let_go(low)
+                queue._release_until(low)
                 self.wake(queue.gate)
 
 
-class StepQueue(InputQueue):
+class SynchronizedQueue(InputQueue):
     """The queue of one of several inputs: what is in it can be processed, what it holds back cannot yet."""
 
-    __slots__ = ("held", "reached", "step")
+    __slots__ = ("held", "inputs", "reached")
 
-    def __init__(self, edge: Edge, node: Node, item_bytes: float, joint: JointQueue, step: Step) -> None:
+    def __init__(
+        self, edge: Edge, node: NetworkNode, item_bytes: float, joint: JointQueue, inputs: SynchronizedInputs
+    ) -> None:
         super().__init__(edge, node, item_bytes, joint)
         self.held: deque[Item] = deque()
         self.reached = -math.inf  # nothing earlier will come
-        self.step = step
-        step.queues.append(self)
+        self.inputs = inputs
+        inputs.queues.append(self)
 
     def append(self, item: Item) -> None:
         self.held.append(item)
         self.reached = max(self.reached, item[0])
-        self.step.release()
+        self.inputs.release()
 
     def extend(self, items: Iterable[Item]) -> None:
         for item in items:
@@ -157,13 +159,13 @@ class StepQueue(InputQueue):
         """Nothing earlier than that will come any more."""
         if time > self.reached:
             self.reached = time
-            self.step.release()
+            self.inputs.release()
 
-    def let_go(self, low: float) -> None:
-        for item in self.release_held(low):
+    def _release_until(self, low: float) -> None:
+        for item in self.take_held_back(low):
             InputQueue.append(self, item)
 
-    def release_held(self, low: float) -> list[Item]:
+    def take_held_back(self, low: float) -> list[Item]:
         """Take out what it holds back, up to a time."""
         held, released = self.held, []
         while held and held[0][0] <= low:
@@ -172,7 +174,7 @@ class StepQueue(InputQueue):
 
     def appendleft(self, item: Item) -> None:
         """A call that was stopped gives it back."""
-        if item[0] <= min(queue.reached for queue in self.step.queues):
+        if item[0] <= min(queue.reached for queue in self.inputs.queues):
             InputQueue.appendleft(self, item)
         else:
             self.held.appendleft(item)

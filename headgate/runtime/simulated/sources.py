@@ -15,7 +15,7 @@ from headgate.connect.sources import make_source as make_file_source
 from headgate.errors import ApplicationError
 from headgate.feeder.arrivals import make_arrivals
 from headgate.plan.model import Stream
-from headgate.runtime.simulated.draws import stream_keys
+from headgate.runtime.simulated.selectivity import stream_keys
 from headgate.seeds import derived_seed
 from headgate.sql.schema import ARRIVAL
 
@@ -30,7 +30,7 @@ class Arrivals(Protocol):
     def take(self, n: int) -> Floats: ...
 
 
-class Source(NamedTuple):
+class ArrivalSource(NamedTuple):
     """The arrivals of a stream; `endless` when they never stop by themselves."""
 
     stream: str
@@ -43,7 +43,7 @@ class Source(NamedTuple):
         return self.arrivals.rejected if isinstance(self.arrivals, FileArrivals) else 0
 
 
-class Block(NamedTuple):
+class ArrivalBlock(NamedTuple):
     """Tuples in the order in which they enter the queues."""
 
     entries: Floats  # when they enter, seconds
@@ -51,27 +51,27 @@ class Block(NamedTuple):
     keys: NDArray[np.uint64]
     streams: NDArray[np.intp]  # position in the plan's list of streams
 
-    def first(self, n: int) -> Block:
+    def first(self, n: int) -> ArrivalBlock:
         """The first n tuples of the block."""
-        return Block(self.entries[:n], self.arrivals[:n], self.keys[:n], self.streams[:n])
+        return ArrivalBlock(self.entries[:n], self.arrivals[:n], self.keys[:n], self.streams[:n])
 
 
-def make_sources(app: CheckedApplication) -> list[Source]:
+def make_sources(app: CheckedApplication) -> list[ArrivalSource]:
     """The sources of a run, in stream order; raises ApplicationError where a setting or a file is wrong."""
     return [make_source(stream, app.seed, app.folder) for stream in app.plan.streams.values()]
 
 
-def make_source(stream: Stream, seed: int, folder: Path) -> Source:
+def make_source(stream: Stream, seed: int, folder: Path) -> ArrivalSource:
     """The simulated source of a stream: its arrival times alone, since simulated tuples have no values."""
     if stream.source.get("kind") != "feeder":
-        return Source(stream.name, FileArrivals(stream, seed, folder), endless=False)
+        return ArrivalSource(stream.name, FileArrivals(stream, seed, folder), endless=False)
     try:
         return _feeder(stream, seed, folder)
     except (ValueError, OSError) as error:
         raise ApplicationError(f"streams.{stream.name}.source", str(error)) from error
 
 
-def _feeder(stream: Stream, seed: int, folder: Path) -> Source:
+def _feeder(stream: Stream, seed: int, folder: Path) -> ArrivalSource:
     given = stream.source
     path = given.get("path")
     kind = given.get("arrivals", "constant")
@@ -88,7 +88,7 @@ def _feeder(stream: Stream, seed: int, folder: Path) -> Source:
     )
     once = isinstance(kind, Mapping) and kind.get("repeat") is False
     fades = bool(changes) and changes[-1][1] == 0
-    return Source(stream.name, arrivals, endless=rows is None and not once and not fades)
+    return ArrivalSource(stream.name, arrivals, endless=rows is None and not once and not fades)
 
 
 class FileArrivals:
@@ -115,32 +115,32 @@ class FileArrivals:
         return np.concatenate(pieces) if pieces else np.empty(0)
 
 
-class Merged:
+class MergedArrivals:
     """All arrivals in order of time, then stream; blocks of about `_AT_A_TIME`, so memory does not grow with the run.
 
     A stream's next arrivals are drawn when its known ones are used up; what lies before the last known arrival of
     every stream is certain.
     """
 
-    def __init__(self, sources: list[Source], source_slots: int = 0, source_cost_s: float = 0.0) -> None:
+    def __init__(self, sources: list[ArrivalSource], source_slots: int = 0, source_cost_s: float = 0.0) -> None:
         self._sources = sources
         self._ahead = max(64, _AT_A_TIME // max(1, len(sources)))
         self._known: list[Floats] = [np.zeros(0) for _ in sources]
         self._ended = [False] * len(sources)
         self._numbers = [0] * len(sources)  # of the next tuple of each stream
-        self._desk = SourceSlots(source_slots, source_cost_s) if source_slots > 0 else None
+        self._source_slots = SourceSlots(source_slots, source_cost_s) if source_slots > 0 else None
 
     @property
     def delays(self) -> bool:
         """Do tuples enter later than they arrive?"""
-        return self._desk is not None
+        return self._source_slots is not None
 
     @property
     def finished(self) -> set[int]:
         """Streams of which all arrivals have been given out."""
         return {at for at, known in enumerate(self._known) if self._ended[at] and not len(known)}
 
-    def next(self) -> Block | None:
+    def next(self) -> ArrivalBlock | None:
         """The next block; None when all sources have ended."""
         size = self._ahead
         while True:
@@ -164,7 +164,7 @@ class Merged:
                 self._ended[at] = len(drawn) < missing
                 self._known[at] = np.concatenate([self._known[at], drawn])
 
-    def _block(self, cuts: list[int]) -> Block:
+    def _block(self, cuts: list[int]) -> ArrivalBlock:
         arrivals = np.concatenate([known[:cut] for known, cut in zip(self._known, cuts, strict=True)])
         keys = np.concatenate(
             [
@@ -177,8 +177,8 @@ class Merged:
         self._numbers = [number + cut for number, cut in zip(self._numbers, cuts, strict=True)]
         order = np.argsort(arrivals, kind="stable")
         arrivals = arrivals[order]
-        entries = arrivals if self._desk is None else self._desk.serve(arrivals)
-        return Block(entries, arrivals, keys[order], streams[order])
+        entries = arrivals if self._source_slots is None else self._source_slots.serve(arrivals)
+        return ArrivalBlock(entries, arrivals, keys[order], streams[order])
 
 
 class SourceSlots:

@@ -44,9 +44,9 @@ def run(quick: bool = False, sizes: Sizes | None = None) -> dict[str, Any]:
 
     The model: 50 Poisson streams, costs 2, 4, ..., 100, one server, first in first out, load 0.9. SimPy's version
     is the leanest that we know: a source process a stream, one Store, one server process. Headgate has the monitor and
-    the invariants on. It serves such a model without decisions (see `runtime/simulated/in_order.py`); what its event
+    the invariants on. It serves such a model without decisions (see `runtime/simulated/fast_paths/arrival_order.py`); what its event
     loop needs, with the board and the policy asked for every tuple, is measured beside it, and so are other policies:
-    `rr` with a quantum of 1 (see `runtime/simulated/in_turns.py`), `rb`, `prb` and `chain` (`in_rank.py`), and these in
+    `rr` with a quantum of 1 (see `runtime/simulated/fast_paths/round_robin.py`), `rb`, `prb` and `chain` (`fast_paths/ranked.py`), and these in
     the event loop, all but `rr`: that would take minutes. Needs `headgate-lab`.
     """
     simpy = _simpy()
@@ -60,12 +60,12 @@ def run(quick: bool = False, sizes: Sizes | None = None) -> dict[str, Any]:
     for seed in range(rounds):
         told = f"{{}}, round {seed + 1} of {rounds}".format
         ours.append(part(told("headgate"), partial(run_headgate, tuples, seed)))
-        loop.append(part(told("headgate_event_loop"), partial(run_headgate, tuples, seed, short_cuts=False)))
+        loop.append(part(told("headgate_event_loop"), partial(run_headgate, tuples, seed, fast_paths=False)))
         theirs.append(part(told("simpy"), partial(run_simpy, simpy, tuples, seed)))
         for name, runs in others.items():
             runs.append(part(told(name), partial(run_headgate, tuples, seed, name)))
         for name, runs in loops.items():
-            runs.append(part(told(f"{name}_event_loop"), partial(run_headgate, tuples, seed, name, short_cuts=False)))
+            runs.append(part(told(f"{name}_event_loop"), partial(run_headgate, tuples, seed, name, fast_paths=False)))
     fast, stepwise, slow = _median(ours), _median(loop), _median(theirs)
     return {
         "bench": "simulator",
@@ -110,11 +110,11 @@ def workload(tuples: int, seed: int, policy: str = "fifo") -> CheckedApplication
     return CheckedApplication(plan, PolicySettings(policy, POLICIES.get(policy, {})), slots=1, seed=seed)
 
 
-def run_headgate(tuples: int, seed: int, policy: str = "fifo", short_cuts: bool = True) -> tuple[float, float]:
+def run_headgate(tuples: int, seed: int, policy: str = "fifo", fast_paths: bool = True) -> tuple[float, float]:
     """Tuples a second and mean response."""
     app = workload(tuples, seed, policy)
     start = time.perf_counter()
-    result = simulate(app, RunLimits(until_idle=True), short_cuts=short_cuts)
+    result = simulate(app, RunLimits(until_idle=True), fast_paths=fast_paths)
     seconds = time.perf_counter() - start
     normal = result.report["classes"]["normal"]
     return normal["outputs"] / seconds, normal["latency"]["mean"]

@@ -103,8 +103,8 @@ def test_overheads_are_charged_for_each_call(tmp_path):
     """fifo, one tuple a call: decision 0.5 + switch 0.25 + cost 1."""
     overheads = {"decision_s": 0.5, "switch_s": 0.25}
     assert times(run(one_operator(tmp_path, 0, 0), tmp_path, simulator=overheads)) == [1.75, 3.5]
-    light = simulate(make_app(one_operator(tmp_path, 0, 0), folder=tmp_path, simulator=overheads), IDLE)
-    assert light.report["seconds"] == 3.5
+    single = simulate(make_app(one_operator(tmp_path, 0, 0), folder=tmp_path, simulator=overheads), IDLE)
+    assert single.report["seconds"] == 3.5
 
 
 def test_a_fixed_cost_is_paid_once_a_call(tmp_path):
@@ -147,8 +147,8 @@ def test_a_run_of_some_seconds_cuts_calls_in_flight(tmp_path):
     assert result.operators["q/p"] == {"in": 3, "processed": 2, "queued": 1, "shed": 0, "out": 2}
     assert result.report["seconds"] == 2.5
     assert result.report["queries"]["q"]["inputs"] == 3
-    light = simulate(make_app(one_operator(tmp_path, 0, 0, 0, 9), folder=tmp_path), RunLimits(seconds=2.5))
-    assert light.operators == result.operators
+    single = simulate(make_app(one_operator(tmp_path, 0, 0, 0, 9), folder=tmp_path), RunLimits(seconds=2.5))
+    assert single.operators == result.operators
 
 
 def test_fan_out_union_and_selectivities_above_one(tmp_path):

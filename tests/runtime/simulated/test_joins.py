@@ -12,11 +12,12 @@ from headgate.plan.operators import Declared, Except, Port, RowWindow, Select, S
 from headgate.plan.operators.base import DeclaredSide
 from headgate.plan.windows import RowsWindow, parse_window
 from headgate.policies.registry import POLICIES, policy_parameters
-from headgate.runtime.simulated import joins, simulate
-from headgate.runtime.simulated.held import ArrivalLog, RowsExtent, TimeExtent
-from headgate.runtime.simulated.joins import PairJoin
+from headgate.runtime.simulated import simulate
+from headgate.runtime.simulated.joins import pair_join
+from headgate.runtime.simulated.joins.from_plan import pair_joins
+from headgate.runtime.simulated.joins.join_window import ArrivalLog, RowsExtent, TimeExtent
+from headgate.runtime.simulated.joins.pair_join import PairJoin
 from headgate.runtime.simulated.network import Network
-from headgate.runtime.simulated.pairing import pair_joins
 from tests.conformance.plans import feeder, make_app, make_plan, project, select
 from tests.runtime.simulated.test_properties import NAMES, OVERHEADS, busy, restless, survivors
 
@@ -264,14 +265,14 @@ def test_dropping_rows_never_changes_the_answer(slots, windows, shape, unit, nam
     roots = {"q": "q/j"} if shape != "chain" else {"q": "q/j", "r": "q/y"}
     plan = make_plan(streams, operators, roots)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(joins, "_FEWEST", 1 << 40)
+        patch.setattr(pair_join, "_FEWEST", 1 << 40)
         want = survivors(simulate(make_app(plan), IDLE, trace=True))
-        patch.setattr(joins, "_FEWEST", 1)
+        patch.setattr(pair_join, "_FEWEST", 1)
         for name in names:
             result = simulate(make_app(plan, name, by(name, unit), slots=slots), IDLE, trace=True)
             assert survivors(result) == want, name
-            light = simulate(make_app(plan, name, by(name, unit), slots=slots), IDLE)
-            assert light.operators == result.operators
+            single = simulate(make_app(plan, name, by(name, unit), slots=slots), IDLE)
+            assert single.operators == result.operators
 
 
 def remembering(original, made):

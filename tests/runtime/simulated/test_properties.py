@@ -167,13 +167,13 @@ def test_same_seed_same_report_and_tracing_changes_nothing(plan, slots, name):
 @few
 @given(plan=plans(), slots=st.integers(1, 4), name=st.sampled_from(NAMES))
 def test_light_calls_do_what_planned_calls_do(plan, slots, name):
-    """Without noise, light units are used unless tracing asks for the full record: the reports must agree."""
+    """Without noise, single units are used unless tracing asks for the full record: the reports must agree."""
     app = make_app(plan, name, slots=slots)
-    light, planned = simulate(app, IDLE), simulate(app, IDLE, trace=True)
-    assert light.operators == planned.operators
-    assert light.report["seconds"] == planned.report["seconds"]
-    assert light.report["memory"] == pytest.approx(planned.report["memory"])
-    for query, report in light.report["queries"].items():
+    single, planned = simulate(app, IDLE), simulate(app, IDLE, trace=True)
+    assert single.operators == planned.operators
+    assert single.report["seconds"] == planned.report["seconds"]
+    assert single.report["memory"] == pytest.approx(planned.report["memory"])
+    for query, report in single.report["queries"].items():
         assert planned.report["queries"][query]["latency"] == pytest.approx(report["latency"])
 
 
@@ -182,10 +182,10 @@ def test_a_light_call_stopped_at_its_very_end_is_done(costs):
     """A tuple that takes no time is finished before an arrival of the same instant can stop it."""
     operators = [project(f"q{at}/x", "s", cost) for at, cost in enumerate(costs)]
     plan = make_plan({"s": feeder(2.0, 2)}, operators, {f"q{at}": f"q{at}/x" for at in range(3)})
-    light, planned = (simulate(make_app(plan, "restless"), IDLE, trace=trace) for trace in (False, True))
-    for query, report in light.report["queries"].items():
+    single, planned = (simulate(make_app(plan, "restless"), IDLE, trace=trace) for trace in (False, True))
+    for query, report in single.report["queries"].items():
         assert planned.report["queries"][query]["latency"] == pytest.approx(report["latency"])
-    assert light.report["memory"] == pytest.approx(planned.report["memory"])
+    assert single.report["memory"] == pytest.approx(planned.report["memory"])
 
 
 @few

@@ -12,8 +12,8 @@ from headgate.plan.model import Query, QueryClass, Stream
 from headgate.plan.operators import Declared, Port, Project
 from headgate.runtime.simulated import simulate
 from headgate.runtime.simulated import sources as module
-from headgate.runtime.simulated.draws import stream_keys
-from headgate.runtime.simulated.sources import Merged, SourceSlots, make_sources
+from headgate.runtime.simulated.selectivity import stream_keys
+from headgate.runtime.simulated.sources import MergedArrivals, SourceSlots, make_sources
 from headgate.seeds import derived_seed
 from headgate.sql.schema import parse_schema
 from tests.conformance.plans import feeder, make_app, make_plan, project, select, split
@@ -40,7 +40,7 @@ def test_blocks_are_in_order_of_time_then_stream_whatever_their_size(monkeypatch
         "c": feeder(500, 3000, arrivals="poisson"),
         "d": feeder(5, 0),
     }
-    entries, arrivals, keys, numbers = all_blocks(Merged(make_sources(app_of(streams))))
+    entries, arrivals, keys, numbers = all_blocks(MergedArrivals(make_sources(app_of(streams))))
     assert len(entries) == 12_000
     assert (np.diff(entries) >= 0).all()
     assert (arrivals == entries).all()
@@ -49,7 +49,7 @@ def test_blocks_are_in_order_of_time_then_stream_whatever_their_size(monkeypatch
     assert (np.diff(numbers)[same] >= 0).all()
     assert len(set(keys.tolist())) == 12_000
     monkeypatch.setattr(module, "_AT_A_TIME", 300)
-    again = all_blocks(Merged(make_sources(app_of(streams))))
+    again = all_blocks(MergedArrivals(make_sources(app_of(streams))))
     for column, other in zip((entries, arrivals, keys, numbers), again, strict=True):
         assert (column == other).all()
 

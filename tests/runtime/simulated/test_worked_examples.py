@@ -145,8 +145,8 @@ def test_t2_preemption_threshold(tmp_path, policy, at, departures, mean):
     app = make_app(prb_figure_2(tmp_path, ("s1", "s2"), s1=at), policy, folder=tmp_path)
     result = simulate(app, IDLE, trace=True)
     assert [(event.time, event.arrival) for event in result.trace.results] == departures
-    light = simulate(app, IDLE).report
-    assert light["queries"]["q"]["latency"]["mean"] == result.report["queries"]["q"]["latency"]["mean"] == mean
+    single = simulate(app, IDLE).report
+    assert single["queries"]["q"]["latency"]["mean"] == result.report["queries"]["q"]["latency"]["mean"] == mean
 
 
 def test_t2_burst_is_an_upper_bound_for_chain(tmp_path):

@@ -52,7 +52,7 @@ def trees(draw: st.DrawFn) -> Any:
 @given(app=st.one_of(apps(), trees()))
 def test_same_report_as_the_event_loop(app: Any) -> None:
     quick = simulate(app, RunLimits(until_idle=True))
-    slow = simulate(app, RunLimits(until_idle=True), short_cuts=False)
+    slow = simulate(app, RunLimits(until_idle=True), fast_paths=False)
     assert quick.operators == slow.operators
     assert_close(quick.report, slow.report, 1e-13)  # means are summed up in other portions
 

@@ -1,4 +1,4 @@
-"""The input of a call: which waiting tuples it takes, in which order."""
+"""The input of a call: which waiting tuples it takes, and in which order."""
 
 from __future__ import annotations
 
@@ -6,44 +6,45 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from heapq import merge
 
-from headgate.runtime.simulated.draws import Item
-from headgate.runtime.simulated.network import Node
-from headgate.runtime.simulated.queues import SimulatedQueue, StepQueue
+from headgate.runtime.simulated.network import NetworkNode
+from headgate.runtime.simulated.queues import SimulatedQueue, SynchronizedQueue
+from headgate.runtime.simulated.selectivity import Item
 
-Waiting = tuple[Item, SimulatedQueue]  # a tuple and the queue it stands in
+Waiting = tuple[Item, SimulatedQueue]  # a tuple and the queue that it waits in
 
 
-class Intake:
-    """Tuples taken out of the queues when the call begins: all of them, or the oldest `bound`.
+class CallInput:
+    """Takes tuples out of the queues when the call begins: all of them, or the oldest `bound`.
 
-    Oldest first over all queues of the unit, except that a partly processed tuple comes before all others.
+    The oldest tuple over all queues of the unit comes first, except that a partly processed one precedes all others.
     """
 
-    def __init__(self, nodes: Iterable[Node], bound: int | None) -> None:
+    def __init__(self, nodes: Iterable[NetworkNode], bound: int | None) -> None:
         self._bound = bound
-        self._taken: dict[Node, deque[Waiting]] = {}
+        self._taken: dict[NetworkNode, deque[Waiting]] = {}
         for node in nodes if bound is None else ():
             if waiting := take_all(node):
                 self._taken[node] = waiting
         if bound is not None:
             self._take_oldest([queue for node in nodes for queue in node.queues], bound)
 
-    def next(self, node: Node) -> Waiting | None:
+    def next(self, node: NetworkNode) -> Waiting | None:
         """The next tuple for an operator; None when the call has no more for it."""
         waiting = self._taken.get(node)
         return waiting.popleft() if waiting else None
 
-    def rest(self, node: Node) -> deque[Waiting]:
-        """All that the call still has for an operator."""
+    def rest(self, node: NetworkNode) -> deque[Waiting]:
+        """All remaining tuples that the call has for an operator."""
         return self._taken.pop(node, deque())
 
-    def has(self, node: Node) -> bool:
+    def has(self, node: NetworkNode) -> bool:
+        """Does the call have a tuple for an operator?"""
         return bool(self._taken.get(node))
 
-    def release(self, inputs: Sequence[StepQueue], limit: float) -> None:
-        """Take also what the inputs of an operator held back, up to a time; a bounded call has taken what it may."""
+    def release(self, inputs: Sequence[SynchronizedQueue], limit: float) -> None:
+        """Also take the tuples that the inputs of an operator held back, up to a time, unless the call is bounded."""
         if self._bound is None:
-            held = [[(item, queue) for item in queue.release_held(limit)] for queue in inputs]
+            held = [[(item, queue) for item in queue.take_held_back(limit)] for queue in inputs]
             if any(held):
                 (node,) = {queue.node for queue in inputs}
                 self._taken.setdefault(node, deque()).extend(merge(*held, key=arrival))
@@ -65,34 +66,35 @@ class Intake:
             self._taken.setdefault(queue.node, deque()).append((queue.popleft(), queue))
 
 
-class LazyIntake(Intake):
-    """Takes tuples as the call gets to them: a time budget may reach only the first few of a long queue."""
+class LazyCallInput(CallInput):
+    """Takes tuples as the call gets to them, because a time budget may reach only the first few of a long queue."""
 
     def __init__(self) -> None:
         super().__init__((), None)
 
-    def next(self, node: Node) -> Waiting | None:
+    def next(self, node: NetworkNode) -> Waiting | None:
         queue = node.partial
         if queue is None:
             queue = min((q for q in node.queues if q), key=lambda q: q[0][0], default=None)
         return (queue.popleft(), queue) if queue else None
 
-    def rest(self, node: Node) -> deque[Waiting]:
+    def rest(self, node: NetworkNode) -> deque[Waiting]:
         return deque()  # nothing was taken, so there is nothing to give back
 
-    def has(self, node: Node) -> bool:
+    def has(self, node: NetworkNode) -> bool:
         return any(node.queues)
 
-    def release(self, inputs: Sequence[StepQueue], limit: float) -> None:
-        """They are let go when the call has ended."""
+    def release(self, inputs: Sequence[SynchronizedQueue], limit: float) -> None:
+        """Do nothing: they are released when the call has ended."""
 
 
 def arrival(waiting: Waiting) -> float:
+    """When a waiting tuple arrived."""
     return waiting[0][0]
 
 
-def take_all(node: Node) -> deque[Waiting]:
-    """Empty an operator's queues, oldest first, a partly processed tuple before all others."""
+def take_all(node: NetworkNode) -> deque[Waiting]:
+    """Empty an operator's queues: a partly processed tuple first, then the oldest first."""
     queues = node.queues
     if len(queues) == 1:
         taken = deque((item, queues[0]) for item in queues[0])

@@ -1,4 +1,4 @@
-"""Bytes held between operators, over time: collected as changes, summed up in order of time now and then."""
+"""Bytes queued between operators over time: collected as changes, and now and then summed in order of time."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from headgate.metrics.monitor import Monitor
 Floats = NDArray[np.float64]
 
 
-class Ledger:
-    """Takes changes (time, bytes) in any order and tells the monitor the exact level over time.
+class QueueMemory:
+    """Takes changes (time, bytes) in any order and reports the exact level over time to the monitor.
 
-    A call tells its changes when it ends, for times since its start; so only what lies before the start of every
-    running call is settled. Sorting blocks with numpy costs about 0.1 us a change, a heap would cost ten times that.
+    A call reports its changes when it ends, for times since its start, so only the time before the start of every
+    running call can be settled. Sorting blocks with numpy costs about 0.1 us a change; a heap would cost ten times as
+    much.
     """
 
     def __init__(self, monitor: Monitor, keep: bool = False) -> None:
@@ -29,12 +30,12 @@ class Ledger:
         self._kept: list[tuple[Floats, Floats]] = []
 
     def add_block(self, times: Sequence[float] | Floats, changes: Sequence[float] | Floats) -> None:
-        """Many changes at once. Few are better appended to `times` and `changes`."""
+        """Add many changes at once. A few are better appended to `times` and `changes`."""
         if len(times):
             self._parts.append((np.asarray(times, dtype=np.float64), np.asarray(changes, dtype=np.float64)))
 
     def settle(self, until: float) -> None:
-        """No change before `until` will come any more: pass on the levels up to then (not including it)."""
+        """Report the levels before `until` (exclusive) to the monitor. No change before it may be added afterwards."""
         self.add_block(self.times, self.changes)
         self.times.clear()
         self.changes.clear()
@@ -53,7 +54,7 @@ class Ledger:
                 self._kept.append((times[:end], levels))
 
     def trace(self) -> list[tuple[float, float]]:
-        """(time, bytes from then on), one entry an instant; only when made with `keep`."""
+        """(time, bytes from then on), one entry per instant; empty unless made with `keep`."""
         found: dict[float, float] = {}
         for times, levels in self._kept:
             found.update(zip(times.tolist(), levels.tolist(), strict=True))

@@ -8,15 +8,15 @@ import numpy as np
 
 from headgate.application.checked import SimulatorSettings
 from headgate.metrics.monitor import Monitor
-from headgate.runtime.simulated.draws import Item
-from headgate.runtime.simulated.ledger import Ledger
-from headgate.runtime.simulated.network import Network, Node, Outlet
+from headgate.runtime.simulated.network import Network, NetworkNode, Outlet
+from headgate.runtime.simulated.queue_memory import QueueMemory
 from headgate.runtime.simulated.queues import SimulatedQueue
+from headgate.runtime.simulated.selectivity import Item
 from headgate.scheduling.board import Board, Gate
 from headgate.scheduling.units import Unit
 
 
-class LightUnit:
+class SingleTupleUnit:
     """A unit of one operator at a cost known beforehand, the same for each of its inputs.
 
     A call with one tuple is then: take it, wait, hand out what comes of it. That is just what a planned call does; only
@@ -38,38 +38,38 @@ class LightUnit:
         "taps",
     )
 
-    def __init__(self, node: Node, outlets: tuple[Outlet, ...], set_up: float) -> None:
+    def __init__(self, node: NetworkNode, outlets: tuple[Outlet, ...], set_up: float) -> None:
         self.node = node
         self.queue = node.queues[0]  # where the tuple in progress comes from
         self.outlets = outlets
         self.set_up = set_up  # seconds
         self.cost = node.cost
         self.take: Callable[[], Item] = self.queue.popleft if node.joint is None else self._take_oldest
-        self.direct = node.passes_all and not node.beats and not outlets[0].queues and node.joint is None
+        self.direct = node.passes_all and not node.synchronized_readers and not outlets[0].queues and node.joint is None
         self.taps = outlets[0].taps if self.direct else ()
         self.results = len(self.taps)
         self.ends: list[float] = []  # direct: of the tuples that the counters do not know of yet
         self.latencies: list[float] = []
 
-    def finish(self, item: Item, now: float, wake: Callable[[Gate], None], ledger: Ledger) -> int:
+    def finish(self, item: Item, now: float, wake: Callable[[Gate], None], memory: QueueMemory) -> int:
         """Hand out what comes of a tuple, and tell of the queues that got some; returns the number of results."""
         node, results = self.node, 0
         node.processed += 1
-        for queue in node.beats:
+        for queue in node.synchronized_readers:
             queue.reach(item[0])
-        ledger.times.append(now)
-        ledger.changes.append(-self.queue.item_bytes)
+        memory.times.append(now)
+        memory.changes.append(-self.queue.item_bytes)
         if node.passes_all:
-            return self._hand_out(self.outlets[0], item, now, wake, ledger)
+            return self._hand_out(self.outlets[0], item, now, wake, memory)
         for outlet, (_, outputs) in zip(self.outlets, node.draw([now], [item]), strict=True):
             for output in outputs:
-                results += self._hand_out(outlet, output, now, wake, ledger)
+                results += self._hand_out(outlet, output, now, wake, memory)
         return results
 
-    def end(self, item: Item, now: float, wake: Callable[[Gate], None], ledger: Ledger) -> int:
+    def end(self, item: Item, now: float, wake: Callable[[Gate], None], memory: QueueMemory) -> int:
         """A tuple is finished; returns the number of results. The engine's loop does the same by hand."""
         if not self.direct:
-            return self.finish(item, now, wake, ledger)
+            return self.finish(item, now, wake, memory)
         self.ends.append(now)
         self.latencies.append(now - item[0])
         return self.results
@@ -101,11 +101,13 @@ class LightUnit:
     def _take_oldest(self) -> Item:
         return self.find_oldest().popleft()
 
-    def _hand_out(self, outlet: Outlet, item: Item, now: float, wake: Callable[[Gate], None], ledger: Ledger) -> int:
+    def _hand_out(
+        self, outlet: Outlet, item: Item, now: float, wake: Callable[[Gate], None], memory: QueueMemory
+    ) -> int:
         self.node.out += 1
         if outlet.queues:
-            ledger.times.append(now)
-            ledger.changes.append(outlet.held_bytes)
+            memory.times.append(now)
+            memory.changes.append(outlet.queued_bytes)
         for queue in outlet.queues:
             queue.node.entered += 1
             queue.append(item)
@@ -116,21 +118,21 @@ class LightUnit:
             tap.latencies.append(now - item[0])
         return len(outlet.taps)
 
-    def flush(self, monitor: Monitor, ledger: Ledger) -> None:
+    def flush(self, monitor: Monitor, memory: QueueMemory) -> None:
         """Tell the counters of the tuples that went through directly since the last time."""
         done = len(self.ends)
         if done:
             self.node.processed += done
             self.node.out += done
-            ledger.add_block(self.ends, np.full(done, -self.queue.item_bytes))
+            memory.add_block(self.ends, np.full(done, -self.queue.item_bytes))
             for tap in self.taps:
                 monitor.results(tap.query, self.ends, self.latencies)
             self.ends.clear()
             self.latencies.clear()
 
 
-class LightUnits(dict[Unit, LightUnit | None]):
-    """The light form of each unit, or None; found out when a unit first runs. None for all unless `wanted`."""
+class SingleTupleUnits(dict[Unit, SingleTupleUnit | None]):
+    """The single form of each unit, or None; found out when a unit first runs. None for all unless `wanted`."""
 
     def __init__(self, network: Network, settings: SimulatorSettings, wanted: bool) -> None:
         super().__init__()
@@ -138,20 +140,20 @@ class LightUnits(dict[Unit, LightUnit | None]):
         self._settings = settings
         self._wanted = wanted and not settings.noise and not settings.fluid
 
-    def __missing__(self, unit: Unit) -> LightUnit | None:
-        light = self.of_operator(unit.operators[0]) if len(unit.operators) == 1 else None
-        self[unit] = light
-        return light
+    def __missing__(self, unit: Unit) -> SingleTupleUnit | None:
+        single = self.of_operator(unit.operators[0]) if len(unit.operators) == 1 else None
+        self[unit] = single
+        return single
 
-    def of_operator(self, name: str) -> LightUnit | None:
-        """A fresh light unit of an operator alone, or None."""
+    def of_operator(self, name: str) -> SingleTupleUnit | None:
+        """A fresh single unit of an operator alone, or None."""
         node = self._network.nodes[name]
         if not self._wanted or node.side_costs is not None or node.sided_draw is not None:
             return None
         outlets = tuple(self._network.outlets[port] for port in node.ports)
-        return LightUnit(node, outlets, self._settings.switch_s + node.fixed)
+        return SingleTupleUnit(node, outlets, self._settings.switch_s + node.fixed)
 
-    def flush(self, monitor: Monitor, ledger: Ledger) -> None:
-        for light in self.values():
-            if light is not None:
-                light.flush(monitor, ledger)
+    def flush(self, monitor: Monitor, memory: QueueMemory) -> None:
+        for single in self.values():
+            if single is not None:
+                single.flush(monitor, memory)

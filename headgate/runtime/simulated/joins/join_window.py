@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.runtime.simulated.draws import CarriedItem, Item
+from headgate.runtime.simulated.selectivity import Item, JoinResult
 
 Floats = NDArray[np.float64]
 _FIRST_SIZE = 256
@@ -22,7 +22,7 @@ class ArrivalLog:
         self._dropped = 0  # before the first that is kept
 
     def add(self, arrivals: Floats) -> None:
-        """The next arrivals, in order; told by the entrance before the first of them enters."""
+        """The next arrivals, in order; told by the admission before the first of them enters."""
         self._times = np.concatenate([self._times, arrivals])
 
     def rank(self, time: float) -> int:
@@ -79,20 +79,20 @@ class RowsExtent:
         return self.log.at(self.log.rank(now) - self.count)
 
 
-class CarriedExtent:
+class JoinResultExtent:
     """The result of another join: each row knows how long it stays."""
 
     ordered = False
 
     def stay(self, item: Item) -> tuple[float, float]:
-        assert isinstance(item, CarriedItem)
+        assert isinstance(item, JoinResult)
         return item.since, item.until
 
 
-Extent = TimeExtent | RowsExtent | CarriedExtent
+Extent = TimeExtent | RowsExtent | JoinResultExtent
 
 
-class Held:
+class JoinWindow:
     """The rows of one side of a join that rows of the other may still meet, in order of arrival."""
 
     def __init__(self, extent: Extent) -> None:

@@ -14,21 +14,26 @@ from heapq import heappop, heappush
 
 from headgate.policies.predictable_order import FixedRanks
 from headgate.policies.worth import Rank, ratio
-from headgate.runtime.simulated.accounts import Accounts
-from headgate.runtime.simulated.draws import Item
-from headgate.runtime.simulated.entrance import Entrance
-from headgate.runtime.simulated.ledger import Ledger
-from headgate.runtime.simulated.light import LightUnit, LightUnits
-from headgate.runtime.simulated.network import Node, Outlet
+from headgate.runtime.simulated.admission import Admission
+from headgate.runtime.simulated.bookkeeping import Bookkeeper
+from headgate.runtime.simulated.network import NetworkNode, Outlet
+from headgate.runtime.simulated.queue_memory import QueueMemory
 from headgate.runtime.simulated.queues import SimulatedQueue
+from headgate.runtime.simulated.selectivity import Item
+from headgate.runtime.simulated.single_tuple import SingleTupleUnit, SingleTupleUnits
 from headgate.scheduling.board import Board
 from headgate.scheduling.units import Unit
 
 _NO_ITEM: Item = (0.0, 0, 0.0)
 
 
-def serve_in_rank(
-    board: Board, entrance: Entrance, lights: LightUnits, accounts: Accounts, ledger: Ledger, end: float
+def serve_by_rank(
+    board: Board,
+    admission: Admission,
+    singles: SingleTupleUnits,
+    bookkeeper: Bookkeeper,
+    memory: QueueMemory,
+    end: float,
 ) -> bool:
     """Serve all arrivals up to `end`, where that is all there is to it; else leave everything to the event loop.
 
@@ -36,21 +41,21 @@ def serve_in_rank(
     """
     policy = board.policy
     ranks = policy.ranks if isinstance(policy, FixedRanks) else None
-    if ranks is None or board.slots > 1 or not entrance.is_plain:
+    if ranks is None or board.slots > 1 or not admission.is_plain:
         return False
-    members = _members(board, ranks, lights)
+    members = _members(board, ranks, singles)
     if members is None:
         return False
-    server = _Server(members, entrance.outlets, board.policy.preemptive, ledger)
-    for times, items, streams in entrance.blocks():
+    server = _RankedServer(members, admission.outlets, board.policy.preemptive, memory)
+    for times, items, streams in admission.blocks():
         server.serve(times, items, streams)
-        accounts.settle(times[-1], times[-1], server.tell(), 0)
+        bookkeeper.settle(times[-1], times[-1], server.update_counters(), 0)
     server.finish(end)
     board.now = server.clock
     return server.leave()
 
 
-class _Step:
+class _OperatorStep:
     """An operator that a unit runs, for what comes by one of its inputs."""
 
     __slots__ = (
@@ -68,22 +73,22 @@ class _Step:
         "taps",
     )
 
-    def __init__(self, light: LightUnit, queue: SimulatedQueue, member: _Member) -> None:
-        node, outlet = light.node, light.outlets[0]
+    def __init__(self, single: SingleTupleUnit, queue: SimulatedQueue, member: _RankedUnit) -> None:
+        node, outlet = single.node, single.outlets[0]
         self.node = node
         self.queue = queue
         self.member = member
-        self.cost = light.cost
+        self.cost = single.cost
         self.draw = None if node.passes_all else node.draw
-        self.held = outlet.held_bytes
-        self.change = outlet.held_bytes - queue.item_bytes  # of queued memory, when a tuple passes
+        self.held = outlet.queued_bytes
+        self.change = outlet.queued_bytes - queue.item_bytes  # of queued memory, when a tuple passes
         self.taps = outlet.taps
-        self.following: _Step | None = None  # in the same unit
-        self.line: _Line | None = None  # or where a tuple waits next
+        self.following: _OperatorStep | None = None  # in the same unit
+        self.line: _SharedQueue | None = None  # or where a tuple waits next
         self.done = 0  # tuples, since the counters were told
         self.passed = 0
 
-    def tell(self) -> None:
+    def update_counters(self) -> None:
         """Bring the counters up to date."""
         done, passed = self.done, self.done if self.draw is None else self.passed
         self.node.processed += done
@@ -97,18 +102,18 @@ class _Step:
         return [place.queue for place in (self.following, self.line) if place is not None]
 
 
-class _Line:
+class _SharedQueue:
     """A queue, and the units that serve it: each with the step that it begins with there."""
 
     __slots__ = ("queue", "sole", "steps")
 
     def __init__(self, queue: SimulatedQueue) -> None:
         self.queue = queue
-        self.steps: list[_Step] = []
-        self.sole: _Step | None = None  # of the only unit
+        self.steps: list[_OperatorStep] = []
+        self.sole: _OperatorStep | None = None  # of the only unit
 
 
-class _Member:
+class _RankedUnit:
     """A unit in the ranking. With input it has an entry in the heap: minus its worth, the arrival of its oldest tuple,
     its place, a number that makes it unique, itself."""
 
@@ -119,13 +124,13 @@ class _Member:
         self.worth = rank.worth
         self.place = rank.place
         self.urgency = -rank.worth.per_second()  # the smallest runs first
-        self.lines: list[_Line] = []
+        self.lines: list[_SharedQueue] = []
         self.entry: _Entry | None = None
-        self.partial: _Line | None = None  # where its first tuple was stopped,
+        self.partial: _SharedQueue | None = None  # where its first tuple was stopped,
         self.spent = 0.0  # after so many seconds in all,
         self.left = 0.0  # so many before its end
 
-    def first(self) -> _Line | None:
+    def first(self) -> _SharedQueue | None:
         """The line with the oldest first tuple; of equals, the first line."""
         lines = self.lines
         if len(lines) == 1:  # mostly
@@ -137,13 +142,15 @@ class _Member:
         return best
 
 
-_Entry = tuple[float, float, int, int, _Member]
+_Entry = tuple[float, float, int, int, _RankedUnit]
 
 
-class _Server:
+class _RankedServer:
     """The slot: the tuple in progress, if there is one, and the units with input."""
 
-    def __init__(self, members: Sequence[_Member], outlets: Sequence[Outlet], preemptive: bool, ledger: Ledger) -> None:
+    def __init__(
+        self, members: Sequence[_RankedUnit], outlets: Sequence[Outlet], preemptive: bool, memory: QueueMemory
+    ) -> None:
         self.clock = 0.0  # when the slot became free
         lines = {line.queue: line for member in members for line in member.lines}
         self._entries = [[lines[queue] for queue in outlet.queues] for outlet in outlets]  # by stream
@@ -152,10 +159,10 @@ class _Server:
         for member in members:
             member.lines = [line for line in member.lines if line in used]  # in others nothing ever waits
         self._preemptive = preemptive
-        self._ledger = ledger
+        self._memory = memory
         self._heap: list[_Entry] = []  # entries that are no longer true stay in it until they come up
         self._number = 0
-        self._step: _Step | None = None  # that runs
+        self._step: _OperatorStep | None = None  # that runs
         self._item = _NO_ITEM  # which it processes,
         self._begun = 0.0  # since then,
         self._before = 0.0  # after so many seconds in stopped calls,
@@ -183,22 +190,22 @@ class _Server:
             self._give_way()
         self._advance(math.nextafter(end, math.inf))
 
-    def tell(self) -> Counter[Node]:
+    def update_counters(self) -> Counter[NetworkNode]:
         """Bring the counters up to date; returns the operator in progress."""
         for step in self._steps:
-            step.tell()
+            step.update_counters()
         return Counter(() if self._step is None else (self._step.node,))
 
     def leave(self) -> bool:
         """Put the tuple in progress back; returns whether anything waits."""
-        self.tell()
+        self.update_counters()
         if self._step is not None:
             self._step.queue.appendleft(self._item)
         return any(step.queue for step in self._steps)
 
     def _advance(self, until: float) -> None:
         """Serve up to a time. What is to be decided at that very time waits for who enters then."""
-        heap, ledger = self._heap, self._ledger
+        heap, memory = self._heap, self._memory
         step, item, due = self._step, self._item, self._due
         while True:
             if step is None:
@@ -216,8 +223,8 @@ class _Server:
                 else:
                     passes, change = False, change - step.held
             if change:
-                ledger.times.append(due)
-                ledger.changes.append(change)
+                memory.times.append(due)
+                memory.changes.append(change)
             if passes:
                 for tap in step.taps:
                     tap.times.append(due)
@@ -239,14 +246,14 @@ class _Server:
             step, self.clock = None, due
         self._step, self._item, self._due = step, item, math.inf if step is None else due
 
-    def _put(self, line: _Line, item: Item) -> None:
+    def _put(self, line: _SharedQueue, item: Item) -> None:
         queue = line.queue
         queue.append(item)
         if len(queue) == 1:  # else the first tuple stays the same
             for step in line.steps:
                 self._announce(step.member)
 
-    def _announce(self, member: _Member) -> None:
+    def _announce(self, member: _RankedUnit) -> None:
         """Enter a unit with input into the heap, unless it stands there as it should."""
         first = member.first()
         if first is None:
@@ -260,7 +267,7 @@ class _Server:
             member.entry = entry = (urgency, oldest, member.place, number, member)
             heappush(self._heap, entry)
 
-    def _choose(self) -> _Step | None:
+    def _choose(self) -> _OperatorStep | None:
         """The first step of the unit that ranks first; None when nothing waits."""
         heap = self._heap
         while heap:
@@ -278,7 +285,7 @@ class _Server:
             return first.sole or next(step for step in first.steps if step.member is member)
         return None
 
-    def _take(self, step: _Step) -> tuple[Item, float]:
+    def _take(self, step: _OperatorStep) -> tuple[Item, float]:
         """Begin with the first tuple of a line: the tuple, and when it will be done."""
         member, needs = step.member, step.cost
         item = step.queue.popleft()
@@ -289,7 +296,7 @@ class _Server:
             self._announce(member)
         return item, self.clock + needs
 
-    def _yields_to(self, line: _Line, time: float) -> bool:
+    def _yields_to(self, line: _SharedQueue, time: float) -> bool:
         """Is a unit that just got input worth more than the tuple in progress, which is worth the more the less it
         still needs?"""
         assert self._step is not None
@@ -316,19 +323,21 @@ class _Server:
 # Is it all there is to it? ----------------------------------------------------------------------------------------
 
 
-def _members(board: Board, ranks: Sequence[Rank], lights: LightUnits) -> list[_Member] | None:
+def _members(board: Board, ranks: Sequence[Rank], singles: SingleTupleUnits) -> list[_RankedUnit] | None:
     """The units; None when there is more to a decision than their rank, or more to a call than one tuple's way."""
-    operators = {name: lights.of_operator(name) for name in board.plan.operators}
-    plain = {name: light for name, light in operators.items() if light is not None and _is_plain(light)}
+    operators = {name: singles.of_operator(name) for name in board.plan.operators}
+    plain = {name: single for name, single in operators.items() if single is not None and _is_plain(single)}
     if len(plain) < len(operators) or (board.policy.preemptive and not _can_be_stopped(board, plain)):
         return None
-    lines: dict[SimulatedQueue, _Line] = {}
+    lines: dict[SimulatedQueue, _SharedQueue] = {}
     members = []
     for unit, rank in zip(board.units, ranks, strict=True):
-        member = _Member(unit, rank)
-        steps = [_Step(plain[name], queue, member) for name in unit.operators for queue in plain[name].node.queues]
+        member = _RankedUnit(unit, rank)
+        steps = [
+            _OperatorStep(plain[name], queue, member) for name in unit.operators for queue in plain[name].node.queues
+        ]
         for step in steps:
-            line = lines.setdefault(step.queue, _Line(step.queue))
+            line = lines.setdefault(step.queue, _SharedQueue(step.queue))
             line.steps.append(step)
             member.lines.append(line)
         members.append(member)
@@ -342,7 +351,7 @@ def _members(board: Board, ranks: Sequence[Rank], lights: LightUnits) -> list[_M
     return members
 
 
-def _connect(steps: Sequence[_Step], plain: dict[str, LightUnit]) -> None:
+def _connect(steps: Sequence[_OperatorStep], plain: dict[str, SingleTupleUnit]) -> None:
     """What an operator gives out for another of the unit, that one takes at once."""
     at = {step.queue: number for number, step in enumerate(steps)}
     for number, step in enumerate(steps):
@@ -351,12 +360,12 @@ def _connect(steps: Sequence[_Step], plain: dict[str, LightUnit]) -> None:
                 step.following = steps[at[queue]]
 
 
-def _is_plain(light: LightUnit) -> bool:
+def _is_plain(single: SingleTupleUnit) -> bool:
     """Does a tuple take the same time at the operator always, and go on as one tuple to one place, or not at all?"""
-    outlets = light.outlets
-    return not light.set_up and not light.node.multiplies and len(outlets) == 1 and len(outlets[0].queues) <= 1
+    outlets = single.outlets
+    return not single.set_up and not single.node.multiplies and len(outlets) == 1 and len(outlets[0].queues) <= 1
 
 
-def _can_be_stopped(board: Board, plain: dict[str, LightUnit]) -> bool:
+def _can_be_stopped(board: Board, plain: dict[str, SingleTupleUnit]) -> bool:
     """Is every call one operator at work for some time?"""
-    return all(len(unit.operators) == 1 for unit in board.units) and all(light.cost > 0.0 for light in plain.values())
+    return all(len(unit.operators) == 1 for unit in board.units) and all(single.cost > 0.0 for single in plain.values())

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from headgate.metrics.monitor import Monitor
 from headgate.runtime.simulated.calls import RunningCall, Stage
-from headgate.runtime.simulated.draws import Item
-from headgate.runtime.simulated.ledger import Ledger
-from headgate.runtime.simulated.network import Node
-from headgate.runtime.simulated.programs import Branch
+from headgate.runtime.simulated.network import NetworkNode
+from headgate.runtime.simulated.queue_memory import QueueMemory
 from headgate.runtime.simulated.queues import SimulatedQueue
+from headgate.runtime.simulated.selectivity import Item
+from headgate.runtime.simulated.unit_program import Branch
 from headgate.scheduling.board import Board
 
 
@@ -26,34 +26,34 @@ class ResultEvent(NamedTuple):
     weight: float
 
 
-class Done(NamedTuple):
+class CallCounts(NamedTuple):
     """What a call did: tuples from queues that it finished, results it gave."""
 
     tuples: int
     results: int
 
 
-class CallCloser:
+class CallCompletion:
     """Carries out what a call did up to its end, or up to the moment at which it was stopped."""
 
     def __init__(
-        self, board: Board, monitor: Monitor, ledger: Ledger, fluid: bool, trace: list[ResultEvent] | None
+        self, board: Board, monitor: Monitor, memory: QueueMemory, fluid: bool, trace: list[ResultEvent] | None
     ) -> None:
         self._board = board
         self._fluid = fluid
         self._monitor = monitor
-        self._ledger = ledger
+        self._memory = memory
         self._trace = trace
 
-    def finish(self, call: RunningCall) -> Done:
+    def finish(self, call: RunningCall) -> CallCounts:
         """A call that used up its input."""
         tuples = results = 0
         for stage in call.stages:
             results += self._apply(stage, len(stage.times), None, call.limits)
             tuples += stage.taken
-        return Done(tuples, results)
+        return CallCounts(tuples, results)
 
-    def stop(self, call: RunningCall, now: float) -> Done:
+    def stop(self, call: RunningCall, now: float) -> CallCounts:
         """A call that ends at `now`, before its input is used up.
 
         What it finished goes out. The tuple in progress goes back to the head of its queue and keeps what it was
@@ -72,22 +72,24 @@ class CallCloser:
                 stage.step.node.join.forget(stage.items[done:begun], stage.inputs(done, begun))
         for at in range(len(call.stages) - 1, reached - 1, -1):
             self._give_back(call.stages[at], counts[at], now, at == reached)
-        return Done(tuples, results)
+        return CallCounts(tuples, results)
 
-    def _apply(self, stage: Stage, done: int, served: set[Node] | None, limits: Mapping[Node, float]) -> int:
+    def _apply(
+        self, stage: Stage, done: int, served: set[NetworkNode] | None, limits: Mapping[NetworkNode, float]
+    ) -> int:
         """The first `done` tuples of a stage are finished; `served` are the operators that took what came to them
         inside the unit (None: all), but for some only up to a time (`limits`)."""
         if not done:
             return 0
-        node, times, ledger = stage.step.node, stage.times, self._ledger
+        node, times, memory = stage.step.node, stage.times, self._memory
         cut = done < len(times)
         if cut:
             times = times[:done]
         node.processed += done
-        for queue in node.beats:
+        for queue in node.synchronized_readers:
             queue.reach(stage.items[done - 1][0])
-        ledger.times += times
-        ledger.changes += [-i[2] * q.item_bytes for i, q in zip(stage.items, stage.origins[:done], strict=False)]
+        memory.times += times
+        memory.changes += [-i[2] * q.item_bytes for i, q in zip(stage.items, stage.origins[:done], strict=False)]
         results = 0
         for branch, (out_times, outputs) in zip(stage.step.branches, stage.outputs, strict=True):
             if cut:
@@ -104,12 +106,12 @@ class CallCloser:
         branch: Branch,
         times: list[float],
         outputs: list[Item],
-        served: set[Node] | None,
-        limits: Mapping[Node, float],
+        served: set[NetworkNode] | None,
+        limits: Mapping[NetworkNode, float],
     ) -> None:
-        if branch.held_bytes:
-            self._ledger.times += times
-            self._ledger.changes += [item[2] * branch.held_bytes for item in outputs]
+        if branch.queued_bytes:
+            self._memory.times += times
+            self._memory.changes += [item[2] * branch.queued_bytes for item in outputs]
         for queue in branch.inner:
             queue.node.entered += len(outputs)
             if served is not None and queue.node not in served:

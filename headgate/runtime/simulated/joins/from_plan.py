@@ -14,16 +14,16 @@ from headgate.plan.model import Edge, Plan
 from headgate.plan.operators import RowWindow, StreamJoin, TimeWindow
 from headgate.plan.operators.base import Port
 from headgate.plan.windows import Clock, RangeWindow, Window
-from headgate.runtime.simulated.held import ArrivalLog, CarriedExtent, Extent, RowsExtent, TimeExtent
-from headgate.runtime.simulated.joins import PairJoin
+from headgate.runtime.simulated.joins.join_window import ArrivalLog, Extent, JoinResultExtent, RowsExtent, TimeExtent
+from headgate.runtime.simulated.joins.pair_join import PairJoin
 
 
 def pair_joins(app: CheckedApplication) -> dict[str, PairJoin]:
     """The joins of an application that are simulated pair by pair, by operator; none in a fluid simulation."""
-    return {} if app.simulator.fluid else _Pairing(app).joins
+    return {} if app.simulator.fluid else _PairJoins(app).joins
 
 
-class _Pairing:
+class _PairJoins:
     def __init__(self, app: CheckedApplication) -> None:
         self._plan = app.plan
         joins = [operator for operator in app.plan.operators.values() if isinstance(operator, StreamJoin)]
@@ -68,7 +68,7 @@ class _Pairing:
         if isinstance(operator, StreamJoin):
             extents = self._extents.get(operator.id, ())
             known = extents and not any(isinstance(extent, RowsExtent) for extent in extents)
-            return CarriedExtent() if known else None
+            return JoinResultExtent() if known else None
         if operator.stateful or len(operator.inputs) > 1:
             return None
         return self._extent(operator.inputs[0], None)
@@ -107,7 +107,7 @@ class _Pairing:
             todo = [
                 port
                 for port, e in zip(self._plan.operators[name].inputs, self._extents[name], strict=True)
-                if isinstance(e, CarriedExtent)
+                if isinstance(e, JoinResultExtent)
             ]
             while todo:
                 operator = self._plan.operators[todo.pop().node]

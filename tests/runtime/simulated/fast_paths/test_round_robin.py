@@ -44,7 +44,7 @@ def trees(draw: st.DrawFn, costs: list[float], arrivals: str, rates: list[float]
 
 def both_ways(plan: Plan, quantum: float, limits: RunLimits) -> tuple[SimulationResult, SimulationResult]:
     app = make_app(plan, "rr", {"quantum": quantum})
-    return simulate(app, limits), simulate(app, limits, short_cuts=False)
+    return simulate(app, limits), simulate(app, limits, fast_paths=False)
 
 
 LIMITS = st.sampled_from([IDLE, RunLimits(seconds=4.0), RunLimits(seconds=20.5, until_idle=True)])

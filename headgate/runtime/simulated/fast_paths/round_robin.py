@@ -15,18 +15,23 @@ from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 
 from headgate.policies.predictable_order import EqualTurns
-from headgate.runtime.simulated.accounts import Accounts
-from headgate.runtime.simulated.draws import Item
-from headgate.runtime.simulated.entrance import Entrance
-from headgate.runtime.simulated.ledger import Ledger
-from headgate.runtime.simulated.light import LightUnit, LightUnits
+from headgate.runtime.simulated.admission import Admission
+from headgate.runtime.simulated.bookkeeping import Bookkeeper
+from headgate.runtime.simulated.queue_memory import QueueMemory
 from headgate.runtime.simulated.queues import SimulatedQueue
+from headgate.runtime.simulated.selectivity import Item
+from headgate.runtime.simulated.single_tuple import SingleTupleUnit, SingleTupleUnits
 from headgate.scheduling.board import Board, Gate
 from headgate.scheduling.policy import TOLERANCE
 
 
-def serve_in_turns(
-    board: Board, entrance: Entrance, lights: LightUnits, accounts: Accounts, ledger: Ledger, end: float
+def serve_round_robin(
+    board: Board,
+    admission: Admission,
+    singles: SingleTupleUnits,
+    bookkeeper: Bookkeeper,
+    memory: QueueMemory,
+    end: float,
 ) -> bool:
     """Serve all arrivals up to `end`, where that is all there is to it; else leave everything to the event loop.
 
@@ -34,56 +39,58 @@ def serve_in_turns(
     """
     policy = board.policy
     quantum = policy.equal_turn_s if isinstance(policy, EqualTurns) else None
-    served = None if quantum is None else _served(board, entrance, lights)
+    served = None if quantum is None else _served(board, admission, singles)
     if quantum is None or served is None:
         return False
-    rotation = Rotation(served, quantum, ledger, end)
-    for times, items, streams in entrance.blocks():
+    server = RoundRobinServer(served, quantum, memory, end)
+    for times, items, streams in admission.blocks():
         for time, item, stream in zip(times, items, streams, strict=True):
-            rotation.admit(time, item, entrance.outlets[stream].queues)
-        accounts.settle(rotation.clock, min(rotation.clock, times[-1]), Counter(), 0)
-    rotation.advance(math.nextafter(end, math.inf))
-    board.now = rotation.clock
-    return rotation.busy
+            server.admit(time, item, admission.outlets[stream].queues)
+        bookkeeper.settle(server.clock, min(server.clock, times[-1]), Counter(), 0)
+    server.advance(math.nextafter(end, math.inf))
+    board.now = server.clock
+    return server.busy
 
 
-def _served(board: Board, entrance: Entrance, lights: LightUnits) -> list[LightUnit] | None:
+def _served(board: Board, admission: Admission, singles: SingleTupleUnits) -> list[SingleTupleUnit] | None:
     """The units; None when there is more to a turn than the time of its tuples."""
-    if board.slots > 1 or not entrance.is_plain:
+    if board.slots > 1 or not admission.is_plain:
         return None
-    served = [light for unit in board.units if unit.alone and (light := lights[unit]) is not None and not light.set_up]
+    served = [
+        single for unit in board.units if unit.alone and (single := singles[unit]) is not None and not single.set_up
+    ]
     return served if len(served) == len(board.units) else None
 
 
-class _Member:
-    """A unit that takes part in the rotation while it has input."""
+class _RotatingUnit:
+    """A unit that takes part in the server while it has input."""
 
-    __slots__ = ("begun", "index", "left", "light", "merges", "skipped", "waiting")
+    __slots__ = ("begun", "index", "left", "merges", "single", "skipped", "waiting")
 
-    def __init__(self, index: int, light: LightUnit) -> None:
+    def __init__(self, index: int, single: SingleTupleUnit) -> None:
         self.index = index
-        self.light = light
-        self.merges = light.node.joint is not None
+        self.single = single
+        self.merges = single.node.joint is not None
         self.waiting = 0  # tuples
-        self.left = light.cost  # seconds that its first tuple needed when its next event was planned
+        self.left = single.cost  # seconds that its first tuple needed when its next event was planned
         self.begun = False  # was that tuple given time before?
         self.skipped = 0  # turns that only go on with it, before that event
 
 
-class Rotation:
+class RoundRobinServer:
     """Whose turn it is, and when the next turn comes in which something happens: an event.
 
-    `_round` and `_next` are where the rotation stands at `clock`, a moment between two turns: members from `_next` on
+    `_round` and `_next` are where the server stands at `clock`, a moment between two turns: members from `_next` on
     have their turn in this round, those before it in the next.
     """
 
-    def __init__(self, lights: Sequence[LightUnit], quantum: float, ledger: Ledger, end: float) -> None:
+    def __init__(self, singles: Sequence[SingleTupleUnit], quantum: float, memory: QueueMemory, end: float) -> None:
         self.clock = 0.0
-        self._members = [_Member(index, light) for index, light in enumerate(lights)]
-        self._by_gate = {queue.gate: member for member in self._members for queue in member.light.node.queues}
+        self._members = [_RotatingUnit(index, single) for index, single in enumerate(singles)]
+        self._by_gate = {queue.gate: member for member in self._members for queue in member.single.node.queues}
         self._quantum = quantum
         self._slack = quantum * TOLERANCE
-        self._ledger = ledger
+        self._memory = memory
         self._end = end
         self._round = 0
         self._next = 0
@@ -143,18 +150,18 @@ class Rotation:
         self._round, index = heappop(self._events)
         self._next = index + 1
         member, quantum, slack, end = self._members[index], self._quantum, self._slack, self._end
-        light, clock = member.light, self._start
+        single, clock = member.single, self._start
         limit = clock + quantum
         left, begun = member.left - member.skipped * quantum, member.begun
         for _ in range(member.waiting):  # what comes during a turn waits for the next
-            queue = light.queue if begun or not member.merges else light.find_oldest()
+            queue = single.queue if begun or not member.merges else single.find_oldest()
             finish = clock + left
             begun = finish > limit + slack or finish > end
             if begun:
                 clock, left = limit, finish - limit
                 break
-            clock, left = finish, light.cost
-            light.end(queue.popleft(), finish, self._wake, self._ledger)
+            clock, left = finish, single.cost
+            single.end(queue.popleft(), finish, self._wake, self._memory)
             member.waiting -= 1
             if clock >= limit - slack:
                 break
@@ -173,7 +180,7 @@ class Rotation:
             insort(self._present, member.index)
             self._plan(member)
 
-    def _plan(self, member: _Member) -> None:
+    def _plan(self, member: _RotatingUnit) -> None:
         """Put the next event of a member on the list: the turn in which its first tuple will be finished. A unit that
         chooses among several inputs does so when it begins a tuple, so that turn counts as well."""
         member.skipped = 0

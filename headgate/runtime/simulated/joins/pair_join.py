@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.runtime.simulated.draws import Item, Outputs, carried, mixed
-from headgate.runtime.simulated.held import Extent, Held, RowsExtent
+from headgate.runtime.simulated.joins.join_window import Extent, JoinWindow, RowsExtent
+from headgate.runtime.simulated.selectivity import Item, Outputs, join_result, mixed
 from headgate.seeds import derived_seed
 
 _MASK = (1 << 64) - 1
@@ -34,7 +34,7 @@ class PairJoin:
         self, name: str, seed: int, extents: tuple[Extent, Extent], matches: tuple[float, float], carries: bool
     ) -> None:
         self.extents = extents
-        self._held = (Held(extents[0]), Held(extents[1]))
+        self._held = (JoinWindow(extents[0]), JoinWindow(extents[1]))
         self._limits = tuple(int(match * 2.0**64) for match in matches)
         self._salt = derived_seed(seed, "pairs", name)
         self._carries = carries
@@ -108,7 +108,7 @@ class PairJoin:
             return results
         starts = np.maximum(others.since[met][found], since).tolist()
         ends = np.minimum(others.until[met][found], until).tolist()
-        return [carried(*all_three) for all_three in zip(results, starts, ends, strict=True)]
+        return [join_result(*all_three) for all_three in zip(results, starts, ends, strict=True)]
 
     def _pair_values(self, key: int, others: NDArray[np.uint64], side: int) -> NDArray[np.uint64]:
         """64 random bits for each pair, the same whichever row comes second."""

@@ -11,45 +11,45 @@ from numpy.typing import NDArray
 
 from headgate.metrics.monitor import Monitor
 from headgate.plan.operators.base import Port
-from headgate.runtime.simulated.closing import ResultEvent
-from headgate.runtime.simulated.draws import Item
-from headgate.runtime.simulated.ledger import Ledger
+from headgate.runtime.simulated.call_completion import ResultEvent
 from headgate.runtime.simulated.network import Network, Outlet
-from headgate.runtime.simulated.queues import StepQueue
-from headgate.runtime.simulated.sources import Merged
+from headgate.runtime.simulated.queue_memory import QueueMemory
+from headgate.runtime.simulated.queues import SynchronizedQueue
+from headgate.runtime.simulated.selectivity import Item
+from headgate.runtime.simulated.sources import MergedArrivals
 from headgate.scheduling.board import Board
 from headgate.scheduling.units import Unit
 
 
-class Entrance:
+class Admission:
     """Loads arrivals block by block and admits them one by one. Arrivals after `end` do not happen."""
 
     def __init__(
         self,
         network: Network,
-        arrivals: Merged,
+        arrivals: MergedArrivals,
         board: Board,
         monitor: Monitor,
-        ledger: Ledger,
+        memory: QueueMemory,
         end: float,
         results: list[ResultEvent] | None,
     ) -> None:
         self.outlets = [network.outlets[Port(name)] for name in network.plan.streams]
         self._readers = [network.readers[name] for name in network.plan.streams]
-        self._stepped = {
+        self._synchronized = {
             at: queues
             for at, outlet in enumerate(self.outlets)
-            if (queues := [queue for queue in outlet.queues if isinstance(queue, StepQueue)])
+            if (queues := [queue for queue in outlet.queues if isinstance(queue, SynchronizedQueue)])
         }  # by stream
-        self._steps = [queue for queue in network.queues.values() if isinstance(queue, StepQueue)]
+        self._steps = [queue for queue in network.queues.values() if isinstance(queue, SynchronizedQueue)]
         self._ended: set[int] = set()  # streams whose end is known
         self._ends: list[tuple[int, int]] = []  # last tuples of streams in this block: their place, the stream
-        self._held = np.array([outlet.held_bytes for outlet in self.outlets])
+        self._held = np.array([outlet.queued_bytes for outlet in self.outlets])
         self._logs = [(log, list(network.plan.streams).index(log.stream)) for log in network.logs]
         self._arrivals = arrivals
         self._board = board
         self._monitor = monitor
-        self._ledger = ledger
+        self._memory = memory
         self._end = end
         self._results = results
         self._before = 0  # tuples of the blocks before this one
@@ -88,14 +88,14 @@ class Entrance:
             self._next, self.next_time = at, time
             board.arrived = self._before + at
             while self._ends and self._ends[0][0] < at:
-                self._end_inputs(self._stepped[self._ends.pop(0)[1]])
+                self._end_inputs(self._synchronized[self._ends.pop(0)[1]])
             if time < math.inf or not self._load():
                 return
 
     @property
     def is_plain(self) -> bool:
         """Do tuples enter at their arrival, and only into queues?"""
-        plain = self._results is None and not self._arrivals.delays and not self._stepped
+        plain = self._results is None and not self._arrivals.delays and not self._synchronized
         return plain and not any(outlet.taps for outlet in self.outlets)
 
     def blocks(self) -> Iterator[tuple[list[float], list[Item], list[int]]]:
@@ -126,7 +126,7 @@ class Entrance:
             for query in queries if tuples else ():
                 self._monitor.arrived(query, tuples)
 
-    def _end_inputs(self, queues: Iterable[StepQueue]) -> None:
+    def _end_inputs(self, queues: Iterable[SynchronizedQueue]) -> None:
         """A stream has ended: nobody waits for it."""
         for queue in queues:
             queue.reach(math.inf)
@@ -140,7 +140,7 @@ class Entrance:
 
     def _note_ends(self, streams: NDArray[np.intp]) -> None:
         """Find the last tuples, in this block, of streams that end with it."""
-        for stream in sorted(self._arrivals.finished & self._stepped.keys()) if not self.cut_off else ():
+        for stream in sorted(self._arrivals.finished & self._synchronized.keys()) if not self.cut_off else ():
             if stream not in self._ended:
                 self._ended.add(stream)
                 mine = np.flatnonzero(streams == stream)
@@ -160,13 +160,13 @@ class Entrance:
         self.count()
         block = self._arrivals.next()
         if block is None:
-            for queues in self._stepped.values() if not self.cut_off else ():
+            for queues in self._synchronized.values() if not self.cut_off else ():
                 self._end_inputs(queues)
             return False
         kept = int(np.searchsorted(block.entries, self._end, side="right"))
         if kept < len(block.entries):
             block = block.first(kept)
-            self._arrivals = Merged([])  # time only grows: nothing that comes after it counts
+            self._arrivals = MergedArrivals([])  # time only grows: nothing that comes after it counts
             self.cut_off = True
         for log, stream in self._logs:
             log.add(block.arrivals[block.streams == stream])
@@ -179,5 +179,5 @@ class Entrance:
         self._targets = [self.outlets[stream] for stream in block.streams.tolist()]
         self.next_time = self._times[0]
         held = self._held[block.streams]
-        self._ledger.add_block(block.entries[held > 0], held[held > 0])
+        self._memory.add_block(block.entries[held > 0], held[held > 0])
         return kept > 0

@@ -47,7 +47,7 @@ def trees(draw: st.DrawFn) -> Plan:
 
 
 def both_ways(app: CheckedApplication, limits: RunLimits) -> tuple[Any, Any]:
-    return simulate(app, limits), simulate(app, limits, short_cuts=False)
+    return simulate(app, limits), simulate(app, limits, fast_paths=False)
 
 
 @settings(max_examples=250, deadline=None)

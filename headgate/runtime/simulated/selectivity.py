@@ -20,19 +20,19 @@ from headgate.seeds import derived_seed
 Item = tuple[float, int, float]
 
 
-class CarriedItem(tuple[float, int, float]):
+class JoinResult(tuple[float, int, float]):
     """The result of a join that another join reads: a tuple that also knows from when to when it counts."""
 
     since: float
     until: float
 
-    def renewed(self, key: int) -> CarriedItem:
+    def renewed(self, key: int) -> JoinResult:
         """The same with another identity."""
-        return carried((self[0], key, self[2]), self.since, self.until)
+        return join_result((self[0], key, self[2]), self.since, self.until)
 
 
-def carried(item: Item, since: float, until: float) -> CarriedItem:
-    made = CarriedItem(item)
+def join_result(item: Item, since: float, until: float) -> JoinResult:
+    made = JoinResult(item)
     made.since, made.until = since, until
     return made
 
@@ -141,7 +141,7 @@ def _copies(share: float, salt: int) -> _Branch:
             for number in range(whole + (start < limit)):
                 key = mixed(start + number * _GOLDEN & _MASK)
                 outputs[0].append(time)
-                outputs[1].append(item.renewed(key) if isinstance(item, CarriedItem) else (item[0], key, item[2]))
+                outputs[1].append(item.renewed(key) if isinstance(item, JoinResult) else (item[0], key, item[2]))
         return outputs
 
     return draw
@@ -179,7 +179,7 @@ def _first_of(shares: list[float], salt: int) -> Draw:
     return draw
 
 
-def factors(seed: int, noise: float) -> Iterator[float]:
+def noise_factors(seed: int, noise: float) -> Iterator[float]:
     """Factors between 1 - noise and 1 + noise, without end."""
     rng = np.random.default_rng(seed)
     while True:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from headgate.metrics.monitor import Tap
-from headgate.runtime.simulated.network import Network, Node
-from headgate.runtime.simulated.queues import SimulatedQueue, StepQueue
+from headgate.runtime.simulated.network import Network, NetworkNode
+from headgate.runtime.simulated.queues import SimulatedQueue, SynchronizedQueue
 from headgate.scheduling.units import Unit
 
 
 class Branch:
     """One output of an operator as a unit sees it: queues inside the unit, queues outside, sinks."""
 
-    __slots__ = ("held_bytes", "inner", "outer", "taps")
+    __slots__ = ("inner", "outer", "queued_bytes", "taps")
 
     def __init__(
         self, inner: tuple[SimulatedQueue, ...], outer: tuple[SimulatedQueue, ...], taps: tuple[Tap, ...]
@@ -19,28 +19,28 @@ class Branch:
         self.inner = inner
         self.outer = outer
         self.taps = taps
-        self.held_bytes = sum(queue.item_bytes for queue in (*inner, *outer))
+        self.queued_bytes = sum(queue.item_bytes for queue in (*inner, *outer))
 
 
-class Step:
+class ProgramStep:
     """An operator of a unit and where its outputs go."""
 
     __slots__ = ("branches", "inputs", "node")
 
-    def __init__(self, node: Node, branches: tuple[Branch, ...], inputs: tuple[StepQueue, ...]) -> None:
+    def __init__(self, node: NetworkNode, branches: tuple[Branch, ...], inputs: tuple[SynchronizedQueue, ...]) -> None:
         self.node = node
         self.branches = branches
         self.inputs = inputs  # of an operator that consumes in the order of time, if others of the unit feed it
 
 
-class Program:
+class UnitProgram:
     """The steps of a unit. Made once a unit; a queue inside the unit is served later in the same call."""
 
     __slots__ = ("steps",)
 
     def __init__(self, unit: Unit, network: Network) -> None:
         place = {name: i for i, name in enumerate(unit.operators)}
-        self.steps: list[Step] = []
+        self.steps: list[ProgramStep] = []
         fed: set[SimulatedQueue] = set()  # inside the unit
         for at, name in enumerate(unit.operators):
             node = network.nodes[name]
@@ -53,4 +53,6 @@ class Program:
                 branches.append(Branch(inner, outer, outlet.taps))
                 fed.update(inner)
             inputs = () if fed.isdisjoint(node.queues) else node.queues
-            self.steps.append(Step(node, tuple(branches), tuple(q for q in inputs if isinstance(q, StepQueue))))
+            self.steps.append(
+                ProgramStep(node, tuple(branches), tuple(q for q in inputs if isinstance(q, SynchronizedQueue)))
+            )
