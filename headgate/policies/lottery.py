@@ -1,4 +1,4 @@
-"""ml, mol: queries or operators by lot."""
+"""ml, mol: lotteries among queries or among operators."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from headgate.seeds import derived_seed
 
 
 class QueryLottery(Policy):
-    """A draw among the queries that may run, each with as many tickets as mbd would give it slots.
+    """A lottery among the queries that may run, each with as many tickets as mbd would give it slots.
 
-    Tickets follow the costs known at the start and do not change.
+    Tickets are based on the costs known at the start and do not change.
     """
 
     name = "ml"
@@ -50,14 +50,14 @@ class QueryLottery(Policy):
     def choose(self, slot: int) -> Decision | None:
         while len(self._tickets):
             index = self._tickets.draw(self._chance.random())
-            self._tickets.put(index, 0.0)  # it is announced again when it may run again
+            self._tickets.put(index, 0.0)  # it will be announced when it may run again
             if self.view.units[index].ready:
                 return Decision(self.view.units[index])
         return None
 
 
 class OperatorLottery(QueryLottery):
-    """A draw among operators: of the priority of its class each has the part that its cost is of the class's.
+    """A lottery among operators, each with a share of its class's priority in proportion to its cost.
 
     One that costs nothing has as many tickets as the one with the fewest.
     """

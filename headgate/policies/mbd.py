@@ -25,27 +25,28 @@ from headgate.scheduling.policy import Decision, FinishedCall, Policy, View
 from headgate.scheduling.units import Group, Unit
 from headgate.seeds import derived_seed
 
-MOVED = 0.1  # a selectivity that changed by more than this share of itself has changed
-LONGEST = 65_536.0  # slots of a round
+MOVED = 0.1  # a selectivity counts as changed if it changed by more than this share of itself
+LONGEST = 65_536.0  # the most slots of a round
 
 
 class MultiBroadcastDisk(Policy):
-    """Queries have slots in a round by the frequency of their class and their part of its cost, evenly spread.
+    """Queries get slots in a round by the frequency of their class and their share of its cost, evenly spread.
 
-    Queries that share operators are one unit, in the most important of their classes. A slot met while its query runs
-    makes the query run once more at once. At the end of a round, classes whose latencies are inverted change
-    frequencies (`inversion`) or the costs in use (`selectivity`: `s` when selectivities have moved, then nothing else;
-    `sa` always), and changed priorities are taken up (`priorities: follow`). With `sel_gate: false`, `s` does not wait
-    for inverted classes. Latencies are the mean, or a `percentile`, of at least `samples` results in the last `window`
-    seconds. `variant` is how the slots of a round are spread (`broadcast.py`).
+    Queries that share operators are one unit, in the most important of their classes. If a slot of a query comes up
+    while the query runs, the query runs once more right after that. At the end of a round, inverted latencies of
+    classes change frequencies (`inversion`) or the costs in use (`selectivity`: `s` if selectivities have changed, and
+    then nothing else; `sa` always), and changed priorities take effect (`priorities: follow`). With `sel_gate: false`,
+    `s` does not wait for inverted classes. Latencies are the mean, or a `percentile`, of at least `samples` results in
+    the last `window` seconds. `variant` says how the slots of a round are spread (`broadcast.py`).
 
-    `together` is how many queries of a class may be one unit, and so one job: they share what a call costs beside its
-    tuples. `fixed_costs: ignored` goes by the cost a tuple alone, as the source does. `weights: equal` gives all
-    queries of a class the same part of its slots, whatever they cost: where a call takes all that waits, a dear query
-    needs no more calls than a cheap one.
+    `together` is how many queries of a class may form one unit, and so one job: they share the fixed cost of a call.
+    `fixed_costs: ignored` uses the cost per tuple alone, as the source does. `weights: equal` gives all queries of a
+    class the same share of its slots, whatever they cost: where a call takes all that waits, an expensive query needs
+    no more calls than a cheap one.
 
-    A slot that passed while a query waited for the boundary of its windows is made good when that is reached: it takes
-    the slot of what is due in the round, unless that is more important, and gives its own next slot for it.
+    If a slot of a query passed while the query waited for a window boundary, it is made up for when the boundary is
+    reached: the query takes the slot that is due, unless that belongs to a more important one, and gives its own next
+    slot in return.
     """
 
     name = "mbd"
@@ -83,20 +84,20 @@ class MultiBroadcastDisk(Policy):
     def start(self, view: View) -> None:
         super().start(view)
         self._chance = random.Random(derived_seed(view.seed, "mbd"))
-        self._trains = {name: FadingRatio(None) for name in view.plan.classes}  # tuples a call
+        self._trains = {name: FadingRatio(None) for name in view.plan.classes}  # class -> tuples per call
         self._costs = QueryCosts(view, self._trains if self._amortised else None)
-        self._waiting: dict[int, None] = {}  # units that were announced and not found without input since
-        self._marked: set[int] = set()  # units to run once more when they are done
-        self._again: list[list[Unit]] = [[] for _ in range(view.slots)]  # those that are, by slot
-        self._skipped = 0  # slots on the way to a decision whose units were not looked into: gated out, or running
+        self._waiting: dict[int, None] = {}  # units that were announced and not found empty since
+        self._marked: set[int] = set()  # units to run once more when their call has ended
+        self._again: list[list[Unit]] = [[] for _ in range(view.slots)]  # slot -> units to run once more in it now
+        self._skipped = 0  # slots passed on the way to a decision without a look at their units: gated out, or running
         self._missed = MissedSlots()
-        self._put_off: Decision | None = None  # what was due when a missed slot was made good, and got none for it
-        self._checked = 0.0  # when latencies were last looked at
-        self._frequencies: list[int] = []  # by class, the most important first
-        self._at = 0  # where the walk stands in the round,
-        self._schedule: list[int] = []  # which is a list of units, `_round` but for entries that changed places,
-        self._places: list[list[int]] = []  # of each unit in it
-        self._stale = True  # are these two to be made anew of `_round` when the next one begins?
+        self._put_off: Decision | None = None  # a decision that gave way to a missed slot and got no slot in return
+        self._checked = 0.0  # when latencies were last compared
+        self._frequencies: list[int] = []  # one per class, the most important first
+        self._at = 0  # position in the round
+        self._schedule: list[int] = []  # the units of this round: `_round`, except for entries that changed places
+        self._places: list[list[int]] = []  # unit -> its places in the schedule
+        self._stale = True  # must both be copied from `_round` again when the next round begins?
         self._take_priorities()
         self._rebuild()
 
@@ -123,8 +124,10 @@ class MultiBroadcastDisk(Policy):
         return self._instead(due, missed)
 
     def _instead(self, due: Decision, missed: Unit) -> Decision:
-        """Make a missed slot good: the unit has the slot that is due, and what was due its next slot in this round. A
-        unit without one makes what is due wait for a call."""
+        """Make up for a missed slot: the unit takes the slot that is due and gives its next one in the round in return.
+
+        If it has none, the unit that was due waits for one call.
+        """
         places = self._places[missed.index]
         following = bisect_left(places, self._at)
         if following == len(places):
@@ -136,7 +139,7 @@ class MultiBroadcastDisk(Policy):
         return due._replace(unit=missed)
 
     def _next(self, slot: int) -> Decision | None:
-        """What the round has for a slot."""
+        """The next decision of the round for a slot."""
         before, passed, ended = self._at, 0, False
         self._skipped = 0
         while True:
@@ -146,10 +149,10 @@ class MultiBroadcastDisk(Policy):
             if not any(self.view.units[index].ready for index in self._waiting):
                 return None
             before, passed, ended = 0, passed + len(self._schedule) - before, True
-            self._end_round()  # which may make another schedule
+            self._end_round()  # may replace the schedule
 
     def ran_dry(self) -> None:
-        for units in self._again:  # to run once more at once would find nothing, and later is not at once
+        for units in self._again:  # they would find no input now, and later would be too late
             units.clear()
 
     def finished(self, call: FinishedCall) -> None:
@@ -163,10 +166,10 @@ class MultiBroadcastDisk(Policy):
     # The walk ----------------------------------------------------------------------------------------------------
 
     def _walk(self, slot: int, gated: bool) -> Unit | None:
-        """Go on to the next slot whose unit may run; None at the end of the round.
+        """Move on to the next slot whose unit may run; None at the end of the round.
 
         Slots of units without input are passed over: the heap has only those of units that wait or run. When a whole
-        round had nothing for a slot, the next is walked without gates: there is nobody whom they would favour.
+        round had nothing for a slot, the next round ignores gates: there is no other unit that they would favor.
         """
         while self._heap:
             at, index = heappop(self._heap)
@@ -185,30 +188,30 @@ class MultiBroadcastDisk(Policy):
                 self._marked.add(index)
                 self._skipped += 1
             else:
-                self._missed.ran(index, self._at)  # it had its chance
+                self._missed.ran(index, self._at)  # it has had its chance
                 self._skipped += 1
         return None
 
     def _nearby(self, at: int, slot: int) -> int:
-        """Where to go instead of the slot that is due: `at`."""
+        """The place to use instead of `at`, which is due. Here `at` itself."""
         return at
 
     def _enter(self, index: int) -> None:
-        """Note the next slot of a unit in this round, if there is one."""
+        """Put the next slot of a unit in this round on the heap, if there is one."""
         places = self._places[index]
         following = bisect_left(places, self._at)
         if following < len(places):
             heappush(self._heap, (places[following], index))
 
     def _passes_gate(self, at: int, index: int) -> bool:
-        """A unit's first slot of a round is taken by chance, so that its mean is a fraction."""
+        """Draw whether a unit takes its first slot of a round, so that its slots per round may average a fraction."""
         gate = self._gates[index]
         if gate >= 1.0 or at != self._places[index][0] or index in self._drawn:
             return True
         return self._chance.random() < gate
 
     def _exchange(self, at: int, other: int) -> None:
-        """Two entries change places until the end of the round; each is used once."""
+        """Let two entries change places until the end of the round. Each is used once."""
         schedule = self._schedule
         for index, left, taken in ((schedule[at], at, other), (schedule[other], other, at)):
             self._places[index].remove(left)
@@ -222,7 +225,7 @@ class MultiBroadcastDisk(Policy):
             self._schedule, self._places = list(self._round), places_of(self._round, len(self._gates))
             self._stale = False
         self._at = 0
-        self._drawn: set[int] = set()  # units whose first slot of the round has come, though they have not had it yet
+        self._drawn: set[int] = set()  # units whose first slot came up and was given to another
         self._heap: list[tuple[int, int]] = []
         for index in self._waiting:
             self._enter(index)
@@ -231,13 +234,13 @@ class MultiBroadcastDisk(Policy):
 
     def _end_round(self) -> None:
         self._missed.end_round()
-        if self.view.now > self._checked:  # several rounds without a call between are one for the monitor
+        if self.view.now > self._checked:  # several rounds without a call in between count as one
             self._checked = self.view.now
             self._repair()
         self._begin_round()
 
     def _repair(self) -> None:
-        """Answer to changed priorities, or to inverted classes."""
+        """React to changed priorities or to inverted classes."""
         if self.follows and self._classes_version != self.view.classes_version:
             self._take_priorities()
             if self.selectivity is not None:
@@ -268,20 +271,20 @@ class MultiBroadcastDisk(Policy):
             self._rebuild()
 
     def _moved(self) -> bool:
-        """Have selectivities moved that it should follow?"""
+        """Have selectivities changed that the policy should follow?"""
         return self._by_cost and self.selectivity == "s" and self._costs.moved(MOVED)
 
     def _take_priorities(self) -> None:
         self._classes_version = self.view.classes_version
         self._order = ClassOrder(self.view)
-        self._class_of = [unit.class_name for unit in self.view.units]  # `fixed`: also when the query is moved
+        self._class_of = [unit.class_name for unit in self.view.units]  # with `fixed`, even after a query is moved
         priorities = dict(zip(self._order.names, self._order.priorities, strict=True))
-        self._ranks = [-priorities[name] for name in self._class_of]  # the most important first
+        self._ranks = [-priorities[name] for name in self._class_of]  # the most important have the lowest
         self._frequencies = list(self._order.priorities)
-        self._since = self._checked = self.view.now  # no latency from before says anything, and nothing to check now
+        self._since = self._checked = self.view.now  # older latencies do not count, and there is nothing to check yet
 
     def _rebuild(self) -> None:
-        """Make the schedule anew."""
+        """Make a new schedule."""
         frequencies = dict(zip(self._order.names, self._frequencies, strict=True))
         seconds = self._costs.seconds if self._by_cost else dict.fromkeys(self._costs.seconds, 1.0)
         classes = zip(self.view.units, self._class_of, strict=True)
@@ -298,7 +301,7 @@ class MultiBroadcastDisk(Policy):
 
 
 def places_of(schedule: Sequence[int], units: int) -> list[list[int]]:
-    """Where each unit has its slots in a round."""
+    """Unit -> its places in a round."""
     places: list[list[int]] = [[] for _ in range(units)]
     for place, index in enumerate(schedule):
         places[index].append(place)
@@ -306,18 +309,18 @@ def places_of(schedule: Sequence[int], units: int) -> list[list[int]]:
 
 
 class AffineBroadcastDisk(MultiBroadcastDisk):
-    """As mbd, but a slot looks ahead for a query that it ran itself the last time, whose data may still be near."""
+    """As mbd, but a slot looks ahead for a query that ran last in this same slot, as its data may still be cached."""
 
     name = "ambd"
     paper = f"{AL_MOAKAR}, section 7.3"
-    AHEAD = 10  # entries, the one that is due included
+    AHEAD = 10  # entries to consider, including the one that is due
 
     def start(self, view: View) -> None:
-        self._last: dict[int, int] = {}  # unit -> the slot that ran it last
+        self._last: dict[int, int] = {}  # unit -> the slot it ran in last
         super().start(view)
 
     def choose(self, slot: int) -> Decision | None:
-        self._ahead = 0  # entries looked at beyond those that were due
+        self._ahead = 0  # entries inspected beyond the one that was due
         decision = super().choose(slot)
         if decision is None:
             return None
@@ -325,7 +328,7 @@ class AffineBroadcastDisk(MultiBroadcastDisk):
         return decision._replace(ahead=self._ahead)
 
     def _nearby(self, at: int, slot: int) -> int:
-        """Exchange the entry that is due with one ahead whose unit this slot ran last: each is used once a round."""
+        """Swap the entry that is due with one ahead whose unit ran last in this slot. Each is used once per round."""
         schedule, units = self._schedule, self.view.units
         for other in range(at, min(at + self.AHEAD, len(schedule))):
             if self._last.get(schedule[other]) == slot and units[schedule[other]].ready:

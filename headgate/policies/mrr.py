@@ -17,9 +17,9 @@ from headgate.scheduling.units import Group, Unit
 
 
 class QueryRoundRobin(RoundRobin):
-    """Queries in turn, whole and with all that waits; one that runs elsewhere is passed over. Knows no classes.
+    """Queries in turn, each whole and with all its input; one that runs in another slot is skipped. Ignores classes.
 
-    With `together`, up to so many queries of a class are one unit, and so one job.
+    `together` is how many queries of a class may form one unit, and so one job.
     """
 
     name = "mrr"
@@ -36,7 +36,7 @@ class QueryRoundRobin(RoundRobin):
 
 
 class OperatorRoundRobin(RoundRobin):
-    """Operators in turn, each with all that waits for it; several operators of a query may run at once."""
+    """Operators in turn, each with all its input. Several operators of a query may run at once."""
 
     name = "morr"
     preemption = "none"
@@ -50,10 +50,10 @@ class OperatorRoundRobin(RoundRobin):
 
 
 class PortionRoundRobin(QueryRoundRobin):
-    """As mrr, but of what waits a query gets only the share of its class's priority, and at least one tuple.
+    """As mrr, but a query gets only a share of its input, by its class's priority, and at least one tuple.
 
-    `of` says what that is a share of: of the `sum` of all priorities or of the `largest`. The source leaves it
-    open. Shares are those of the start: priorities that change move nothing, as in the source.
+    The share is the priority over the `sum` of all priorities, or over the `largest`, as `of` says; the source leaves
+    that open. Shares are fixed at the start: changed priorities have no effect, as in the source.
     """
 
     name = "mprr"

@@ -1,4 +1,4 @@
-"""mtiq: the operator with the most tuples in its queues first."""
+"""mtiq: first the operator with the most tuples in its queues."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from headgate.scheduling.units import Unit
 
 
 class MostTuplesInQueue(Policy):
-    """Most tuples in queue first (Sutherland et al. section 4.1). Ties: the operator nearest to the source.
+    """Most tuples in queue first (Sutherland et al. section 4.1). Ties go to the operator nearest to the source.
 
-    Queues grow without notice, so every decision looks at all ready operators.
+    Queues grow without notice, so every decision inspects all ready operators.
     """
 
     name = "mtiq"
@@ -44,7 +44,7 @@ class MostTuplesInQueue(Policy):
 
 
 def _depths(view: View) -> list[int]:
-    """Operators between each unit's operator and the nearest stream."""
+    """Unit -> the number of operators between its operator and the nearest stream."""
     plan, found = view.plan, dict[str, int]()
     for operator in plan.operators.values():
         found[operator.id] = min(found[port.node] + 1 if port.node in found else 0 for port in operator.inputs)

@@ -1,4 +1,4 @@
-"""pcs: the path with the largest processing capacity first."""
+"""pcs: first the path with the largest processing capacity."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from headgate.policies.worth import Worth
 
 
 class PathCapacity(RankedPolicy):
-    """The operator path that takes the most tuples a second through to its end goes first.
+    """The operator path that takes the most tuples per second through to its end goes first.
 
-    A tuple runs through its whole path, so what waits is at the leaves (Jiang and Chakravarthy section 3.1, eq. 2.2).
+    A tuple runs through its whole path, so tuples wait only at leaves (Jiang and Chakravarthy section 3.1, eq. 2.2).
     """
 
     name = "pcs"

@@ -15,11 +15,11 @@ from headgate.scheduling.units import Unit
 
 
 class ThreadPerClass(Policy):
-    """Each class has a thread of its own that runs its queries in turn. Priorities decide nothing.
+    """Each class has a thread of its own that runs its queries in turn. Priorities have no effect.
 
-    With enough slots each thread has one and the others idle, so a class gets a core however little or much it needs.
-    Else threads wait for a slot in line, and give it up after one pass over their queries. A query that is put into
-    another class goes over to its thread.
+    With enough slots, each thread has one and the rest stay idle, so every class gets one core, however little or much
+    it needs. Otherwise threads wait in line for a slot and give it up after one pass over their queries. A query that
+    is moved to another class moves to the thread of that class.
     """
 
     name = "pct"
@@ -31,7 +31,7 @@ class ThreadPerClass(Policy):
     def start(self, view: View) -> None:
         super().start(view)
         self._classes_version = view.classes_version
-        self._ran: list[Unit | None] = [None] * view.slots  # what each slot ran last
+        self._ran: list[Unit | None] = [None] * view.slots  # slot -> the unit it ran last
         self._use({queries: Rotation(queries) for queries in self._dealt()})
 
     def became_ready(self, unit: Unit) -> None:
@@ -42,17 +42,17 @@ class ThreadPerClass(Policy):
             self._follow_classes()
         if slot >= len(self._holders):
             return None
-        decision = self._of_its_own(slot) if self._own else self._in_line(slot)
+        decision = self._from_own_thread(slot) if self._own else self._from_line(slot)
         if decision is not None:
             self._ran[slot] = decision.unit
         return decision
 
-    def _of_its_own(self, slot: int) -> Decision | None:
+    def _from_own_thread(self, slot: int) -> Decision | None:
         thread = self._holders[slot]
         unit = None if thread is None else thread.next()
         return None if thread is None or unit is None else Decision(unit, inspected=thread.passed_over)
 
-    def _in_line(self, slot: int) -> Decision | None:
+    def _from_line(self, slot: int) -> Decision | None:
         thread, passed = self._holders[slot], 0
         if thread is not None:
             unit = thread.next(around=False)
@@ -73,16 +73,16 @@ class ThreadPerClass(Policy):
     # Threads -----------------------------------------------------------------------------------------------------
 
     def _dealt(self) -> list[tuple[Unit, ...]]:
-        """The queries of each thread."""
+        """The queries of each thread, as the classes are now."""
         order = ClassOrder(self.view)
         classes = dict(zip(order.names, order.units, strict=True))
         return [thread.queries for thread in class_threads(classes, self.view.slots, self.splits)]
 
     def _use(self, threads: Mapping[tuple[Unit, ...], Rotation]) -> None:
-        """A slot keeps the thread of what it runs, so that no thread is in two slots; the others are shared out."""
+        """Install threads. A slot that runs a unit keeps its thread, so that no thread is in two slots."""
         self._threads: Mapping[tuple[Unit, ...], Rotation] = threads
         self._thread_of = {unit: thread for queries, thread in threads.items() for unit in queries}
-        self._own = len(threads) <= self.view.slots  # has every thread a slot of its own?
+        self._own = len(threads) <= self.view.slots  # does every thread have a slot of its own?
         self._holders: list[Rotation | None] = [None] * self.view.slots
         self._line = deque(threads.values())
         for slot, unit in enumerate(self._ran):
@@ -94,7 +94,7 @@ class ThreadPerClass(Policy):
                 self._holders[slot] = self._line.popleft()
 
     def _follow_classes(self) -> None:
-        """Threads whose queries are still the same go on where they stand; if all are, nothing has changed."""
+        """Take up changed classes. Threads whose queries are the same resume where they stopped."""
         self._classes_version = self.view.classes_version
         dealt, known = self._dealt(), self._threads
         if set(dealt) == set(known):
@@ -105,7 +105,7 @@ class ThreadPerClass(Policy):
 
 
 class SplitThreads(ThreadPerClass):
-    """As pct; with slots to spare, classes have two threads each, those that are the most important now first."""
+    """As pct; with slots to spare, classes get a second thread, the currently most important ones first."""
 
     name = "pct-s"
     splits = True

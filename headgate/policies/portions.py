@@ -1,4 +1,4 @@
-"""MPRR's portions: every query has its turn, and takes a part of its queue that grows with the priority of its class.
+"""MPRR's portions: each query in its turn takes a part of its queue that grows with the priority of its class.
 
 Al Moakar, Class-Based Continuous Query Scheduling in Data Stream Management Systems, University of Pittsburgh, 2013.
 """
@@ -15,10 +15,10 @@ Base = Literal["sum", "largest"]
 
 
 def portions(priorities: Mapping[str, int], of: Base = "sum") -> dict[str, Fraction]:
-    """The part of a queue that each class takes: its priority over the sum of all, or over the largest.
+    """Class -> the part of a queue that it takes: its priority over the sum of all priorities, or over the largest.
 
-    The source does not say which. Its latencies fit the sum, their proportions the largest. Exact fractions, so that
-    0.29 of 100 tuples are 29.
+    The source does not say which. Its latencies fit the sum, their proportions the largest. The fractions are exact, so
+    that 0.29 of 100 tuples are 29.
     """
     one_of("of", of, ("sum", "largest"))
     values = [whole("priority", priority) for priority in priorities.values()]
@@ -27,5 +27,5 @@ def portions(priorities: Mapping[str, int], of: Base = "sum") -> dict[str, Fract
 
 
 def portion_size(portion: Fraction, waiting: int) -> int:
-    """How many of `waiting` tuples a turn takes: rounded down, but at least 1 if there is one."""
+    """How many of `waiting` tuples a turn takes: rounded down, but at least 1 if any wait."""
     return min(waiting, max(1, waiting * portion.numerator // portion.denominator))

@@ -1,4 +1,4 @@
-"""prb: rb that an arrival may interrupt."""
+"""prb: rb in which an arrival may interrupt a call."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from headgate.scheduling.units import Unit
 class PreemptiveRateBased(RateBased):
     """As rb, but an arrival with a larger rate stops the operator in progress (Sharaf et al. section 3.3).
 
-    An operator's rate rises with the time given to its tuple: N / (D - delta), delta over all its calls. The tuple is
-    finished later from where it was stopped. Equal rates do not interrupt.
+    An operator's rate rises with the time already spent on its tuple: N / (D - delta), delta summed over all calls. The
+    tuple resumes later where it was stopped. Equal rates do not interrupt.
     """
 
     name = "prb"
@@ -22,7 +22,7 @@ class PreemptiveRateBased(RateBased):
     paper = "Sharaf, Chrysanthis, Labrinidis: Preemptive Rate-based Operator Scheduling in a DSMS, section 3.3"
 
     def __init__(self) -> None:
-        super().__init__()  # no starvation option: an arrival would stop the call that relieves the oldest
+        super().__init__()  # no starvation option: an arrival would stop the call that serves the oldest tuple
 
     def urgency(self, unit: Unit) -> float:
         worth = self._worths[unit.index] if unit.spent else None
@@ -34,7 +34,7 @@ class PreemptiveRateBased(RateBased):
         return running[urgencies.index(weakest)] if self.urgency(arrived) < weakest else None
 
     def _urgency_in_progress(self, unit: Unit) -> float:
-        """The fixed cost of the call in progress is paid, that of the calls to come is not."""
+        """As `urgency`, but the fixed cost of the call in progress is already paid; that of later calls is not."""
         worth, paid = self._worths[unit.index], operator_fixed_s(self.view, unit.operators[0])
         if worth is None or paid is None:
             return -math.inf

@@ -1,4 +1,4 @@
-"""What tuples cost on their way through a query, from the statistics of now."""
+"""What tuples cost on their way through a query, according to the current statistics."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from headgate.scheduling.policy import View
 
 
 class QueryCosts:
-    """Expected costs of queries, and the selectivities that they were worked out with.
+    """Expected costs of queries, and the selectivities they were computed with.
 
-    The cost of a query is the sum over its inputs of what one tuple costs from there to the root, each query as if it
-    shared nothing (Al Moakar, section 6.1). One that is not known yet counts like the mean of those that are.
+    The cost of a query is the sum over its inputs of what one tuple costs from there to the root, as if the query
+    shared no operators (Al Moakar, section 6.1). A cost that is not known yet is taken as the mean of the known ones.
 
-    With `trains`, the tuples a call of each class, a tuple also bears its part of what a call costs beside its tuples.
-    The train is the class's and not the query's own: a query that is served often has short trains, would seem dear,
-    and be served even more often.
+    With `trains`, the tuples per call of each class, a tuple also bears its share of the fixed cost of a call. The
+    train is that of the class rather than the query's own: a query that is served often has short trains, would seem
+    expensive, and would be served even more often.
     """
 
     def __init__(self, view: View, trains: Mapping[str, FadingRatio] | None = None) -> None:
@@ -29,11 +29,11 @@ class QueryCosts:
         self.adopt()
 
     def adopt(self) -> None:
-        """Go by the statistics of now."""
+        """Use the current statistics from now on."""
         self._take(self._costs())
 
     def became_known(self) -> bool:
-        """Adopt the statistics of now if the cost of a query has become known by them."""
+        """Adopt the current statistics if they make the cost of another query known. True if so."""
         if not self._unknown or self._seen == self._sources():
             return False
         self._seen = self._sources()
@@ -52,12 +52,12 @@ class QueryCosts:
         self._selectivities = {name: self._view.stats(name).selectivity for name in self._view.plan.operators}
 
     def _sources(self) -> tuple[int, int]:
-        """Changes when more may be known: statistics, or the train of a class that had no call before."""
+        """Changes when more may be known: with the statistics, or with the first call of a class."""
         trains = self._trains or {}
         return self._view.stats_version, sum(train.value is not None for train in trains.values())
 
     def moved(self, by: float) -> bool:
-        """Has a selectivity changed by more than such a share of what it was?"""
+        """Has any selectivity changed by more than the share `by` of its old value?"""
         for name, before in self._selectivities.items():
             now = self._view.stats(name).selectivity
             if now is not None and (before is None or abs(now - before) > by * before):
@@ -76,7 +76,7 @@ class QueryCosts:
         return fixed * len(_inputs(query, self._view)) + sum(seconds.values())
 
     def _fixed(self, query: str) -> float | None:
-        """What a tuple bears of the fixed cost of a call."""
+        """The share of the fixed cost of a call that one tuple bears."""
         if self._trains is None:
             return 0.0
         unit = self._units[query]
@@ -87,9 +87,10 @@ class QueryCosts:
 
 
 def operator_costs(view: View) -> dict[str, float]:
-    """What each operator costs for one tuple on each input of its query: its cost times how often one gets there.
+    """Operator -> its expected cost for one tuple on each input of its query: its cost times how often it is reached.
 
-    An operator that several queries share counts as often. If a statistic is not known, all operators cost the same.
+    An operator that several queries share counts once for each. If a statistic is not known, all operators cost the
+    same.
     """
     found = dict.fromkeys(view.plan.operators, 0.0)
     for query in view.plan.queries.values():
@@ -102,7 +103,7 @@ def operator_costs(view: View) -> dict[str, float]:
 
 
 def _inputs(query: Query, view: View) -> list[Edge]:
-    """Where tuples of streams come into a query."""
+    """The inputs by which tuples of streams enter a query."""
     plan = view.plan
     return [
         Edge(name, index)
@@ -113,5 +114,5 @@ def _inputs(query: Query, view: View) -> list[Edge]:
 
 
 def _by_operator(query: Query, view: View) -> dict[str, float] | None:
-    """What one tuple on each input of a query is expected to cost in each operator, as if the query shared none."""
+    """Operator -> its expected cost for one tuple on each input of the query, as if the query shared no operators."""
     return costs_on_the_way(query.operators, dict.fromkeys(_inputs(query, view), 1.0), view)
