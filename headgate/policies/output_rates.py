@@ -1,4 +1,4 @@
-"""Output rates: the results to expect of a second spent on an operator and on what follows it to the root.
+"""Output rates: the expected results of a second spent on an operator and on what follows it up to the root.
 
 Sharaf, Chrysanthis, Labrinidis, eq. (1), root first: D(O) = C + S D(parent), N(O) = S N(parent), GOR = N / D.
 """
@@ -14,22 +14,23 @@ from headgate.plan.operators.base import Operator, Port
 from headgate.policies.worth import Worth, operator_fixed_s, ratio
 from headgate.scheduling.policy import View
 
-Part = tuple[float, Worth]  # how often a tuple gets to an operator that follows, and what it is worth there
+Part = tuple[float, Worth]  # how often a tuple reaches a following operator, and what it is worth there
 
 
 def output_rates(view: View, best_branches: bool = False) -> dict[str, Worth | None]:
     """The worth of every operator in results; None while a statistic from there to the root is not known.
 
-    Where outputs are read by several, all of them count. With `best_branches` they are added best first, only as long
-    as the rate does not fall: the operator is then run for the sake of those, and the others share its priority.
+    If several operators read an output, all of them count. With `best_branches` they are added best first, only as long
+    as that does not lower the rate; the operator runs for their sake, and the others do not affect its priority.
     """
     return _Rates(view, best_branches).operators
 
 
 def copied_to_roots(plan: Plan, rates: Mapping[str, Worth | None]) -> dict[str, Worth | None]:
-    """The same, but an operator that only gives results out has the worth of the one that feeds it.
+    """The same rates, but a root has the worth of the operator that feeds it.
 
-    Of several the best, one that is not known before all. A root that reads only streams keeps its own.
+    Of several feeders the best counts, where one that is not known counts as best. A root that reads only streams keeps
+    its own worth.
     """
     found = dict(rates)
     for operator in plan.operators.values():
@@ -44,7 +45,7 @@ def _at_long_queues(worth: Worth | None) -> float:
 
 
 def distances_to_sink(view: View) -> dict[str, int]:
-    """Operators from each operator to the nearest sink; 0 for one whose outputs are results."""
+    """Operator -> the number of operators from it to the nearest sink; 0 if its own outputs are results."""
     plan, found = view.plan, dict[str, int]()
     for operator in reversed(list(plan.operators.values())):
         onward = [found[edge.operator] + 1 for port in operator.ports for edge in plan.consumers[port]]
@@ -67,7 +68,7 @@ class _Rates:
         whole = self._worth(operator, stats.cost_s, _shares(operator, stats))
         self.operators[operator.id] = whole
         for index in range(len(operator.inputs)):
-            if stats.sides:  # a tuple counts with the numbers of the side by which it comes in
+            if stats.sides:  # use the statistics of the side by which a tuple enters
                 passed = {branch: stats.passing(index, branch) for branch in operator.branches}
                 self._edges[Edge(operator.id, index)] = self._worth(operator, stats.side(index).cost_s, passed)
             else:
@@ -92,12 +93,12 @@ class _Rates:
 
 
 def _shares(operator: Operator, stats: OperatorStats) -> dict[str, float | None]:
-    """Tuples that leave by each branch, per tuple that comes in by any input."""
+    """Branch -> tuples that leave by it, per tuple that enters by any input."""
     return {b: stats.branches.get(b, stats.selectivity) if b else stats.selectivity for b in operator.branches}
 
 
 def _sum(own: Worth, parts: Iterable[Part]) -> Worth:
-    """A batch goes on together, so the calls that follow share their fixed cost among the same tuples."""
+    """A batch stays together, so the same tuples share the fixed cost of the following calls."""
     gain, cost, fixed = own
     for share, onward in parts:
         gain += share * onward.gain

@@ -1,7 +1,7 @@
-"""Facts about a policy that settle every decision of a single slot in advance.
+"""Mixins for policies whose decisions for a single slot are known in advance.
 
-A policy that can state one derives from the class here beside `Policy`. The simulator then serves tuples without asking
-for each decision; every other runtime ignores it. All are asked after `start`.
+Such a policy derives from one of these classes besides `Policy`. The simulator then serves tuples without asking the
+policy for each decision; other runtimes ignore it. The properties are read after `start`.
 """
 
 from __future__ import annotations
@@ -13,35 +13,35 @@ from headgate.policies.worth import Rank
 
 
 class ArrivalOrder(ABC):
-    """May serve tuples exactly in the order of their arrival."""
+    """A policy that may serve tuples exactly in order of arrival."""
 
     @property
     @abstractmethod
     def in_arrival_order(self) -> bool:
-        """Would a single slot serve tuples one by one and exactly in the order of their arrival?"""
+        """Would a single slot serve tuples one by one, exactly in order of arrival?"""
 
 
 class EqualTurns(ABC):
-    """May serve the ready units in turn."""
+    """A policy that may serve the ready units in turn, each for the same time."""
 
     @property
     @abstractmethod
     def equal_turn_s(self) -> float | None:
         """The seconds of a turn, if a single slot would serve the ready units in turn, each for the same time.
 
-        The rotation resumes where it stopped and skips units that are not ready.
+        The rotation resumes where it stopped and skips units that are not ready. None: there is no such time.
         """
 
 
 class FixedRanks(ABC):
-    """May serve the units by ranks that do not change."""
+    """A policy that may serve the units by fixed ranks."""
 
     @property
     @abstractmethod
     def ranks(self) -> Sequence[Rank] | None:
         """The rank of each unit, in unit order, if a single slot would always serve one tuple of the ready unit that
-        ranks first.
+        ranks first; else None.
 
-        A policy that is asked about arrivals stops a tuple for one that is worth more than it is then: its worth per
-        second grows with the time given to it.
+        If the policy preempts on arrival, a tuple in progress is stopped for one that is worth more at that moment; the
+        worth per second of the tuple in progress grows with the time already given to it.
         """

@@ -1,7 +1,7 @@
-"""MBD's query priorities: how many slots of a round each query gets of what its class has.
+"""MBD's query priorities: how many slots of a round each query gets of those of its class.
 
 Al Moakar, Class-Based Continuous Query Scheduling in Data Stream Management Systems, University of Pittsburgh, 2013,
-section 6.1.2: a class has its frequency, a query of it the part that its cost is of the cost of the class.
+section 6.1.2: a class has its frequency, and each of its queries a share of that in proportion to its cost.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ from typing import NamedTuple
 
 from headgate.policies.parameters import positive, whole
 
-_CLOSE = 1e-9  # a priority this close above a whole number is that number: rounding must not cost a slot
+_CLOSE = 1e-9  # a priority this close above a whole number counts as that number: rounding must not add a slot
 
 
 class UnitCosts(NamedTuple):
-    """What is scheduled as one: a query, or all that share operators, in the most important class of any of them."""
+    """The costs of a unit: a query, or all queries that share operators, in the most important of their classes."""
 
     name: str
     class_name: str
-    costs: Sequence[float]  # expected seconds for a tuple, of each query as if it shared nothing
+    costs: Sequence[float]  # expected seconds per tuple, for each query as if it shared nothing
 
 
 class Share(NamedTuple):
-    """`priority` executions a round are expected: `slots` of them, the first of which is taken by chance `gate`."""
+    """`priority` is the expected number of executions per round. The first of `slots` is taken with
+    probability `gate`."""
 
     priority: float
     slots: int
@@ -32,15 +33,15 @@ class Share(NamedTuple):
 
 
 def shares(units: Sequence[UnitCosts], frequencies: Mapping[str, int], at_most: float = math.inf) -> dict[str, Share]:
-    """The share of each unit by its name, scaled so that the least priority is exactly 1.
+    """Name of each unit -> its share, scaled so that the least priority is exactly 1.
 
     Pr = f cost(unit) / cost(class) mult, with all queries of a unit counted in its class. The priorities of a class
-    are in sum its frequency times mult, so frequencies that all double change nothing.
+    add up to its frequency times mult, so doubling all frequencies changes nothing.
 
     One query that is a thousand times cheaper than the others of its class makes the round a thousand times longer.
-    With `at_most` priorities are scaled to that sum at the most: then some are below 1 and may miss rounds, and all
-    proportions stay as they are. A unit that costs nothing asks for no time, and is tried as often as the least; where
-    a whole class costs nothing, its queries share its frequency equally.
+    With `at_most`, priorities are scaled down to that sum: then some are below 1 and may miss rounds, and all
+    proportions stay the same. A unit that costs nothing needs no time, and gets as many executions as the least; if a
+    whole class costs nothing, its queries share its frequency equally.
     """
     if at_most != math.inf:
         positive("at_most", at_most)
@@ -52,7 +53,7 @@ def shares(units: Sequence[UnitCosts], frequencies: Mapping[str, int], at_most: 
 
 
 def _weights(units: Sequence[UnitCosts], frequencies: Mapping[str, int]) -> dict[str, float]:
-    """f cost(unit) / cost(class) by unit; 0 for one that costs nothing beside others that do."""
+    """Unit -> f cost(unit) / cost(class); 0 for a unit that costs nothing in a class where others do."""
     asking = {unit.class_name for unit in units if math.fsum(unit.costs) > 0.0}
     own = {unit.name: math.fsum(unit.costs) if unit.class_name in asking else len(unit.costs) for unit in units}
     totals = dict[str, float]()
@@ -65,9 +66,9 @@ def _weights(units: Sequence[UnitCosts], frequencies: Mapping[str, int]) -> dict
 
 
 def share_of(priority: float) -> Share:
-    """The slots of a priority above 0, and the chance of the first: its fraction, and 1 for a whole number.
+    """The slots for a priority above 0. The gate of the first is the fraction of the priority, or 1 for a whole number.
 
-    The source says "the fraction" for those too, which is 0: a query of priority 1 would never run.
+    The source says "the fraction" for whole numbers too, which is 0: a query of priority 1 would never run.
     """
     slots = max(1, math.ceil(priority - _CLOSE))
     gate = priority - (slots - 1)
@@ -75,12 +76,12 @@ def share_of(priority: float) -> Share:
 
 
 def sharing_groups(operators: Mapping[str, Set[str]]) -> list[tuple[str, ...]]:
-    """Queries that share operators, directly or through others, as groups; most are groups of one.
+    """Groups of queries that share operators, directly or through other queries; most are groups of one.
 
     `operators` are those of each query. Groups are in the order of their first query, and queries in the order given.
     """
-    user = dict[str, int]()  # operator -> the first query that has it, by number
-    merged = list[int]()  # query -> another one of its group, by number, or itself: the root of the group
+    user = dict[str, int]()  # operator -> number of the first query that uses it
+    merged = list[int]()  # query -> the number of another query in its group; the root of a group points to itself
     for number, needed in enumerate(operators.values()):
         merged.append(number)
         for operator in needed:

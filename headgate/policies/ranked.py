@@ -15,15 +15,17 @@ from headgate.scheduling.costs import train_length
 from headgate.scheduling.policy import Decision, Policy, View
 from headgate.scheduling.units import Unit
 
-Entry = tuple[float, ...]  # a unit's place in the ranking: the smallest runs first; ends with its index
+Entry = tuple[
+    float, ...
+]  # a unit's sort key in a ranking: the smallest runs first; its last element is the unit's index
 
 
 class RankedPolicy(Policy, FixedRanks):
     """The greatest worth first; ties go to the oldest tuple, then by `places`.
 
-    A heap keeps the ranking, so a decision costs O(log n). Worths are static until statistics change, except where
-    calls have a fixed cost: then a worth depends on the batch that waits, and the policy asks to hear of every tuple. A
-    unit whose statistics are not known goes before all others: to run it is how they become known.
+    A ranking is kept in a heap, so a decision costs O(log n). Worths change only with the statistics, unless calls have
+    a fixed cost: then a worth depends on the batch that waits, and the policy asks to hear of every tuple. A unit whose
+    statistics are not known goes before all others, since they only become known by running it.
     """
 
     def __init__(self, starvation: Starvation = None, period: int = 20) -> None:
@@ -31,10 +33,10 @@ class RankedPolicy(Policy, FixedRanks):
 
     @abstractmethod
     def worths(self) -> Sequence[Worth | None]:
-        """The worth of every unit, in unit order; None: not known. Called when statistics have changed."""
+        """The worth of every unit, in unit order; None means not known. Called when statistics have changed."""
 
     def places(self) -> Sequence[int]:
-        """The last tie-break: a different number for each unit, the smallest first. Called when installed."""
+        """The last tie-break: a different number for each unit; the smallest runs first. Called when installed."""
         return range(len(self.view.units))
 
     def most_tuples(self, unit: Unit) -> int | None:
@@ -42,15 +44,16 @@ class RankedPolicy(Policy, FixedRanks):
         return train_length(unit, self.view)
 
     def rankings(self) -> Sequence[int]:
-        """The line in which each unit stands, by number: units are ranked within their line. Called when installed."""
+        """The number of the ranking that each unit belongs to: units compete only within it. Called when installed."""
         return [0] * len(self.view.units)
 
     @property
     def ranking_count(self) -> int:
+        """How many rankings there are."""
         return 1
 
     def candidates(self, ready: Sequence[Unit]) -> Sequence[Unit]:
-        """Of which of the ready units the oldest is looked for, where that is the way against starvation."""
+        """The ready units among which to look for the oldest tuple, with `starvation: oldest`."""
         return ready
 
     def start(self, view: View) -> None:
@@ -69,7 +72,7 @@ class RankedPolicy(Policy, FixedRanks):
             self._entries[unit.index] = entry
             heap = self._heaps[self._ranking_of[unit.index]]
             heappush(heap, entry)
-            if len(heap) > 2 * len(self._entries) + 64:  # entries of who never comes up would pile up
+            if len(heap) > 2 * len(self._entries) + 64:  # stale entries that never reach the top would pile up
                 heap[:] = [one for one in heap if self._entries[int(one[-1])] is one]
                 heapify(heap)
 
@@ -88,8 +91,8 @@ class RankedPolicy(Policy, FixedRanks):
 
     @property
     def ranks(self) -> Sequence[Rank] | None:
-        """Unless worths depend on what waits, or on how long, calls take several tuples, or a kind of ranked policy
-        goes by more than worths."""
+        """None if worths depend on what waits or for how long, if calls take several tuples, or if a subclass considers
+        more than worths."""
         kind = type(self)
         if kind.choose is not RankedPolicy.choose or kind._entry is not RankedPolicy._entry:
             return None
@@ -103,8 +106,8 @@ class RankedPolicy(Policy, FixedRanks):
         return {"ranked": True}
 
     def explain_unit(self, unit: Unit) -> dict[str, Any]:
-        """`priority` is the papers' formula, which holds where long queues wait; `alone` is the priority of a single
-        waiting tuple, which bears the whole fixed cost. A known unit without priority costs nothing and goes first."""
+        """`priority` is the papers' formula, which holds for long queues; `alone` is the priority of a single waiting
+        tuple, which bears the whole fixed cost. A known unit without a priority costs nothing and goes first."""
         worth = self._worths[unit.index]
         if worth is None:
             return dict.fromkeys(("priority", "alone", "gain", "cost", "fixed_cost")) | {"known": False}
@@ -118,7 +121,7 @@ class RankedPolicy(Policy, FixedRanks):
         }
 
     def has_ready(self, ranking: int) -> bool:
-        """Is a unit of a line ready?"""
+        """Is any unit of a ranking ready?"""
         heap, entries, units = self._heaps[ranking], self._entries, self.view.units
         while heap and (entries[index := int(heap[0][-1])] is not heap[0] or not units[index].ready):
             if entries[index] is heappop(heap):
@@ -140,8 +143,10 @@ class RankedPolicy(Policy, FixedRanks):
         return (self.urgency(unit), oldest, self._places[unit.index], unit.index)
 
     def best(self, ranking: int = 0) -> Unit | None:
-        """The ready unit that ranks first in a line. Entries that are no longer true stay in its heap until they come
-        up."""
+        """The ready unit that ranks first in a ranking; None if none is ready.
+
+        Stale entries stay in the heap until they reach the top.
+        """
         heap, entries, units = self._heaps[ranking], self._entries, self.view.units
         while heap:
             entry = heappop(heap)
@@ -153,7 +158,7 @@ class RankedPolicy(Policy, FixedRanks):
             if not unit.ready:
                 continue  # it will be announced again
             if not unit.private and (oldest := unit.oldest) is not None and (now := self._entry(unit, oldest)) != entry:
-                entries[index] = now  # another took its first tuple
+                entries[index] = now  # another unit took its oldest tuple
                 heappush(heap, now)
                 continue
             return unit
@@ -168,7 +173,7 @@ class RankedPolicy(Policy, FixedRanks):
         return None
 
     def _refresh(self) -> None:
-        """Take in changed statistics."""
+        """Adopt changed statistics."""
         self._version = self.view.stats_version
         self._worths = self.worths()
         self._decisions = [Decision(unit, self.most_tuples(unit)) for unit in self.view.units]
@@ -176,7 +181,7 @@ class RankedPolicy(Policy, FixedRanks):
         self._rank()
 
     def _rank(self) -> None:
-        """Rank all ready units anew."""
+        """Rank all ready units again."""
         self._urgencies = [self._urgency_now(unit) for unit in self.view.units]
         self._entries: list[Entry | None] = [None] * len(self.view.units)
         self._heaps: list[list[Entry]] = [[] for _ in range(self.ranking_count)]

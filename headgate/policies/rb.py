@@ -1,4 +1,4 @@
-"""rb: the operator with the largest output rate first."""
+"""rb: first the operator with the largest output rate."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from headgate.policies.worth import Worth
 
 
 class RateBased(RankedPolicy):
-    """Most results a second first: the global output rate of each operator (Sharaf et al. section 3.2, eq. 1).
+    """Most results per second first: the global output rate of each operator (Sharaf et al. section 3.2, eq. 1).
 
-    One tuple a decision. Ties: the oldest tuple, then the operator nearer to the root.
+    A decision takes one tuple. Ties go to the oldest tuple, then to the operator nearer to the root.
     """
 
     name = "rb"

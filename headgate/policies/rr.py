@@ -14,9 +14,9 @@ from headgate.scheduling.units import Unit
 class RoundRobin(Policy, EqualTurns):
     """Round robin with a quantum (Sharaf et al. sections 3.1 and 5.6). Ignores costs and selectivities.
 
-    A unit runs until its quantum or its input is used up. Those without input are passed over; how many were is said,
-    so that the simulator can charge for it. It preempts exactly at the quantum's end, in the middle of a tuple if need
-    be. `quantum: null` gives each unit everything that waits, as STREAM does.
+    A unit runs until its quantum or its input is used up. Units without input are skipped and counted as inspected, so
+    that the simulator can charge for them. The simulator preempts exactly at the end of the quantum, in the middle of a
+    tuple if need be. `quantum: null` gives each unit all its input, as STREAM does.
     """
 
     name = "rr"
@@ -50,5 +50,5 @@ class RoundRobin(Policy, EqualTurns):
         return {"turn": self.turn(unit)}
 
     def turn(self, unit: Unit) -> float | None:
-        """Seconds that a unit gets in its turn; None: everything that waits."""
+        """Seconds that a unit gets in its turn; None: all its input."""
         return self.quantum

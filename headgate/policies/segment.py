@@ -1,4 +1,4 @@
-"""segment: the segment that releases the most memory a second first."""
+"""segment: first the segment that releases the most memory per second."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from headgate.scheduling.units import Group
 
 
 class Segments(RankedPolicy):
-    """Runs of operators that release memory ever faster, as units; the largest release of memory goes first.
+    """The segment that releases the most memory per second first; no tuple waits inside a segment.
 
-    No tuple rests inside a segment (Jiang and Chakravarthy section 3.3, eq. 3.2).
+    A segment is a run of operators, each of which releases memory at least as fast as the one before it (Jiang and
+    Chakravarthy section 3.3, eq. 3.2).
     """
 
     name = "segment"
@@ -36,7 +37,7 @@ class Segments(RankedPolicy):
         self._segments = PathSegments(self.cut())
 
     def cut(self) -> CutRule:
-        """How a path is cut by the releases of its operators."""
+        """The rule that cuts a path by the memory releases of its operators."""
         return partition
 
     def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:

@@ -1,4 +1,4 @@
-"""simplified-segment: at most two segments a path."""
+"""simplified-segment: at most two segments per path."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from headgate.scheduling.segments import halve
 
 
 class SimplifiedSegments(Segments):
-    """As segment, but a path is cut once at most, where an operator releases memory much more slowly than the last.
+    """As segment, but a path is cut at most once, where an operator releases memory much more slowly than the last.
 
-    Much more slowly: below `share` of it (Jiang and Chakravarthy section 3.3). Fewer and longer calls than segment.
+    Much more slowly means below `share` of it (Jiang and Chakravarthy section 3.3). Calls are fewer and longer than
+    with segment.
     """
 
     name = "simplified-segment"

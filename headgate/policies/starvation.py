@@ -1,4 +1,4 @@
-"""Against starvation (Jiang and Chakravarthy, section 4.2): the oldest tuple now and then, or priorities that age."""
+"""Against starvation (Jiang and Chakravarthy, section 4.2): serve the oldest tuple regularly, or let priorities age."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from headgate.scheduling.units import Unit
 
 Starvation = Literal["oldest", "dynamic"] | None
 
-_LEAST = 1e-6  # a tuple that has just come has waited 0 s; its unit must not be worth nothing for that
+_LEAST = 1e-6  # a tuple that has just arrived has waited 0 s, but its unit must not be worth nothing
 
 
 class StarvationRelief:
-    """Counts rounds (decisions), and says when the waiting must be looked after.
+    """Counts decisions and says when to act against starvation.
 
-    `oldest`: every `period`-th round goes to the unit with the oldest tuple. `dynamic`: every `period` rounds all
-    priorities are multiplied by f = tau Q, the age of the oldest tuple and the length of the queue, each relative to
-    the largest among ready units.
+    `oldest`: every `period`-th decision goes to the unit with the oldest tuple. `dynamic`: every `period` decisions,
+    all priorities are multiplied by f = tau Q, the age of the oldest tuple times the length of the queue, each
+    relative to the largest among ready units.
     """
 
     def __init__(self, starvation: Starvation, period: int) -> None:
@@ -27,7 +27,7 @@ class StarvationRelief:
         self._rounds = 0
 
     def due(self) -> bool:
-        """Called at each decision: is it a `period`-th one?"""
+        """Called at each decision: is it time to act?"""
         self._rounds += 1
         if self._rounds < self._period:
             return False
@@ -36,13 +36,13 @@ class StarvationRelief:
 
 
 def oldest_unit(units: Sequence[Unit]) -> Unit | None:
-    """The unit that holds the oldest tuple; the first of equals."""
+    """The unit with the oldest tuple; of equals, the first."""
     waiting = [(oldest, unit.index, unit) for unit in units if (oldest := unit.oldest) is not None]
     return min(waiting)[2] if waiting else None
 
 
 def aging_factors(units: Sequence[Unit], now: float, number: int) -> list[float]:
-    """f for each of `number` units, given the ready ones; the least for those that are not ready."""
+    """f for each of `number` units, computed from the ready ones; units that are not ready get the least value."""
     waits = {unit.index: now - oldest for unit in units if (oldest := unit.oldest) is not None}
     longest = max(waits.values(), default=0.0) or 1.0
     most = max((unit.waiting for unit in units), default=0) or 1
@@ -53,5 +53,5 @@ def aging_factors(units: Sequence[Unit], now: float, number: int) -> list[float]
 
 
 def aged(priority: float, factor: float) -> float:
-    """A priority under a factor. One below 0 is divided: the factor must lift it, not sink it."""
+    """A priority times its factor. A priority below 0 is divided instead, so that a larger factor still raises it."""
     return priority * factor if priority > 0.0 else priority / factor

@@ -1,4 +1,4 @@
-"""PCT's threads: one for each class; PCT-S, with more cores than classes, gives the most important ones two.
+"""PCT's threads: one per class. With more cores than classes, PCT-S gives the most important classes two.
 
 Al Moakar, Class-Based Continuous Query Scheduling in Data Stream Management Systems, University of Pittsburgh, 2013.
 """
@@ -14,18 +14,18 @@ Q = TypeVar("Q")
 
 
 class Thread(NamedTuple, Generic[Q]):
-    """Queries of one class that are served one after the other."""
+    """Queries of one class that are served one after another."""
 
     class_name: str
     queries: tuple[Q, ...]
 
 
 def class_threads(classes: Mapping[str, Sequence[Q]], cores: int, split: bool = False) -> list[Thread[Q]]:
-    """The threads of classes, given with their queries and the most important first.
+    """The threads for `classes`, given as class -> its queries, the most important class first.
 
-    With `split` classes are cut in two, the most important first, while there are more cores than threads, and their
-    queries dealt alternately. No class gets a third thread: cores beyond twice the classes stay idle. A class with
-    fewer than two queries is left whole, as its second thread would have nothing to do.
+    With `split`, classes are split in two, the most important first, as long as there are more cores than threads;
+    their queries are dealt alternately. No class gets a third thread: cores beyond twice the classes stay idle. A class
+    with fewer than two queries is not split, as its second thread would have nothing to do.
     """
     spare = max(0, whole("cores", cores) - len(classes)) if split else 0
     threads = list[Thread[Q]]()

@@ -1,4 +1,4 @@
-"""threshold: pcs while memory suffices, simplified-segment while it is short."""
+"""threshold: pcs while there is enough memory, simplified-segment while it is short."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from headgate.scheduling.policy import Decision, View
 from headgate.scheduling.segments import halve
 from headgate.scheduling.units import Group, Unit, by_path
 
-LONGEST_S, SHORTEST_S = 1.0, 0.01  # between two looks at the memory: short when it is nearly used up
-MEMORY_S = 60.0  # time constant of the mean
-FIRST_MEAN = 0.25  # of the memory there is: the mean before there is one
+LONGEST_S, SHORTEST_S = 1.0, 0.01  # between two checks of the memory; short when it is nearly used up
+MEMORY_S = 60.0  # time constant of the mean memory in use
+FIRST_MEAN = 0.25  # initial value of the mean, as a share of the available memory
 
 
 class Limits(NamedTuple):
-    """Bytes: saving begins at `high` and ends at `low`."""
+    """Saving memory begins at `high` bytes in queues and ends at `low`."""
 
     high: float
     low: float
@@ -40,10 +40,10 @@ def limits(memory: float, mean: float, beta: float) -> Limits:
 
 
 class Threshold(RankedPolicy):
-    """Paths by capacity, until queues fill the memory; then segments by release, until it is free again.
+    """Paths by capacity until queues fill the memory; then segments by memory release until it is free again.
 
-    Both are units. Those of the other mode run only when a slot would idle otherwise (Jiang and Chakravarthy section
-    3.4). A path is ready when a tuple waits anywhere on it, so nothing that segments left behind is stranded.
+    Both are units. Units of the other mode run only if a slot would be idle otherwise (Jiang and Chakravarthy section
+    3.4). A path is ready when a tuple waits anywhere on it, so tuples that segments left behind are not stranded.
     """
 
     name = "threshold"
@@ -84,16 +84,16 @@ class Threshold(RankedPolicy):
         return [*capacities, *self._segments.worths(segments, self.view)]
 
     def start(self, view: View) -> None:
-        self._looked = self._look_at = view.now
+        self._last_check = self._next_check = view.now
         super().start(view)
 
     def choose(self, slot: int) -> Decision | None:
-        if self.view.now >= self._look_at:
-            self._look()
+        if self.view.now >= self._next_check:
+            self._check_memory()
         return super().choose(slot)
 
     def explain(self) -> dict[str, Any]:
-        """The thresholds are those of the beginning of a run, in bytes; the mean moves them."""
+        """The thresholds are those at the start of a run, in bytes; they follow the mean memory in use."""
         mean = FIRST_MEAN * self.memory
         high, low = limits(self.memory, mean, self.beta)
         thresholds = {"memory": self.memory, "mean": mean, "saving_begins": high, "saving_ends": low}
@@ -106,7 +106,7 @@ class Threshold(RankedPolicy):
         return super().explain_unit(unit) | {"mode": "normal" if unit.index < self._paths else "saving"}
 
     def candidates(self, ready: Sequence[Unit]) -> Sequence[Unit]:
-        """Those of the mode, so that saving goes on with segments; a path and its segments have the same tuple."""
+        """The units of the current mode; if none is ready, all. A path and its segments have the same oldest tuple."""
         return [unit for unit in ready if self._is_of_mode(unit)] or ready
 
     def _is_of_mode(self, unit: Unit) -> bool:
@@ -115,12 +115,12 @@ class Threshold(RankedPolicy):
     def _entry(self, unit: Unit, oldest: float) -> Entry:
         return (float(not self._is_of_mode(unit)), *super()._entry(unit, oldest))
 
-    def _look(self) -> None:
-        """Compare the queued bytes with the limits."""
+    def _check_memory(self) -> None:
+        """Compare the bytes in queues with the limits and switch the mode if needed."""
         now, used = self.view.now, self.view.memory
-        self._mean += (used - self._mean) * -math.expm1((self._looked - now) / MEMORY_S)
-        self._looked = now
-        self._look_at = now + min(LONGEST_S, max(SHORTEST_S, LONGEST_S * (1.0 - used / self.memory)))
+        self._mean += (used - self._mean) * -math.expm1((self._last_check - now) / MEMORY_S)
+        self._last_check = now
+        self._next_check = now + min(LONGEST_S, max(SHORTEST_S, LONGEST_S * (1.0 - used / self.memory)))
         high, low = limits(self.memory, self._mean, self.beta)
         saving = used > low if self.saving else used >= high
         if saving is not self.saving:

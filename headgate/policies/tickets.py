@@ -1,10 +1,13 @@
-"""Drawing by lot in logarithmic time."""
+"""Lottery tickets: weighted random draws in logarithmic time."""
 
 from __future__ import annotations
 
 
 class Tickets:
-    """Numbers 0 .. n-1 with a weight each; a draw finds one with the probability of its share (a Fenwick tree)."""
+    """Numbers 0 .. n-1, each with a weight. A draw finds each with a probability proportional to its weight.
+
+    The weights are kept in a Fenwick tree.
+    """
 
     def __init__(self, number: int) -> None:
         self._weights = [0.0] * number
@@ -13,11 +16,11 @@ class Tickets:
         self._holders = 0
 
     def __len__(self) -> int:
-        """How many have a weight."""
+        """How many numbers have a weight above 0."""
         return self._holders
 
     def put(self, number: int, weight: float) -> None:
-        """Give a number a weight; 0 takes it out."""
+        """Set the weight of a number; 0 removes it."""
         change = weight - self._weights[number]
         if change == 0.0:
             return
@@ -29,7 +32,7 @@ class Tickets:
             at += at & -at
 
     def draw(self, chance: float) -> int:
-        """The number at a share `chance` (0 <= chance < 1) of all weight; there must be one with a weight."""
+        """The number at the fraction `chance` (0 <= chance < 1) of the total weight, which must be above 0."""
         left, at, step = chance * self._total(), 0, self._top
         while step:
             if at + step < len(self._sums) and self._sums[at + step] <= left:
@@ -46,6 +49,6 @@ class Tickets:
         return total
 
     def _nearest(self, at: int) -> int:
-        """Rounding of the sums can end a draw beside a number that has a weight."""
+        """The nearest number with a weight: rounding of the sums may end a draw beside it."""
         held = [number for number, weight in enumerate(self._weights) if weight > 0.0]
         return min(held, key=lambda number: abs(number - at))

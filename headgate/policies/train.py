@@ -1,4 +1,4 @@
-"""train: rb with a train of tuples at each decision."""
+"""train: rb, but a decision takes a train of tuples."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from headgate.scheduling.units import Unit
 
 
 class Train(RateBased):
-    """The operator with the largest output rate runs a train of waiting tuples at once, as Aurora does.
+    """The operator with the largest output rate first, on a train of its waiting tuples, as in Aurora.
 
-    Its outputs are handed on when the train has passed. `length: 1` is rb; null takes all that waits.
+    Its outputs are passed on when the whole train is through. `length: 1` is rb; null takes all that waits.
     """
 
     name = "train"

@@ -10,7 +10,7 @@ from headgate.policies.worth import Worth
 
 
 class WeightedHighestRate(HighestRate):
-    """The rate times the priority of the class: one ranking for all, so nothing keeps a class from starving."""
+    """Highest rate times class priority first. There is one ranking for all classes, so a class may starve."""
 
     name = "wehr"
     paper = AL_MOAKAR

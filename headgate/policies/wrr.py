@@ -14,7 +14,7 @@ from headgate.scheduling.units import Unit
 class WeightedRoundRobin(RoundRobin):
     """As rr, with longer quanta for units that read a stream and for units with a join (Kendai section 3.5).
 
-    A unit gets `quantum` times the larger of the weights that apply to one of its operators, else `quantum`.
+    A unit's quantum is `quantum` times the largest weight that applies to any of its operators, else just `quantum`.
     """
 
     name = "wrr"
