@@ -30,7 +30,10 @@ RELATION_STAMPS = (*STAMPS, UNTIL, CHANGE)
 
 @dataclass(frozen=True)
 class Column:
-    """A name and a Spark SQL type in upper case; `None` where only Spark's analyser can tell the type."""
+    """A name and a Spark SQL type; `None` where only Spark's analyser can tell the type.
+
+    Types are in upper case, but for the names of a struct's fields: `to_json` shows them.
+    """
 
     name: str
     type: str | None
@@ -77,7 +80,7 @@ def parse_schema(text: str, place: str) -> Schema:
 
 def type_name(kind: exp.DataType) -> str:
     """The Spark spelling of a sqlglot type: STRING, INT, BIGINT, DOUBLE, ARRAY<INT>, ..."""
-    text = kind.sql(dialect="spark").upper()
+    text = kind.sql(dialect="spark")  # in upper case, with the fields of structs as they are written
     return {"INTEGER": "INT", "LONG": "BIGINT", "TEXT": "STRING", "VARCHAR": "STRING"}.get(text, text)
 
 

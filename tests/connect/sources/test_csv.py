@@ -68,7 +68,7 @@ def test_all_types(tmp_path: Path) -> None:
     assert row == (
         *("é", -1, 300, 9_000_000_000, 1.5, 1000.0, Decimal("12.34"), True, date(2024, 2, 29)),
         *(datetime(2024, 1, 1, 0, 0, 0, 500_000, UTC), datetime(2024, 1, 1, 10), b"hi", [1, 2]),
-        *({"X": 1, "Y": "z"}, [("k", 2)]),
+        *({"x": 1, "y": "z"}, [("k", 2)]),
     )
 
 

@@ -78,6 +78,7 @@ JSON = [
     ("ARRAY<INT>", "[1, 2.5]", BAD),
     ("ARRAY<TINYINT>", "[300]", BAD),
     ("STRUCT<x: INT>", '{"x": 1.5}', BAD),
+    ("STRUCT<x: INT, Y: STRUCT<z: INT>>", '{"X": 1, "y": {"z": 2}}', {"x": 1, "Y": {"z": 2}}),
     ("MAP<STRING, INT>", '{"x": "y"}', BAD),
 ]
 # Type, the field, what is read.
@@ -108,6 +109,7 @@ CSV = [
     ("TIMESTAMP", "1700000000", BAD),
     ("BINARY", "aGk", BAD),
     ("ARRAY<INT>", '"[1, 2.5]"', BAD),
+    ("struct<x: int>", '"{""x"": 1}"', {"x": 1}),
 ]
 
 

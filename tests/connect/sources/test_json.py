@@ -61,7 +61,7 @@ def test_all_types(tmp_path: Path) -> None:
     )
     assert values_of(source_of(tmp_path, text, schema))[0] == (
         *("s", 7, 1.0, Decimal("1.50"), False, date(2024, 1, 2), datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC), b"hi"),
-        *([1.0, 2.5, None], {"X": 1, "Y": datetime(2024, 1, 1, tzinfo=UTC)}, [("p", 1)]),
+        *([1.0, 2.5, None], {"x": 1, "y": datetime(2024, 1, 1, tzinfo=UTC)}, [("p", 1)]),
     )
 
 
