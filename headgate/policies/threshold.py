@@ -84,11 +84,11 @@ class Threshold(RankedPolicy):
         return [*capacities, *self._segments.worths(segments, self.view)]
 
     def start(self, view: View) -> None:
-        self._last_check = self._next_check = view.now
+        self._last_check = self.next_check = view.now
         super().start(view)
 
     def choose(self, slot: int) -> Decision | None:
-        if self.view.now >= self._next_check:
+        if self.view.now >= self.next_check:
             self._check_memory()
         return super().choose(slot)
 
@@ -120,7 +120,7 @@ class Threshold(RankedPolicy):
         now, used = self.view.now, self.view.memory
         self._mean += (used - self._mean) * -math.expm1((self._last_check - now) / MEMORY_S)
         self._last_check = now
-        self._next_check = now + min(LONGEST_S, max(SHORTEST_S, LONGEST_S * (1.0 - used / self.memory)))
+        self.next_check = now + min(LONGEST_S, max(SHORTEST_S, LONGEST_S * (1.0 - used / self.memory)))
         high, low = limits(self.memory, self._mean, self.beta)
         saving = used > low if self.saving else used >= high
         if saving is not self.saving:

@@ -49,22 +49,22 @@ def test_paths_while_memory_suffices_segments_while_it_is_short():
     assert not bench.policy.saving
 
 
-def test_looks_are_rare_while_there_is_room():
+def test_checks_of_the_memory_are_rare_while_there_is_room():
     bench = bench_of(1000.0)
     bench.feed("b/x", *[0.0] * 50)
     bench.run()
-    assert bench.policy._look_at == pytest.approx(1 - 400 / 1000)
+    assert bench.policy.next_check == pytest.approx(1 - 400 / 1000)
     bench.feed("b/x", *[0.0] * 76)
     bench.board.now = 0.59
     bench.run()
-    assert not bench.policy.saving  # it has not looked
+    assert not bench.policy.saving  # it has not checked yet
     bench.board.now = 0.6
     bench.run()
     assert bench.policy.saving
-    assert bench.policy._look_at == pytest.approx(0.6 + 0.01)
+    assert bench.policy.next_check == pytest.approx(0.6 + 0.01)
 
 
-def test_the_oldest_is_looked_after_by_segments_while_saving():
+def test_segments_serve_the_oldest_tuple_while_saving():
     bench = Bench(plan(), "threshold", memory=100, starvation="oldest", period=2)
     bench.feed("b/x", *[0.0] * 12)
     ids = [bench.run().unit.id for _ in range(4)]
