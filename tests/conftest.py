@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+from tests import tiers
+
+settings.load_profile(tiers.DEFAULT)  # `--hypothesis-profile` is read later, and wins
 
 
 @pytest.fixture(scope="session")

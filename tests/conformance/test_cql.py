@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from headgate.application.checked import PolicySettings
 from headgate.policies.registry import POLICIES
-from tests.conformance.choices import ALL, choices
+from tests.conformance.choices import ALL, CHOSEN, choices
 from tests.conformance.cql_runs import PLACES, Cut, Data, differences, expected, plan_of, run, trusting
 from tests.conformance.cql_strategies import applications
 from tests.conformance.cql_strategies import data as any_data
@@ -143,11 +143,19 @@ def test_more_queries(spark: Any, folder: Path, trusted: None) -> None:
     check(spark, folder, QUERIES, [ONE_BY_ONE])
 
 
+def test_chosen_policies_give_the_reference_answer(spark: Any, folder: Path, trusted: None) -> None:
+    check_policies(spark, folder, CHOSEN)
+
+
+@pytest.mark.nightly
 def test_every_policy_gives_the_reference_answer(spark: Any, folder: Path, trusted: None) -> None:
-    sizes = (1, 5, 1000)
     # Each way to cut operators into units is planned anew, which takes seconds; the random queries draw from all.
     offered = [list(choices(name)) for name in POLICIES]
-    policies = [ways[number % len(ways)] for number, ways in enumerate(offered)]
+    check_policies(spark, folder, [ways[number % len(ways)] for number, ways in enumerate(offered)])
+
+
+def check_policies(spark: Any, folder: Path, policies: Sequence[PolicySettings]) -> None:
+    sizes = (1, 5, 1000)
     cuts = [
         Cut(size=sizes[number % 3], slots=1 + number % 4, calls=None if number % 2 else 6, policy=policy)
         for number, policy in enumerate(policies)

@@ -18,10 +18,11 @@ from headgate.plan.arrow_types import arrow_schema
 from headgate.plan.model import Plan
 from headgate.plan.operators import Port, Project, Select, Split, TableJoin, Union
 from headgate.runtime.spark.engine import SparkRuntime
-from tests.conformance.choices import ALL, label
+from tests.conformance.choices import ALL, SETTINGS, label
 from tests.conformance.plans import SCHEMA, feeder, make_plan
 from tests.conformance.reference import PLACES, Row, Values, evaluate
 from tests.conformance.strategies import TABLE, plans
+from tests.tiers import examples
 
 pytestmark = pytest.mark.spark
 
@@ -77,7 +78,7 @@ def _stamped(data: dict[str, list[tuple[int | None, int | None]]]) -> dict[str, 
     return {name: [(k, v, at) for at, (k, v) in enumerate(rows)] for name, rows in data.items()}
 
 
-@settings(max_examples=8, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(4, 8), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_random_plans_give_the_reference_answer(spark: Any, folder: Path, data: st.DataObject) -> None:
     plan = data.draw(plans(max_operators=4))
@@ -103,7 +104,7 @@ FIXED = make_plan(
 DATA = _stamped({"s0": [(i % 5, i) for i in range(24)], "s1": [(None if i % 7 == 0 else i % 4, i) for i in range(17)]})
 
 
-@pytest.mark.parametrize("policy", ALL, ids=label)
+@pytest.mark.parametrize("policy", SETTINGS, ids=label)
 def test_every_policy_batch_size_and_slot_count_gives_one_answer(
     spark: Any, folder: Path, policy: PolicySettings
 ) -> None:
@@ -114,7 +115,7 @@ def test_every_policy_batch_size_and_slot_count_gives_one_answer(
         assert run(spark, FIXED, policy, DATA, size, slots, folder) == expected, (size, slots)
 
 
-@pytest.mark.parametrize("policy", ALL, ids=label)
+@pytest.mark.parametrize("policy", SETTINGS, ids=label)
 def test_slots_that_run_at_the_same_time_give_the_same_answer(spark: Any, folder: Path, policy: PolicySettings) -> None:
     """The plan above with real threads: a source thread that replays files, and four slots."""
     rows = {name: given * 40 for name, given in DATA.items()}
