@@ -1,4 +1,4 @@
-"""Lengths of time as people write them: `20us`, `5 ms`, `2 seconds`, `1 minute`; a bare number is seconds."""
+"""Durations as people write them: `20us`, `5 ms`, `2 seconds`, `1 minute`; a bare number means seconds."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _UNITS = {
     **dict.fromkeys(("d", "day", "days"), 86400.0),
 }
 _TEXT = re.compile(r"([0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|\.[0-9]+)\s*([a-zµμ]*)", re.IGNORECASE)
-REMEDY = "write it like 20us, 5 ms, 2 seconds or 1 minute; a bare number is seconds"
+REMEDY = "write it like 20us, 5 ms, 2 seconds or 1 minute; a bare number means seconds"
 
 
 def parse_duration(value: Any) -> float:
-    """Seconds in a duration. ValueError says what is wrong; `REMEDY` says what would be right."""
+    """A duration in seconds. ValueError says what is wrong with it; `REMEDY` says what is accepted."""
     if isinstance(value, str):
         return _from_text(value.strip())
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -42,15 +42,15 @@ def _from_text(text: str) -> float:
     return _checked(float(number) / round(1 / factor) if factor < 1 else float(number) * factor, text)
 
 
-def _checked(seconds: float, said: Any) -> float:
+def _checked(seconds: float, written: Any) -> float:
     try:
         result = float(seconds)
     except OverflowError:
         result = math.inf
     if not math.isfinite(result):
-        raise ValueError(f"'{said}' is not a finite time")
+        raise ValueError(f"'{written}' is not a finite time")
     if result < 0:
-        raise ValueError(f"{said!r} is negative")
+        raise ValueError(f"{written!r} is negative")
     return result
 
 

@@ -1,4 +1,4 @@
-"""The one error a user meets when an application is wrong."""
+"""The error that every mistake in an application is reported as."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterable, Sequence
 
 
 class ApplicationError(Exception):
-    """Something in an application is wrong; the CLI prints it and exits with code 2.
+    """A mistake in an application; the CLI prints it and exits with code 2.
 
-    `place` is the dotted path in the application file (`queries.fire.class`), `problem` what is wrong there,
-    `remedy` what would be right. The loader adds file and line, which only it knows.
+    `place` is the dotted path in the application file (`queries.fire.class`), `problem` says what is wrong there, and
+    `remedy` how to put it right. The loader adds the file and line, which only it knows.
     """
 
     def __init__(self, place: str, problem: str, remedy: str = "") -> None:
         self.place = place
         self.problem = problem
         self.remedy = remedy
-        self.line: int | None = None  # in the application file, where it is known at once (YAML errors)
+        self.line: int | None = None  # in the application file; set only where it is known at once (YAML errors)
         self.where: str | None = None  # "app.yaml:12", filled in by the loader
         super().__init__(place, problem, remedy)
 
@@ -28,7 +28,7 @@ class ApplicationError(Exception):
 
 
 def known_names(what: str, names: Iterable[str], wrong: str = "") -> str:
-    """A remedy that lists what is known, led by the closest name when one is close."""
+    """A remedy that lists the known names, starting with the closest match if there is one."""
     listed = sorted(names)
     if not listed:
         return f"there are no {what} here"
@@ -38,6 +38,6 @@ def known_names(what: str, names: Iterable[str], wrong: str = "") -> str:
 
 
 def first_few(names: Sequence[str], most: int = 6) -> str:
-    """The first few of many names, for a line that must not grow with them."""
+    """The first few of many names, for a line that must stay short however many there are."""
     shown = list(names[:most])
     return ", ".join(shown) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -1,4 +1,4 @@
-"""sqlglot's tree in, logical tree out: what FROM means, which columns there are, what is a stream or a relation."""
+"""Builds the logical tree from sqlglot's: resolves FROM, columns, and what is a stream and what a relation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SETS: dict[type[exp.Expr], Literal["union", "except", "intersect"]] = {
 
 
 def build_tree(tree: exp.Query, catalog: Catalog) -> LogicalNode:
-    """The logical tree of a whole query; CqlError for names, columns and clauses that are not right."""
+    """The logical tree of a whole query; CqlError for wrong names, columns and clauses."""
     uses: dict[str, int] = {}
     for table in tree.find_all(exp.Table):
         uses[table.name.lower()] = uses.get(table.name.lower(), 0) + 1
@@ -47,7 +47,7 @@ def build_tree(tree: exp.Query, catalog: Catalog) -> LogicalNode:
 
 @dataclass(frozen=True)
 class _TreeBuilder:
-    """Builds one level of a query. `views` are those of WITH, `uses` how often a name is read in the whole text."""
+    """Builds one level of a query. `views` are those of WITH; `uses` counts how often the text reads each name."""
 
     catalog: Catalog
     views: dict[str, LogicalNode]
@@ -55,7 +55,7 @@ class _TreeBuilder:
     view: str = ""
 
     def query(self, query: exp.Expr) -> LogicalNode:
-        """A SELECT, UNION and the like, or either in parentheses, with the stream function around it."""
+        """A SELECT or set operation, with or without parentheses, and the stream function around it."""
         if isinstance(query, exp.Subquery):
             check_clauses(query)
             return self._within(query).query(query.this)
@@ -68,7 +68,7 @@ class _TreeBuilder:
         return node if function is None else self._to_stream(node, function)
 
     def _within(self, query: exp.Expr) -> _TreeBuilder:
-        """The same with the views of the query's own WITH."""
+        """A builder that also knows the views of the query's own WITH."""
         clause = query.args.get("with_")
         if clause is None:
             return self
@@ -85,7 +85,7 @@ class _TreeBuilder:
             raise CqlError("a view has no name", "write WITH name AS (SELECT ..)", view)
         if name.lower() in self.views:
             raise CqlError(f"there are two views '{name}'", "rename one of them", view.args["alias"])
-        # A view may not read itself; a stream of the same name is what it means then, as in Spark.
+        # A view cannot read itself; as in Spark, its own name means a stream of that name.
         inner = replace(self, view=name)
         node = inner._renamed(inner.query(view.this), view.args["alias"].columns, view)
         if self.uses.get(name.lower(), 0) > 1:
@@ -101,8 +101,8 @@ class _TreeBuilder:
         if kind is None:
             raise CqlError(f"{query.key.upper()} is not supported", "use UNION, EXCEPT or INTERSECT", query)
         if len(left.columns) != len(right.columns):
-            counts = f"{len(left.columns)} columns before {kind.upper()} and {len(right.columns)} behind it"
-            raise CqlError(f"there are {counts}", "select as many columns on both sides", query.expression)
+            counts = f"{len(left.columns)} columns before {kind.upper()} and {len(right.columns)} after it"
+            raise CqlError(f"there are {counts}", "select the same number of columns on both sides", query.expression)
         distinct = bool(query.args.get("distinct"))
         keeps_copies = kind == "union" or not distinct
         node: LogicalNode = SetNode(left=left, right=right, kind=kind, all=keeps_copies, view=self.view)
@@ -116,7 +116,7 @@ class _TreeBuilder:
     # FROM ---------------------------------------------------------------------------------------------------------
 
     def _read(self, place: exp.Expr) -> tuple[str, LogicalNode | Table]:
-        """One thing in FROM: its alias and what it is."""
+        """One item of FROM: its alias and what it reads."""
         if isinstance(place, exp.Table) and isinstance(place.this, exp.Identifier):
             return self._named(place)
         if isinstance(place, exp.Subquery) and isinstance(place.this, exp.Query):
@@ -127,7 +127,7 @@ class _TreeBuilder:
         remedy = "FROM takes streams, tables, queries, views and subqueries"
         if isinstance(place, exp.Subquery):
             remedy = "write joins without parentheses: FROM a JOIN b ON .. JOIN c ON .."
-        raise CqlError("FROM holds something that cannot be read", remedy, place)
+        raise CqlError("FROM contains something that cannot be read", remedy, place)
 
     def _named(self, place: exp.Table) -> tuple[str, LogicalNode | Table]:
         name = place.name
@@ -143,15 +143,15 @@ class _TreeBuilder:
             raise CqlError(f"there is no '{name}' to read", known_names("names", names, name), place)
         if isinstance(found, Table):
             if "window" in place.meta:
-                problem = f"'{name}' is a table, which has no window"
-                raise CqlError(problem, "windows go on streams; leave it out", place.meta["window"].at)
+                problem = f"'{name}' is a table and cannot have a window"
+                raise CqlError(problem, "windows go on streams; leave the window out", place.meta["window"].at)
             if columns:
                 raise CqlError(f"the columns of table '{name}' cannot be renamed here", "use AS in SELECT", place)
             return alias, found
         return alias, self._windowed(self._renamed(found, columns, place), place, name)
 
     def _renamed(self, node: LogicalNode, names: list[exp.Expr], place: exp.Expr) -> LogicalNode:
-        """The columns under the names of `v(a, b)`."""
+        """The step with its columns renamed as in `v(a, b)`."""
         if not names:
             return node
         if len(names) != len(node.columns):
@@ -169,12 +169,13 @@ class _TreeBuilder:
         return ProjectNode(input=node, outputs=outputs, view=self.view)
 
     def _windowed(self, node: LogicalNode, place: exp.Expr, name: str) -> LogicalNode:
+        """The step under the window that follows it in the text, if there is one."""
         found: FoundWindow | None = place.meta.get("window")
         if found is None:
             return node
         if node.relation:
-            problem = f"'{name}' is a relation already, which has no window"
-            raise CqlError(problem, "leave it out, or make it a stream with ISTREAM(..)", found.at)
+            problem = f"'{name}' is a relation already and cannot have a window"
+            raise CqlError(problem, "leave the window out, or make the relation a stream with ISTREAM(..)", found.at)
         try:
             found.window.check(clock_of(node))
         except ValueError as error:
@@ -184,7 +185,7 @@ class _TreeBuilder:
         if isinstance(window, RowsWindow):
             window = replace(window, partition=tuple(_partition(c, node, found.at) for c in window.partition))
         elif window.unbounded and window.slide is None:
-            return node  # as it is without a window
+            return node  # the same as without a window
         return WindowNode(input=node, window=window, view=self.view)
 
 

@@ -1,4 +1,4 @@
-"""What a query may read: streams, tables, and the other queries of the application."""
+"""What a query may read: streams, tables and the other queries of the application."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from headgate.sql.schema import Schema
 
 @dataclass(frozen=True)
 class Catalog:
-    """`queries` are the results of those that are built already."""
+    """The names that FROM may use; `queries` holds the results of those compiled so far."""
 
     streams: Mapping[str, Stream]
     tables: Mapping[str, Table] = field(default_factory=dict)
     queries: Mapping[str, Readable] = field(default_factory=dict)
 
     def find(self, name: str) -> Readable | Table | None:
-        """What FROM means by a name; without regard to case when there is none in this very spelling."""
+        """What a name in FROM means; an exact match first, then one that ignores case."""
         for spelled in (name, *(n for n in self.names if n.lower() == name.lower())):
             if spelled in self.streams:
                 return readable(self.streams[spelled])
@@ -39,6 +39,7 @@ class Catalog:
 
 
 def readable(stream: Stream) -> Readable:
+    """A stream, as FROM reads it."""
     port = Port(stream.name)
     return Readable(stream.name, port, stream.schema, stream.flow, stream.time, triggers=(port,))
 
@@ -50,16 +51,16 @@ def readable_result(
     schemas: Mapping[Port, Schema],
     flows: Mapping[Port, Flow],
 ) -> Readable:
-    """What a query that lists its operators gives out; `operators` hold at least what is upstream of its root."""
-    asking, marks = with_triggers(RStream(id=f"{name}/ticks", inputs=(root,)), operators, flows)
-    counted = {Port(mark.id): mark for mark in marks}
+    """The result of a query that lists its operators; `operators` must contain everything upstream of its root."""
+    rstream, row_windows = with_triggers(RStream(id=f"{name}/ticks", inputs=(root,)), operators, flows)
+    by_port = {Port(window.id): window for window in row_windows}
     triggers: list[Trigger] = []
-    for port in asking.inputs[1:]:
-        mark = counted.get(port)
-        if mark is None:
+    for port in rstream.inputs[1:]:
+        window = by_port.get(port)
+        if window is None:
             triggers.append(port)
         else:
-            below = mark.inputs[0]
+            below = window.inputs[0]
             source = Readable(below.node, below, schemas[below], flows[below], triggers=(below,))
-            triggers.append(WindowNode(input=ScanNode(source=source), window=mark.window))
-    return Readable(name, root, schemas[root], flows[root], triggers=tuple(triggers), slides=asking.slides)
+            triggers.append(WindowNode(input=ScanNode(source=source), window=window.window))
+    return Readable(name, root, schemas[root], flows[root], triggers=tuple(triggers), slides=rstream.slides)

@@ -1,4 +1,4 @@
-"""Types of the columns that a step gives out, as far as they are known without Spark."""
+"""Infers the column types of a step's output, as far as possible without Spark."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from headgate.sql.schema import Column, Schema
 
 
 def schema_of(node: LogicalNode) -> Schema:
-    """Names and types; a type that is not known is None."""
+    """The output columns of a step; an unknown type is None."""
     match node:
         case ScanNode():
             return node.source.schema

@@ -1,4 +1,4 @@
-"""CQL text in, checked operators out."""
+"""Compiles the CQL text of a query into checked operators."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _TOO_DEEP = "the text is nested too deeply"
 
 @dataclass(frozen=True)
 class CompiledQuery:
-    """A query as operators of a plan. `tree` is what they were made from, `result` what other queries may read."""
+    """A query as operators. `tree` is what they were made from; `result` is what other queries may read."""
 
     operators: tuple[Operator, ...]
     result: Readable
-    grows: tuple[str, ...]  # what will grow for as long as it runs
+    grows: tuple[str, ...]  # warnings about state that keeps growing
     tree: LogicalNode
 
     @property
@@ -51,10 +51,10 @@ class CompiledQuery:
 def compile_query(
     name: str, text: str, catalog: Catalog, rules: Sequence[Rule] = RULES, final: bool = False
 ) -> CompiledQuery:
-    """Compile the query `name` of an application; `rules=()` leaves it as it is written. `final`: its last GROUP BY
-    will give each window once and forget it, which is no reason to warn.
+    """Compile the query `name` of an application; `rules=()` leaves it as written.
 
-    Raises ApplicationError at `queries.NAME.cql`, with line and character in the text, for anything that is wrong.
+    `final`: its last GROUP BY will output each window once and then forget it, so it needs no warning.
+    Raises ApplicationError at `queries.NAME.cql`, with line and character in the text, for any mistake.
     """
     place = f"queries.{name}.cql"
     source: QueryText | None = None
@@ -71,14 +71,14 @@ def compile_query(
             where = f"{QueryText(text, text, (), (), ()).location(error.at)}: "
         raise ApplicationError(place, where + error.problem, error.remedy) from error
     except RecursionError as error:
-        raise ApplicationError(place, _TOO_DEEP, "make views of its parts") from error
+        raise ApplicationError(place, _TOO_DEEP, "move parts of it into views") from error
     triggers, slides = triggers_of(original)
     result = Readable(name, root, schema, flow, triggers=triggers, slides=slides)
     return CompiledQuery(tuple(operators), result, growth_warnings(_below_group(tree) if final else tree), tree)
 
 
 def names_in_from(text: str) -> set[str]:
-    """What a text names in FROM, for the order in which queries are compiled; empty when it cannot be read."""
+    """The names in FROM, which decide the order of compilation; empty if the text cannot be read."""
     try:
         tree = parse_text(read_query_text(text)).tree
         return {table.name for table in tree.find_all(exp.Table)} - {view.alias for view in tree.find_all(exp.CTE)}
@@ -87,12 +87,12 @@ def names_in_from(text: str) -> set[str]:
 
 
 def _checked(operators: Iterable[Operator], root: Port, tree: LogicalNode, place: str) -> tuple[Schema, Flow]:
-    """What the query gives out; types and clocks that do not fit are errors of the query."""
+    """The schema and flow of the result; mismatched types and clocks are reported as errors of the query."""
     schemas = {scan.source.port: scan.source.schema for scan in _scans(tree)}
     flows = {scan.source.port: scan.source.flow for scan in _scans(tree)}
     for operator in operators:
         known = [port for port in operator.inputs if port in schemas]
-        # Ticks of other queries need no check: they are looked at for their time alone.
+        # The triggers of an RSTREAM need no check: only their time is used.
         try:
             schema = operator.output([schemas[port] for port in known], place)
             flow = operator.flow([flows[port] for port in known], place)

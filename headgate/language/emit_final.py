@@ -1,4 +1,4 @@
-"""`emit: final`: the groups of each window once, when it closes, in place of every change."""
+"""Implements `emit: final`: output the groups of each window once, when it closes, instead of every change."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _REMEDY = (
 def emit_final(
     operators: Sequence[Operator], root: Port, streams: Mapping[str, Stream], query: str
 ) -> tuple[list[Operator], Port]:
-    """The operators of a query with its last GROUP BY giving each window once; and the root.
+    """The operators, with the query's last GROUP BY changed to output each window once; and the query's root.
 
-    `operators` may be others than its own, too. Raises ApplicationError at `queries.QUERY.emit` where there are no
+    `operators` may include those of other queries. Raises ApplicationError at `queries.QUERY.emit` if there are no
     windows that close.
     """
     place = f"queries.{query}.emit"
@@ -46,13 +46,13 @@ def emit_final(
         _check(found, next(iter(calls.values())), known, streams, place)
         return _with(operators, replace(found, gives="final")), root
     if len(calls) > 1 or any("window(" in text.lower().replace(" ", "") for text in found.group.values()):
-        problem = "the windows in GROUP BY are more than a call of window or session_window with lengths as texts"
+        problem = "GROUP BY needs a single call of window or session_window with literal lengths"
         raise ApplicationError(place, problem, "group by one window(time, '1 minute'), and select its parts")
     if not found.sliding:
         raise ApplicationError(place, "nothing in the query says when a group is final", _REMEDY)
     if found.group:
         return _with(operators, replace(found, gives="rstream")), root
-    # Without groups there is a row at every boundary, for the empty window too.
+    # Without groups there is a row at every boundary, even for an empty window.
     assert found.window is not None
     assert found.window.slide is not None
     last = RStream(id=f"{query}/final", inputs=(Port(found.id),), slides=(found.window.slide,))
@@ -69,18 +69,18 @@ def _with(operators: Sequence[Operator], changed: Operator) -> list[Operator]:
 def _check(
     found: Aggregate, call: WindowCall, known: Mapping[str, Operator], streams: Mapping[str, Stream], place: str
 ) -> None:
-    """Windows close as the time of the stream passes: they must be windows of that time, over all of the stream."""
+    """Refuse windows that never close: they must be windows over the time of the stream, over all of the stream."""
     if found.window is not None and not found.window.unbounded:
         problem = f"rows leave [{found.window}] before the windows in GROUP BY close"
         raise ApplicationError(place, problem, "leave one of the two windows out")
     if any(_CALENDAR.search(text) for text in call.durations):
-        raise ApplicationError(place, "months and years are not all of one length", "say the windows in days or less")
+        raise ApplicationError(place, "months and years vary in length", "give the length in days or smaller units")
     stream, column = _origin(found.inputs[0], call.time, known, streams)
     if stream is None:
         raise ApplicationError(place, "its GROUP BY reads a relation, not a stream", "take emit out, or group a stream")
     if stream.time is None or column is None or column.lower() != stream.time.lower():
-        named = f"its time, '{stream.time}'" if stream.time else "the time of arrival: it has no `time` column"
-        problem = f"{call.kind}({call.time}, ..) does not go by the time of stream '{stream.name}', which is {named}"
+        named = f"'{stream.time}'" if stream.time else "the time of arrival, since it has no `time` column"
+        problem = f"{call.kind}({call.time}, ..) does not use the time of stream '{stream.name}', which is {named}"
         remedy = "name that column in the window" if stream.time else f"give the stream `time: {call.time}`"
         raise ApplicationError(place, problem, remedy)
 
@@ -88,7 +88,7 @@ def _check(
 def _origin(
     port: Port, text: str, known: Mapping[str, Operator], streams: Mapping[str, Stream]
 ) -> tuple[Stream | None, str | None]:
-    """The stream that rows of a port come from one by one, and which of its columns an expression is."""
+    """The stream that the rows of a port come from one by one, and the column of it that an expression is."""
     column = _column(text)
     while port.node not in streams:
         match known.get(port.node):
@@ -105,7 +105,7 @@ def _origin(
 
 
 def _column(text: str) -> str | None:
-    """The column that an expression is, if it is nothing else."""
+    """The name of the column, if the expression is just a column."""
     try:
         tree = sqlglot.parse_one(text, read=Cql, into=exp.Condition)
     except sqlglot.errors.SqlglotError:

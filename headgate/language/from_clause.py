@@ -1,7 +1,7 @@
-"""FROM: streams, tables, views and subqueries, joined two by two.
+"""Builds FROM: streams, tables, views and subqueries, joined one after the other.
 
-Streams are joined in the order of the text, but one that an equality connects to those joined already goes before one
-that none does, so that no needless product of everything with everything arises.
+Streams are joined in the order of the text, except that a stream which an equality connects to those already joined
+goes before one without such a condition. This avoids needless cross products.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from headgate.sql.errors import CqlError
 from headgate.sql.scope import Scope, ScopeItem
 from headgate.sql.unsupported import check_clauses, check_expression, refuse_aggregates
 
-Read = Callable[[exp.Expr], tuple[str, LogicalNode | Table]]  # a FROM item -> its alias, and what it is
+Read = Callable[[exp.Expr], tuple[str, LogicalNode | Table]]  # a FROM item -> its alias and what it reads
 
 
 @dataclass
 class FromItem:
-    """A thing in FROM. `on` are the conditions of its LEFT JOIN, which only look the row up and drop nothing."""
+    """One item of FROM. `on` holds the conditions of its LEFT JOIN, which find matches but drop no rows."""
 
     item: ScopeItem
     what: LogicalNode | Table
@@ -51,7 +51,7 @@ class FromItem:
 
 @dataclass
 class Joined:
-    """All of FROM and WHERE: the step that computes it, and the names that it gives out."""
+    """The result of FROM and WHERE: the step that computes it and the names it provides."""
 
     node: LogicalNode
     scope: Scope
@@ -66,7 +66,7 @@ def join_all(select: exp.Select, read: Read, view: str) -> Joined:
     found = [(place, *read(place)) for place in (start.this, *(join.this for join in joins))]
     streams = sum(not isinstance(what, Table) for _, _, what in found)
     if streams == 0:
-        raise CqlError("there are only tables in FROM", "a query reads at least one stream", start)
+        raise CqlError("there are only tables in FROM", "a query must read at least one stream", start)
     items = [_item(place, alias, what, streams > 1) for place, alias, what in found]
     _refuse_same_names(items)
     scope = Scope([one.item for one in items])
@@ -92,13 +92,13 @@ def _refuse_same_names(items: Sequence[FromItem]) -> None:
     seen: set[str] = set()
     for one in items:
         if one.alias.lower() in seen:
-            problem = f"two things in FROM are called '{one.alias}'"
+            problem = f"two items in FROM are called '{one.alias}'"
             raise CqlError(problem, f"give one of them another name: {one.alias} AS other", one.place)
         seen.add(one.alias.lower())
 
 
-_WITHOUT_PARTNER = (
-    "write JOIN, and UNION ALL the rows without a partner: "
+_WITHOUT_MATCH = (
+    "write JOIN, and UNION ALL the rows without a match: "
     "SELECT x, CAST(NULL AS INT) FROM (SELECT x FROM a EXCEPT SELECT x FROM b) AS alone"
 )
 
@@ -109,13 +109,13 @@ def _instead_of(side: str, item: FromItem, before: Sequence[FromItem]) -> str:
         return "write LEFT JOIN, which keeps the rows of the stream"
     if side == "RIGHT" and all(one.is_table for one in before):
         return "put the stream first: stream LEFT JOIN table ON .."
-    return _WITHOUT_PARTNER
+    return _WITHOUT_MATCH
 
 
 def _join_conditions(
     join: exp.Join, item: FromItem, earlier: Sequence[FromItem], before: Scope, scope: Scope
 ) -> list[exp.Expr]:
-    """What an inner join asks for; the conditions of a left join go to its item instead."""
+    """The conditions of an inner join; those of a left join are stored in its item instead."""
     side, kind = join.side.upper(), join.kind.upper()
     if join.args.get("method") or kind not in ("", "INNER", "CROSS", "OUTER"):
         what = join.args.get("method") or f"{side} {kind}".strip()
@@ -124,7 +124,7 @@ def _join_conditions(
         raise CqlError(f"{side} JOIN is not supported", _instead_of(side, item, earlier), item.place)
     item.left = side == "LEFT"
     if item.left and not item.is_table:
-        raise CqlError("LEFT JOIN with a stream on the right is not supported", _WITHOUT_PARTNER, item.place)
+        raise CqlError("LEFT JOIN with a stream on the right is not supported", _WITHOUT_MATCH, item.place)
     found: list[exp.Expr] = []
     if on := join.args.get("on"):
         check_expression(on)
@@ -141,7 +141,7 @@ def _join_conditions(
 def _using(word: exp.Expr, item: FromItem, before: Scope, scope: Scope) -> exp.Expr:
     theirs = item.item.find(word.name)
     if theirs is None:
-        raise CqlError(f"'{item.alias}' has no column '{word.name}'", "USING needs a column of both sides", word)
+        raise CqlError(f"'{item.alias}' has no column '{word.name}'", "USING needs a column that both sides have", word)
     mine = before.resolve(exp.Column(this=word.copy()))
     scope.merged[word.name.lower()] = mine.name
     scope.hidden.add(item.item.inner_name(theirs))
@@ -149,28 +149,29 @@ def _using(word: exp.Expr, item: FromItem, before: Scope, scope: Scope) -> exp.E
 
 
 class _Joiner:
-    """Joins the items one by one. `pool` are the conditions that rows of the result fulfil."""
+    """Joins the items one by one. `pool` holds the conditions not applied yet."""
 
     def __init__(self, items: Sequence[FromItem], pool: list[exp.Expr], view: str) -> None:
-        self._left = list(items)
+        self._remaining = list(items)
         self._pool = pool
         self._view = view
         self._owner = {one.item.inner_name(name): one.alias for one in items for name in one.item.columns}
         self._present: set[str] = set()
 
     def joined(self) -> LogicalNode:
-        first = next(one for one in self._left if not one.is_table)
+        """All items joined, with every condition applied."""
+        first = next(one for one in self._remaining if not one.is_table)
         if first.left:
             raise CqlError("LEFT JOIN with a table on the left is not supported", "put the stream first", first.place)
         node = self._stream(first)
-        while self._left:
+        while self._remaining:
             node = self._with(node, self._next())
         condition = all_of(self._pool)
         return node if condition is None else FilterNode(input=node, condition=condition, view=self._view)
 
     def _stream(self, one: FromItem) -> LogicalNode:
-        """A stream with its columns called by their names inside the query."""
-        self._left.remove(one)
+        """A stream with its columns renamed to their names inside the query."""
+        self._remaining.remove(one)
         self._present.add(one.alias)
         assert isinstance(one.what, LogicalNode)
         if not one.item.qualified:
@@ -179,13 +180,13 @@ class _Joiner:
         return ProjectNode(input=one.what, outputs=outputs, view=self._view)
 
     def _next(self) -> FromItem:
-        allowed = [one for one in self._left if self._allowed(one)] or self._left
+        allowed = [one for one in self._remaining if self._allowed(one)] or self._remaining
         connected = [one for one in allowed if one.left or self._connected(one)]
         streams = [one for one in allowed if not one.is_table]
         return (connected or streams or allowed)[0]
 
     def _allowed(self, one: FromItem) -> bool:
-        """A left join needs all that its condition speaks of."""
+        """A left join must wait for everything its condition mentions."""
         return all(self._owners(part) <= self._present | {one.alias} for part in one.on)
 
     def _connected(self, one: FromItem) -> bool:
@@ -202,7 +203,7 @@ class _Joiner:
 
     def _with(self, node: LogicalNode, one: FromItem) -> LogicalNode:
         if isinstance(one.what, Table):
-            self._left.remove(one)
+            self._remaining.remove(one)
             self._present.add(one.alias)
             outputs = tuple((one.item.inner_name(name), name) for name in one.item.columns)
             condition = all_of(one.on if one.left else self._taken(one.alias))
@@ -221,14 +222,14 @@ class _Joiner:
         return JoinNode(left=node, right=right, condition=all_of(self._taken(one.alias)), view=self._view)
 
     def _taken(self, alias: str) -> list[exp.Expr]:
-        """The conditions that connect a new item with those present; they leave the pool."""
+        """Remove from the pool the conditions that connect a new item with those present."""
         taken = [p for p in self._pool if alias in (o := self._owners(p)) and len(o) > 1 and o <= self._present]
         self._pool = [part for part in self._pool if not any(part is one for one in taken)]
         return taken
 
 
 def read_alias(place: exp.Expr, default: str) -> tuple[str, list[exp.Expr]]:
-    """The alias of a FROM item and the names that it gives to the columns."""
+    """The alias of a FROM item and the column names in it, as in `v(a, b)`."""
     check_clauses(place)
     alias = place.args.get("alias")
     if alias is None:

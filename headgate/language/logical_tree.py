@@ -1,7 +1,7 @@
-"""What a query means, as a tree: streams at the leaves, one node a step. Rules rewrite it, lower.py makes operators.
+"""The logical tree of a query: streams at the leaves, one node per step. Rules rewrite it, lower.py makes operators.
 
-Expressions are sqlglot's, with every column called by its one whole name (see scope.py). Nodes are frozen and compare
-by what they say, so that a view that is used twice is recognised and computed once.
+Expressions are sqlglot's, with every column called by its single full name (see scope.py). Nodes are frozen and compare
+by value, so that a view that is used twice is recognized and computed once.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ Kind = TypeVar("Kind", bound="LogicalNode")
 
 @dataclass(frozen=True, kw_only=True)
 class LogicalNode:
-    """One step. `view` is the view of WITH that it comes from, for its operator's name."""
+    """One step. `view` names the view of WITH that it belongs to; it becomes part of the operator's name."""
 
     view: str = field(default="", compare=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of what it gives out; most steps pass on what they get."""
+        """The names of the output columns. Default: those of the input."""
         return next(children(self)).columns
 
     @property
     def relation(self) -> bool:
-        """Does it give out a relation, rather than a stream?"""
+        """Is the output a relation, rather than a stream? Default: as the input."""
         return next(children(self)).relation
 
 
@@ -44,20 +44,22 @@ class LogicalNode:
 class Readable:
     """What FROM may name: a stream, or the result of another query of the application.
 
-    `triggers` and `slides` say when it has input, for an RSTREAM above it.
+    `triggers` and `slides` say when it has input; an RSTREAM above it needs that.
     """
 
     name: str
     port: Port
     schema: Schema
     flow: Flow
-    time: str | None = None  # the column that its time is, where there is one
+    time: str | None = None  # the column that holds its time, if there is one
     triggers: tuple[Trigger, ...] = ()
     slides: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScanNode(LogicalNode):
+    """Reads a stream or the result of another query."""
+
     source: Readable
 
     @property
@@ -71,7 +73,7 @@ class ScanNode(LogicalNode):
 
 @dataclass(frozen=True, kw_only=True)
 class ViewNode(LogicalNode):
-    """A view of WITH that is read more than once: rules change it inside, but move nothing into it."""
+    """A view of WITH that is read more than once. Rules rewrite its inside, but move nothing into it."""
 
     input: LogicalNode
     name: str
@@ -79,6 +81,8 @@ class ViewNode(LogicalNode):
 
 @dataclass(frozen=True, kw_only=True)
 class WindowNode(LogicalNode):
+    """A window on a stream."""
+
     input: LogicalNode
     window: Window
 
@@ -89,12 +93,16 @@ class WindowNode(LogicalNode):
 
 @dataclass(frozen=True, kw_only=True)
 class FilterNode(LogicalNode):
+    """WHERE or HAVING."""
+
     input: LogicalNode
     condition: exp.Expr
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectNode(LogicalNode):
+    """Computes the output columns, row by row."""
+
     input: LogicalNode
     outputs: NamedExpressions
 
@@ -105,7 +113,7 @@ class ProjectNode(LogicalNode):
 
 @dataclass(frozen=True, kw_only=True)
 class JoinNode(LogicalNode):
-    """Every pair of rows that fits; the two sides have no column name in common."""
+    """Every matching pair of rows; the two sides have no column names in common."""
 
     left: LogicalNode
     right: LogicalNode
@@ -122,11 +130,13 @@ class JoinNode(LogicalNode):
 
 @dataclass(frozen=True, kw_only=True)
 class TableJoinNode(LogicalNode):
+    """A join with a stored table."""
+
     input: LogicalNode
     table: str
     table_schema: Schema
     outputs: tuple[tuple[str, str], ...]  # output name, column of the table
-    pairs: tuple[tuple[str, str], ...] = ()  # column of the input = column of the table, which is not given out
+    pairs: tuple[tuple[str, str], ...] = ()  # column of the input = column of the table that is not in the output
     condition: exp.Expr | None = None
     how: Literal["inner", "left"] = "inner"
 
@@ -137,6 +147,8 @@ class TableJoinNode(LogicalNode):
 
 @dataclass(frozen=True, kw_only=True)
 class AggregateNode(LogicalNode):
+    """GROUP BY: the grouping expressions, then the aggregates."""
+
     input: LogicalNode
     group: NamedExpressions
     values: NamedExpressions
@@ -152,6 +164,8 @@ class AggregateNode(LogicalNode):
 
 @dataclass(frozen=True, kw_only=True)
 class DistinctNode(LogicalNode):
+    """SELECT DISTINCT, or UNION without ALL."""
+
     input: LogicalNode
 
     @property
@@ -161,7 +175,7 @@ class DistinctNode(LogicalNode):
 
 @dataclass(frozen=True, kw_only=True)
 class SetNode(LogicalNode):
-    """UNION ALL, EXCEPT or INTERSECT; the left side names the columns. `all` counts copies."""
+    """UNION ALL, EXCEPT or INTERSECT; the left side names the columns. `all` keeps duplicates."""
 
     left: LogicalNode
     right: LogicalNode
@@ -179,7 +193,7 @@ class SetNode(LogicalNode):
 
 @dataclass(frozen=True, kw_only=True)
 class ToStreamNode(LogicalNode):
-    """ISTREAM, DSTREAM or RSTREAM. `triggers` and `slides` are only for RSTREAM: when there is input."""
+    """ISTREAM, DSTREAM or RSTREAM. `triggers` and `slides` are only for RSTREAM: they say when it outputs."""
 
     input: LogicalNode
     mode: Mode | Literal["rstream"]
@@ -193,16 +207,16 @@ class ToStreamNode(LogicalNode):
 
 @dataclass(frozen=True, kw_only=True)
 class OnTimeNode(LogicalNode):
-    """A stream without the tuples that come too late for a window."""
+    """Drops the tuples of a stream that come too late for a window."""
 
     input: LogicalNode
 
 
-Trigger = Port | WindowNode  # a stream whose tuples make instants, or a ROWS .. SLIDE window whose evaluations do
+Trigger = Port | WindowNode  # a stream whose tuples trigger an RSTREAM, or a ROWS .. SLIDE window whose evaluations do
 
 
 def children(node: LogicalNode) -> Iterator[LogicalNode]:
-    """The steps that a step reads; not the ticks of an RSTREAM, which no rule may touch."""
+    """The inputs of a step; without the triggers of an RSTREAM, which no rule may touch."""
     for name in ("input", "left", "right"):
         child = getattr(node, name, None)
         if child is not None:
@@ -210,20 +224,20 @@ def children(node: LogicalNode) -> Iterator[LogicalNode]:
 
 
 def clock_of(node: LogicalNode) -> Clock:
-    """What time is measured in; all streams of a query agree on it."""
+    """What time is measured by; all streams of a query share one clock."""
     while not isinstance(node, ScanNode):
         node = next(children(node))
     return node.source.flow.clock
 
 
 def with_children(node: Kind, change: Callable[[LogicalNode], LogicalNode]) -> Kind:
-    """The same step over changed inputs."""
+    """The same step with its inputs changed."""
     own = {f.name for f in fields(node)} & {"input", "left", "right"}
     return replace(node, **{name: change(getattr(node, name)) for name in own})  # type: ignore[arg-type]
 
 
 def triggers_of(node: LogicalNode) -> tuple[tuple[Trigger, ...], tuple[Span, ...]]:
-    """When a relation has input: the streams whose tuples say so, and the slides at whose multiples it is evaluated."""
+    """What an RSTREAM over this step is triggered by: tuples of these streams, and multiples of these slides."""
     triggers: list[Trigger] = []
     slides: list[Span] = []
     if isinstance(node, ScanNode):
@@ -247,7 +261,7 @@ def columns_of(expression: exp.Expr) -> set[str]:
 
 
 def substitute(expression: exp.Expr, meanings: dict[str, exp.Expr]) -> exp.Expr:
-    """The expression with columns replaced by what they stand for."""
+    """The expression with columns replaced by their meanings."""
 
     def replaced(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Column) and node.name in meanings:
@@ -258,7 +272,7 @@ def substitute(expression: exp.Expr, meanings: dict[str, exp.Expr]) -> exp.Expr:
 
 
 def captures(expression: exp.Expr, meanings: dict[str, exp.Expr]) -> bool:
-    """Would a variable of a lambda in the expression hide a column that is put in its place?"""
+    """Would a lambda variable in the expression hide a column that `substitute` puts in?"""
     variables = {v.name.lower() for found in expression.find_all(exp.Lambda) for v in found.expressions}
     if not variables:
         return False
@@ -267,7 +281,7 @@ def captures(expression: exp.Expr, meanings: dict[str, exp.Expr]) -> bool:
 
 
 def conjuncts(condition: exp.Expr | None) -> list[exp.Expr]:
-    """The parts of `a AND b AND c`."""
+    """The list of conditions in `a AND b AND c`."""
     if condition is None:
         return []
     bare = condition.unnest()
@@ -277,7 +291,7 @@ def conjuncts(condition: exp.Expr | None) -> list[exp.Expr]:
 
 
 def all_of(parts: list[exp.Expr]) -> exp.Expr | None:
-    """`a AND b AND c` of its parts; None when there are none."""
+    """The conditions joined by AND; None if there are none."""
     if not parts:
         return None
     wrapped = [exp.paren(part) if isinstance(part, (exp.Or, exp.Lambda)) else part.copy() for part in parts]
@@ -288,7 +302,7 @@ def all_of(parts: list[exp.Expr]) -> exp.Expr | None:
 
 
 def equal_columns(part: exp.Expr, mine: Collection[str], theirs: Collection[str]) -> tuple[str, str] | None:
-    """The two columns of `mine = theirs`, in this order; None when it is something else."""
+    """The two columns of `mine = theirs`, in this order; None if the condition is something else."""
     if not (isinstance(part, exp.EQ) and isinstance(part.left, exp.Column) and isinstance(part.right, exp.Column)):
         return None
     left, right = part.left.name, part.right.name

@@ -1,7 +1,7 @@
-"""Logical tree in, operators of a plan out.
+"""Lowers the logical tree of a query to the operators of a plan.
 
-A time window directly below a step with state becomes that operator's own window; elsewhere it is an operator. A step
-that the query needs twice (a view read twice) becomes one operator with two readers.
+A time window directly below a step with state becomes that operator's own window; elsewhere it is an operator of its
+own. A step that the query needs twice (a view read twice) becomes one operator with two readers.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def lower(name: str, tree: LogicalNode) -> tuple[list[Operator], Port]:
     lowering = _Lowering(name, _readers(tree))
     root = lowering.port(tree)
     if root.node not in {operator.id for operator in lowering.operators}:
-        # The query passes on what it reads; it needs an operator all the same, which is what a sink is behind.
+        # The query passes on what it reads, but it still needs an operator, since sinks attach to operators.
         same = {c: sql_of(column(c)) for c in tree.columns}
         root = lowering.add("select", tree, Project, inputs=(root,), columns=same)
     return lowering.operators, root
@@ -78,6 +78,7 @@ class _Lowering:
         self._ids: set[str] = set()
 
     def port(self, node: LogicalNode) -> Port:
+        """The output port of a step; its operators are made on first use."""
         if node not in self._known:
             self._known[node] = _MAKERS[type(node)](self, node)
         return self._known[node]
@@ -96,7 +97,7 @@ class _Lowering:
         self._ids.add(candidate)
         return candidate
 
-    # One method a kind of step ------------------------------------------------------------------------------------
+    # One method per kind of step ----------------------------------------------------------------------------------
 
     def scan(self, node: ScanNode) -> Port:
         return node.source.port
@@ -188,7 +189,7 @@ class _Lowering:
 
     def _union(self, node: SetNode) -> Port:
         sides = _sides(node)
-        if node.relation:  # a stream among relations is a relation from which nothing leaves
+        if node.relation:  # a stream beside relations counts as a relation that never loses rows
             sides = [
                 side if side.relation else WindowNode(input=side, window=UNBOUNDED, view=side.view) for side in sides
             ]
@@ -207,12 +208,14 @@ class _Lowering:
         return self.add("rstream", node, RStream, inputs=tuple(inputs), window=window, slides=node.slides)
 
     def _only_here(self, node: LogicalNode) -> bool:
-        """Does one step alone read it? Else it is to be one operator that gives its relation to all."""
+        """Is this the only reader? Otherwise all readers share one operator that outputs the relation."""
         return self._readers.get(node, 1) == 1
 
     def _above_aggregate(self, node: ToStreamNode) -> LogicalNode | None:
-        """The same with selections, and for RSTREAM projections, above the step to a stream instead of below it, where
-        that lets the aggregate give the stream."""
+        """The step with selections (for RSTREAM also projections) moved above the stream function.
+
+        None unless this lets the aggregate below produce the stream itself.
+        """
         kinds = (FilterNode, ProjectNode) if node.mode == "rstream" else (FilterNode,)
         below = node.input
         while isinstance(below, kinds) and self._only_here(below):
@@ -248,11 +251,11 @@ _MAKERS: dict[type[LogicalNode], Callable[[_Lowering, Any], Port]] = {
 
 
 def _at_boundaries(node: ToStreamNode, below: AggregateNode) -> bool:
-    """Is it a stream of what groups over a sliding window are at its boundaries? The aggregate gives that itself."""
+    """Does the stream consist of the groups of a sliding window at its boundaries? The aggregate can produce that."""
     window, _ = _window_below(below.input)
     if window is None or window.slide is None:
         return False
-    # Without groups there is a row for the empty window too, again and again.
+    # Without groups, RSTREAM must repeat a row even for empty windows.
     return node.mode != "rstream" or (bool(below.group) and node.slides == (window.slide,) and not node.triggers)
 
 
@@ -269,14 +272,14 @@ def _readers(tree: LogicalNode) -> Counter[LogicalNode]:
 
 
 def _window_below(node: LogicalNode) -> tuple[RangeWindow | None, LogicalNode]:
-    """A time window that the operator above can apply itself, and what is below it."""
+    """The time window that the operator above can apply itself, and what is below it."""
     if isinstance(node, WindowNode) and isinstance(node.window, RangeWindow):
         return node.window, node.input
     return None, node
 
 
 def _unpruned(node: LogicalNode) -> LogicalNode:
-    """The stream below a projection that only drops columns: an aggregate on a stream reads no more than it needs."""
+    """Skip a projection that only drops columns of a stream: the aggregate above reads no more than it needs anyway."""
     if not isinstance(node, ProjectNode) or not isinstance(node.input, ScanNode):
         return node
     drops = all(isinstance(means, exp.Column) and means.name == name for name, means in node.outputs)
@@ -284,9 +287,9 @@ def _unpruned(node: LogicalNode) -> LogicalNode:
 
 
 def _side(node: LogicalNode) -> tuple[RangeWindow | None, dict[str, str], LogicalNode]:
-    """One side of a join: its window, its columns (name for the join -> name below), and what is below.
+    """One side of a join: its window, its columns (name in the join -> name below), and what is below.
 
-    A projection that only renames or drops columns is left to the join; it and a time window may stand in either order.
+    The join also does the work of a projection that only renames or drops columns, below or above a time window.
     """
     window: RangeWindow | None = None
     names = {name: name for name in node.columns}
@@ -302,7 +305,7 @@ def _side(node: LogicalNode) -> tuple[RangeWindow | None, dict[str, str], Logica
 
 
 def _sides(node: SetNode) -> list[LogicalNode]:
-    """What a union unites; `a UNION ALL b UNION ALL c` is one operator."""
+    """All inputs of a union; `a UNION ALL b UNION ALL c` becomes one operator."""
     found: list[LogicalNode] = []
     for side in (node.left, node.right):
         nested = isinstance(side, SetNode) and side.kind == "union"
@@ -311,7 +314,7 @@ def _sides(node: SetNode) -> list[LogicalNode]:
 
 
 def _pairs(node: TableJoinNode) -> tuple[dict[str, str], list[exp.Expr]]:
-    """Equalities of a column with a column of the table, and the other conditions."""
+    """The equalities between a column and a column of the table, and the remaining conditions."""
     pairs = dict(node.pairs)
     theirs = dict(node.outputs)
     rest: list[exp.Expr] = []

@@ -1,7 +1,7 @@
-"""CQL text in, sqlglot's tree of it out, with windows and stream functions attached to the nodes they belong to.
+"""Parses CQL text into sqlglot's tree, with windows and stream functions attached to the nodes they belong to.
 
-`node.meta["window"]` is the FoundWindow of a table or subquery in FROM, `node.meta["stream"]` the FoundFunction around
-a query.
+`node.meta["window"]` is the FoundWindow of a table or subquery in FROM; `node.meta["stream"]` is the FoundFunction
+around a query.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from headgate.language.query_text import STREAM_FUNCTIONS, FoundFunction, FoundW
 from headgate.sql.dialect import Cql
 from headgate.sql.errors import CqlError
 
-_BEGIN = "a query begins with SELECT or WITH, or is ISTREAM(SELECT ..)"
+_BEGIN = "a query starts with SELECT or WITH, or is ISTREAM(SELECT ..)"
 
 _QUERY_BEGINS = (None, TokenType.L_PAREN, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.ALL)
 
 
 @dataclass(frozen=True)
 class Parsed:
+    """The result of `parse`."""
+
     text: QueryText
     tree: exp.Query
 
@@ -35,6 +37,7 @@ def parse(text: str) -> Parsed:
 
 
 def parse_text(source: QueryText) -> Parsed:
+    """As `parse`, for a text whose windows and stream functions have been set apart."""
     _refuse_early_from(source)
     tree = _statement(source)
     numbered = _numbered(tree, source)
@@ -47,13 +50,13 @@ def parse_text(source: QueryText) -> Parsed:
 
 
 def _refuse_early_from(source: QueryText) -> None:
-    """FROM first is Spark SQL too, but then queries are not in the order in which they begin."""
+    """Refuse FROM before SELECT. It is valid Spark SQL, but `_numbered` relies on SELECTs coming in order."""
     for number, token in enumerate(source.tokens):
         before = source.tokens[number - 1].token_type if number else None
         if token.token_type is TokenType.FROM and before in _QUERY_BEGINS:
             if number > 1 and source.tokens[number - 2].text.upper() == "TRIM":
                 continue
-            raise CqlError("FROM stands before SELECT", "write SELECT .. FROM .., in this order", token.start)
+            raise CqlError("FROM comes before SELECT", "write SELECT .. FROM .., in this order", token.start)
 
 
 def _statement(source: QueryText) -> exp.Query:
@@ -64,8 +67,8 @@ def _statement(source: QueryText) -> exp.Query:
     except SqlglotError as error:
         raise CqlError("the text cannot be read", _BEGIN) from error
     except RecursionError as error:
-        raise CqlError("the text is nested too deeply", "make views of its parts") from error
-    except Exception as error:  # slips of sqlglot on odd text, such as an IndexError
+        raise CqlError("the text is nested too deeply", "move parts of it into views") from error
+    except Exception as error:  # sqlglot fails on some odd text, for example with an IndexError
         raise CqlError("the text cannot be read", _BEGIN) from error
     found = [tree for tree in found if not isinstance(tree, exp.Semicolon)]
     if not found:
@@ -82,12 +85,12 @@ def _unreadable(error: ParseError, source: QueryText) -> CqlError:
     ends = (detail.get("line"), detail.get("col"))
     for token in source.tokens:
         if (token.line, token.col) == ends:
-            return CqlError(f"cannot read on at '{token.text}'", "check the words before it", token.start)
+            return CqlError(f"cannot parse the text at '{token.text}'", "check the words before it", token.start)
     return CqlError("the text cannot be read", _BEGIN)
 
 
 def _names(table: exp.Table) -> Iterator[exp.Expr]:
-    """The words of a table in FROM that a window may follow: its name, or its alias."""
+    """The words of a table in FROM that a window may follow: its name and its alias."""
     alias = table.args.get("alias")
     for part in (table.this, alias.this if alias else None):
         if isinstance(part, exp.Identifier) and "start" in part.meta:
@@ -95,7 +98,7 @@ def _names(table: exp.Table) -> Iterator[exp.Expr]:
 
 
 def _numbered(tree: exp.Query, source: QueryText) -> dict[int, exp.Select]:
-    """Which SELECT of the tree each SELECT token is; both are in the order of the text."""
+    """Match each SELECT token with its SELECT in the tree; both are in the order of the text."""
     tokens = [i for i, token in enumerate(source.tokens) if token.token_type is TokenType.SELECT]
     selects = list(_selects(tree))
     if len(tokens) != len(selects):
@@ -104,7 +107,7 @@ def _numbered(tree: exp.Query, source: QueryText) -> dict[int, exp.Select]:
 
 
 def _selects(node: exp.Expr) -> Iterator[exp.Select]:
-    """Every SELECT below a node as the text has them: sqlglot keeps arguments in this order, but for WITH."""
+    """Every SELECT below a node, in text order: sqlglot keeps arguments in this order, except for WITH."""
     parts = dict(node.args)
     with_ = parts.pop("with_", None)
     if isinstance(with_, exp.Expr):
@@ -124,19 +127,19 @@ def _attach_function(function: FoundFunction, source: QueryText, numbered: dict[
     query = _query_between(function.opening, function.closing, numbered)
     nested = first.text.upper() in STREAM_FUNCTIONS
     if query is None or first.token_type not in (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN):
-        problem = f"{function.name} of a stream" if nested else f"{function.name} stands around no query"
+        problem = f"{function.name} of a stream" if nested else f"{function.name} does not enclose a query"
         remedy = "keep one of them" if nested else f"write {function.name}(SELECT .. FROM ..)"
         raise CqlError(problem, remedy, function.at)
     if "stream" in query.meta:
         raise CqlError(f"{function.name} of a stream", "keep one of them", function.at)
     if not _may_stand_here(query):
-        problem = f"{function.name} stands inside an expression"
+        problem = f"{function.name} is inside an expression"
         raise CqlError(problem, "write it around a whole query, a view in WITH or a subquery in FROM", function.at)
     query.meta["stream"] = function
 
 
 def _may_stand_here(query: exp.Expr) -> bool:
-    """Is it the whole query, a view, a subquery in FROM, or a side of UNION and the like?"""
+    """Is it the whole query, a view, a subquery in FROM, or one side of a set operation?"""
     above = query.parent
     while isinstance(above, exp.Subquery):
         above = above.parent
@@ -177,7 +180,7 @@ def _subquery_before(closing: int, source: QueryText, numbered: dict[int, exp.Se
 
 
 def _query_between(opening: int, closing: int, numbered: dict[int, exp.Select]) -> exp.Expr | None:
-    """The query between two parentheses: what all SELECTs between them are part of."""
+    """The query between two parentheses: the smallest one that contains all SELECTs between them."""
     inside = [select for number, select in numbered.items() if opening < number < closing]
     if not inside:
         return None
@@ -189,7 +192,7 @@ def _query_between(opening: int, closing: int, numbered: dict[int, exp.Select]) 
 
 
 def _above(node: exp.Expr) -> list[exp.Expr]:
-    """A node and everything that it is part of, from the inside out."""
+    """A node and all its ancestors, from the inside out."""
     found: list[exp.Expr] = []
     current: exp.Expr | None = node
     while current is not None:

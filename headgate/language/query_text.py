@@ -1,7 +1,7 @@
-"""The text of a query before sqlglot sees it: windows and stream functions are taken out and remembered.
+"""Prepares the text of a query for sqlglot: windows and stream functions are taken out and remembered.
 
-sqlglot reads Spark SQL, which knows neither `[RANGE 20 SECONDS]` nor `ISTREAM( )`. They are blanked out, so that every
-other word keeps its place, and put back by place afterwards (see parse.py).
+sqlglot reads Spark SQL, which has neither `[RANGE 20 SECONDS]` nor `ISTREAM( )`. They are blanked out, so that every
+other word keeps its position, and attached to the tree by position afterwards (see parse.py).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WINDOW_WORDS = ("NOW", "RANGE", "ROWS", "PARTITION", "PARTITION BY")
 
 @dataclass(frozen=True)
 class FoundWindow:
-    """A window in brackets. `before` is the number of the token that it follows."""
+    """A window in brackets. `before` is the index of the token that it follows."""
 
     window: Window
     at: int
@@ -31,7 +31,7 @@ class FoundWindow:
 
 @dataclass(frozen=True)
 class FoundFunction:
-    """ISTREAM, DSTREAM or RSTREAM; `opening` and `closing` are the numbers of its parentheses' tokens."""
+    """ISTREAM, DSTREAM or RSTREAM; `opening` and `closing` are the token indexes of its parentheses."""
 
     name: str
     at: int
@@ -41,7 +41,7 @@ class FoundFunction:
 
 @dataclass(frozen=True)
 class QueryText:
-    """A query's text with what sqlglot cannot read set apart. `tokens` are those of the original text."""
+    """The text of a query, with what sqlglot cannot read set apart. `tokens` are those of the original text."""
 
     original: str
     blanked: str
@@ -50,17 +50,17 @@ class QueryText:
     functions: tuple[FoundFunction, ...]
 
     def location(self, offset: int) -> str:
-        """A place for people, both counted from 1."""
+        """Line and character of an offset, both counted from 1."""
         before = self.original[:offset]
         return f"line {before.count(chr(10)) + 1}, character {offset - (before.rfind(chr(10)) + 1) + 1}"
 
 
 def read_query_text(text: str) -> QueryText:
-    """Set windows and stream functions apart; CqlError when one of them is wrong or has no end."""
+    """Set windows and stream functions apart; CqlError if one of them is wrong or is not closed."""
     try:
         tokens: list[Token] = list(Cql().tokenize(text))
     except SqlglotError as error:
-        raise CqlError("a text in quotes has no end", "close it") from error
+        raise CqlError("a quoted string is never closed", "close it") from error
     closing = _closings(tokens)
     windows: list[FoundWindow] = []
     functions: list[FoundFunction] = []
@@ -76,7 +76,7 @@ def read_query_text(text: str) -> QueryText:
 
 
 def _opens_window(tokens: Sequence[Token], number: int) -> bool:
-    """`[` that is followed by a window's first word; `items[0]` and `items['now']` are subscripts."""
+    """Is it a `[` followed by the first word of a window? `items[0]` and `items['now']` are subscripts."""
     if tokens[number].token_type is not TokenType.L_BRACKET or number + 1 >= len(tokens):
         return False
     first = tokens[number + 1]
@@ -97,7 +97,7 @@ def _is_stream_function(tokens: Sequence[Token], number: int) -> bool:
 def _window(text: str, tokens: Sequence[Token], number: int, closing: dict[int, int]) -> FoundWindow:
     opening, end = tokens[number], tokens[closing[number]]
     if number == 0:
-        raise CqlError("a window stands at the beginning", "write it after a stream in FROM", opening.start)
+        raise CqlError("there is a window at the beginning", "write it after a stream in FROM", opening.start)
     try:
         window = parse_window(text[opening.end + 1 : end.start])
     except ValueError as error:
@@ -111,7 +111,7 @@ _PAIRS = {TokenType.R_PAREN: TokenType.L_PAREN, TokenType.R_BRACKET: TokenType.L
 
 
 def _closings(tokens: Sequence[Token]) -> dict[int, int]:
-    """The number of the token that closes each parenthesis and bracket."""
+    """For the token index of each opening parenthesis or bracket, that of the closing one."""
     found: dict[int, int] = {}
     opened: list[int] = []
     for number, token in enumerate(tokens):
@@ -119,7 +119,7 @@ def _closings(tokens: Sequence[Token]) -> dict[int, int]:
             opened.append(number)
         elif token.token_type in _PAIRS:
             if not opened or tokens[opened[-1]].token_type is not _PAIRS[token.token_type]:
-                raise CqlError(f"nothing opens this '{token.text}'", "take it out, or open it", token.start)
+                raise CqlError(f"nothing opens this '{token.text}'", "remove it, or open it", token.start)
             found[opened.pop()] = number
     if opened:
         token = tokens[opened[-1]]
@@ -128,7 +128,7 @@ def _closings(tokens: Sequence[Token]) -> dict[int, int]:
 
 
 def _blanked(text: str, gaps: Sequence[tuple[int, int]]) -> str:
-    """The text with spaces in the gaps; line breaks stay, so that lines keep their numbers."""
+    """The text with spaces in the gaps; line breaks stay, so that line numbers do not change."""
     letters = list(text)
     for start, end in gaps:
         for place in range(start, end):

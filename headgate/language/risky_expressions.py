@@ -1,8 +1,8 @@
-"""For queries that skip bad rows: expressions that may fail stand apart from operators with state.
+"""For queries that skip bad rows: moves expressions that may fail out of operators with state.
 
-An operator that looks at each row alone can leave out the row that makes it fail. One with state cannot: it may fail
-long after the row came. So what an aggregate computes of each row is computed before it, and the conditions of a join
-that may fail are looked at behind it.
+An operator that treats each row alone can skip the row that makes it fail. One with state cannot: it may fail long
+after the row arrived. So whatever an aggregate computes per row is computed before it, and the conditions of a join
+that may fail are evaluated after it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from headgate.plan.operators.base import Operator, Port
 from headgate.sql.dialect import column, read_expression, sql_of
 from headgate.sql.function_kinds import aggregate_calls, is_aggregate, is_time_window
 
-# What cannot fail, whatever the values: looking at columns, comparing, truth values.
+# What cannot fail, whatever the values: reading columns, comparisons, logic.
 _SAFE = (
     exp.Column,
     exp.Identifier,
@@ -45,13 +45,15 @@ _SAFE = (
 
 
 def split_risky_expressions(operators: Iterable[Operator]) -> tuple[list[Operator], dict[Port, Port]]:
-    """The operators of a query with risky expressions in operators of their own, and the ports that stand for others
-    now."""
+    """Put risky expressions into operators of their own.
+
+    Returns the operators, and for each port that now has a successor that port: see `redirect_inputs`.
+    """
     found: list[Operator] = []
     instead: dict[Port, Port] = {}
     for operator in operators:
         parts: list[Operator] = [operator]
-        with suppress(sqlglot.errors.SqlglotError):  # whoever checks the text reports it
+        with suppress(sqlglot.errors.SqlglotError):  # an unreadable expression is reported when it is checked
             if isinstance(operator, Aggregate):
                 parts = _aggregate(operator)
             elif isinstance(operator, StreamJoin):
@@ -63,7 +65,7 @@ def split_risky_expressions(operators: Iterable[Operator]) -> tuple[list[Operato
 
 
 def redirect_inputs(operators: Iterable[Operator], instead: Mapping[Port, Port]) -> list[Operator]:
-    """All operators, reading what stands for what they read."""
+    """All operators, with the replaced ports in their inputs exchanged for their successors."""
     made = {port.node for port in instead.values()}
     return [
         one if one.id in made else replace(one, inputs=tuple(instead.get(port, port) for port in one.inputs))
@@ -76,7 +78,7 @@ def _may_fail(tree: exp.Expr) -> bool:
 
 
 def _join(join: StreamJoin) -> list[Operator]:
-    """Equalities stay: they are what rows are matched by."""
+    """Move risky conditions of a join behind it; equalities stay, since rows are matched by them."""
     if not join.condition:
         return [join]
     tree = read_expression(join.condition)
@@ -91,12 +93,12 @@ def _join(join: StreamJoin) -> list[Operator]:
 
 
 def _aggregate(aggregate: Aggregate) -> list[Operator]:
-    """What it computes of each row is done before it. Of its results CQL computes nothing in it."""
+    """Move what an aggregate computes per row in front of it. (CQL never computes with its results inside it.)"""
     taken = {name.lower() for name in (*aggregate.group, *aggregate.values)}
-    before: dict[str, str] = {}  # columns that are computed of each row
+    before: dict[str, str] = {}  # the columns computed in front: name -> expression
 
     def moved(tree: exp.Expr) -> exp.Expr:
-        """The column that has an expression, where it may fail."""
+        """The column that replaces an expression, if that may fail; otherwise the expression."""
         if is_time_window(tree) or not _may_fail(tree) or not tree.find(exp.Column):
             return tree
         name = f"in_{len(taken)}"
@@ -118,15 +120,15 @@ def _aggregate(aggregate: Aggregate) -> list[Operator]:
 
 
 def _with_arguments(value: exp.Expr, moved: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
-    """A value with other arguments of its aggregates."""
-    whole = exp.Paren(this=value)  # what is replaced needs something around it
+    """An aggregate expression with the arguments and filters of its aggregates replaced by `moved`."""
+    whole = exp.Paren(this=value)  # a node needs a parent to be replaced
     for call in list(aggregate_calls(value)):
         condition = next((node.expression for node in call.find_all(exp.Filter)), None)
         aggregate = next(node for node in call.walk() if is_aggregate(node))
         for argument in list(aggregate.expressions):
             for part in list(argument.expressions) if isinstance(argument, exp.Distinct) else [argument]:
                 guarded = part
-                if condition is not None and _may_fail(part):  # of other rows it is not computed
+                if condition is not None and _may_fail(part):  # for other rows it must not be computed
                     guarded = read_expression(f"CASE WHEN {sql_of(condition)} THEN {sql_of(part)} END")
                 instead = moved(guarded)
                 if instead is not guarded:

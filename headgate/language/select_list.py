@@ -1,4 +1,4 @@
-"""The SELECT list, GROUP BY and HAVING of one SELECT, over what FROM and WHERE give."""
+"""Builds the SELECT list, GROUP BY and HAVING of one SELECT, on top of FROM and WHERE."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from headgate.sql.function_kinds import aggregate_calls, is_aggregate, is_aggreg
 from headgate.sql.schema import RELATION_STAMPS
 from headgate.sql.unsupported import check_expression, refuse_aggregates
 
-_LONGEST_NAME = 60  # of a column that is named by its expression inside a query
+_LONGEST_NAME = 60  # of a column that is named after its expression
 
 
 @dataclass(frozen=True)
 class Output:
-    """One column of the SELECT list. `written` is as in the text, `means` has its columns resolved."""
+    """One column of the SELECT list: `written` as in the text, `means` with its columns resolved."""
 
     name: str
     written: exp.Expr
@@ -29,7 +29,7 @@ class Output:
 
 
 def select_all(select: exp.Select, joined: Joined, view: str) -> LogicalNode:
-    """Build what comes after FROM and WHERE of one SELECT."""
+    """Build everything in one SELECT but FROM and WHERE."""
     distinct = select.args.get("distinct")
     if distinct is not None and distinct.args.get("on"):
         raise CqlError("DISTINCT ON is not supported", "group by the columns instead", distinct)
@@ -56,15 +56,15 @@ def _plain(select: exp.Select, joined: Joined, view: str) -> LogicalNode:
     for output in outputs:
         for node in output.means.walk():
             if is_time_window(node):
-                raise CqlError(f"'{node.name}(..)' stands outside of GROUP BY", "group by it", output.written)
+                raise CqlError(f"'{node.name}(..)' is only allowed in GROUP BY", "group by it", output.written)
     return ProjectNode(input=joined.node, outputs=tuple((o.name, o.means) for o in outputs), view=view)
 
 
 def _outputs(select: exp.Select, joined: Joined, view: str) -> list[Output]:
-    """The columns of the SELECT list, `*` written out; each has a name of its own.
+    """The columns of the SELECT list with `*` expanded; each has a unique name.
 
-    In a result a second column `a` is called `a_2`, since `SELECT x.a, y.a` is a fair wish. In a view, whose columns
-    are read by name, it is an error.
+    In a result, a second column `a` is renamed `a_2`, so that `SELECT x.a, y.a` works. In a view, whose columns are
+    read by name, it is an error.
     """
     found: list[Output] = []
     for item in select.expressions:
@@ -82,7 +82,8 @@ def _outputs(select: exp.Select, joined: Joined, view: str) -> list[Output]:
             problem = f"two columns of the result are called '{output.name}'"
             raise CqlError(problem, "give one of them another name with AS", output.written)
         if key in RELATION_STAMPS:
-            raise CqlError(f"column name '{output.name}' is kept for Headgate's stamps", "rename it", output.written)
+            problem = f"column name '{output.name}' is reserved for Headgate's stamps"
+            raise CqlError(problem, "rename it", output.written)
         own.append(replace(output, name=_free(output.name, seen)))
         seen.add(own[-1].name.lower())
     return own
@@ -133,7 +134,7 @@ def _grouped(select: exp.Select, joined: Joined, view: str) -> LogicalNode:
 
 
 def _groups(select: exp.Select, joined: Joined, aliases: dict[str, exp.Expr]) -> list[exp.Expr]:
-    """What is grouped by: columns, expressions, names or numbers of the SELECT list."""
+    """The expressions to group by, written as columns, expressions, or names or numbers of the SELECT list."""
     clause = select.args.get("group")
     if clause is None:
         return []
@@ -152,7 +153,7 @@ def _groups(select: exp.Select, joined: Joined, aliases: dict[str, exp.Expr]) ->
         check_expression(meant)
         refuse_aggregates(meant, "GROUP BY")
         if isinstance(meant, exp.Star) or meant.find(exp.Star):
-            raise CqlError("GROUP BY * is not possible", "list the columns", item)
+            raise CqlError("GROUP BY * is not supported", "list the columns", item)
         resolved = joined.scope.resolve(meant).unnest()
         if resolved not in found:
             found.append(resolved)
@@ -179,7 +180,7 @@ def _numbered(item: exp.Expr, select: exp.Select) -> exp.Expr:
 
 
 def _with_aliases(written: exp.Expr, joined: Joined, aliases: dict[str, exp.Expr]) -> exp.Expr:
-    """Names of the SELECT list stand for their expressions, unless FROM has a column of that name."""
+    """Replace names of the SELECT list by their expressions, unless FROM has a column with that name."""
     known = {name.lower() for item in joined.scope.items for name in item.columns}
 
     def replaced(node: exp.Expr) -> exp.Expr:
@@ -194,7 +195,7 @@ def _with_aliases(written: exp.Expr, joined: Joined, aliases: dict[str, exp.Expr
 
 
 def _group_names(groups: list[exp.Expr], outputs: list[Output]) -> dict[exp.Expr, str]:
-    """A name for each expression of GROUP BY: the column's, the SELECT list's, or its text."""
+    """Name each expression of GROUP BY after its column, its alias in the SELECT list, or its text."""
     named: dict[exp.Expr, str] = {}
     for expression in groups:
         asked = next((o.name for o in outputs if o.named and o.means.unnest() == expression), None)
@@ -209,7 +210,7 @@ def _group_names(groups: list[exp.Expr], outputs: list[Output]) -> dict[exp.Expr
 
 
 def _values(outputs: list[Output], condition: exp.Expr | None, taken: set[str]) -> dict[exp.Expr, str]:
-    """A name for each aggregate of the SELECT list and HAVING."""
+    """Name each aggregate of the SELECT list and HAVING."""
     named: dict[exp.Expr, str] = {}
     parts = [(o.means, o) for o in outputs] + ([(condition, None)] if condition is not None else [])
     for means, output in parts:
@@ -229,10 +230,10 @@ def _refuse_nested(call: exp.Expr) -> None:
         inner = inner.this
     for node in call.walk():
         if node is not inner and is_aggregate(node):
-            problem = f"the aggregate '{node.name}' stands inside the aggregate '{inner.name}'"
+            problem = f"the aggregate '{node.name}' is inside the aggregate '{inner.name}'"
             raise CqlError(problem, "compute the inner one in a view: WITH v AS (SELECT ..)", node)
         if is_time_window(node):
-            raise CqlError(f"'{node.name}(..)' stands outside of GROUP BY", "group by it", node)
+            raise CqlError(f"'{node.name}(..)' is only allowed in GROUP BY", "group by it", node)
 
 
 def _short_name(expression: exp.Expr, otherwise: str) -> str:
@@ -241,7 +242,7 @@ def _short_name(expression: exp.Expr, otherwise: str) -> str:
 
 
 def _free(name: str, taken: object) -> str:
-    """The name, or with a number behind it when there is one like it."""
+    """The name, with a number appended if it is taken."""
     used = {str(other).lower() for other in taken}  # type: ignore[attr-defined]
     candidate, number = name, 2
     while candidate.lower() in used or candidate.lower() in RELATION_STAMPS:
@@ -255,7 +256,7 @@ def _over_groups(
     values: dict[exp.Expr, str],
     place: exp.Expr,
 ) -> exp.Expr:
-    """An expression over the groups: what was grouped by and the aggregates are columns now."""
+    """An expression over the groups: grouping expressions and aggregates are replaced by their columns."""
     made = {name for expression, name in group.items() if is_time_window(expression)}
 
     def replaced(node: exp.Expr) -> exp.Expr:
@@ -267,7 +268,7 @@ def _over_groups(
             problem = f"column '{node.name}' is neither grouped nor in an aggregate"
             raise CqlError(problem, "add it to GROUP BY, or use any_value(..)", node if _placed(node) else place)
         if is_time_window(node):
-            raise CqlError(f"'{node.name}(..)' is not what is grouped by", "write the same in GROUP BY", node)
+            raise CqlError(f"'{node.name}(..)' differs from the window in GROUP BY", "write the same in both", node)
         return node
 
     return means.transform(replaced)

@@ -1,4 +1,4 @@
-"""Spark's windows in GROUP BY, as they are written: `window(ts, '1 minute')`, `session_window(ts, '5 minutes')`."""
+"""Reads Spark's windows in GROUP BY: `window(ts, '1 minute')`, `session_window(ts, '5 minutes')`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headgate.sql.dialect import Cql, sql_of
 
 
 class WindowCall(NamedTuple):
-    """One call; durations are texts: length, slide and start of a window, or the gap of a session."""
+    """One call; the durations, as text, are length, slide and start of a window, or the gap of a session."""
 
     kind: str  # window or session_window
     time: str  # an expression
@@ -19,7 +19,7 @@ class WindowCall(NamedTuple):
 
 
 def window_call(text: str) -> WindowCall | None:
-    """The call that an expression is, if it is nothing else and says its durations as texts."""
+    """The window call that an expression consists of; None if it is anything else or a duration is not a literal."""
     if "window" not in text.lower():
         return None
     try:

@@ -1,4 +1,4 @@
-"""Spark SQL types as Arrow types: what a batch of a stream looks like in memory."""
+"""Spark SQL types as Arrow types: the memory layout of a batch."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TOKEN = re.compile(r"\s*(`(?:[^`]|``)+`|\w+|[<>(),:])")
 
 
 def arrow_type(name: str) -> pa.DataType:
-    """The Arrow type of a Spark SQL type name; ValueError, listing the known ones, when there is none.
+    """The Arrow type of a Spark SQL type name; if there is none, a ValueError that lists the known ones.
 
     >>> arrow_type("MAP<STRING, ARRAY<DECIMAL(10,2)>>")
     MapType(map<string, list<element: decimal128(10, 2)>>)
@@ -44,7 +44,7 @@ def arrow_type(name: str) -> pa.DataType:
 def arrow_schema(schema: Schema, stamps: bool = True) -> pa.Schema:
     """The columns in order, followed by the arrival and sequence stamps unless `stamps` is False.
 
-    So tuples leave a source; `port_schema` says what flows between operators.
+    This is what a source produces; `port_schema` is what flows between operators.
     """
     fields = []
     for column in schema:
@@ -60,16 +60,16 @@ def arrow_schema(schema: Schema, stamps: bool = True) -> pa.Schema:
 
 
 def port_schema(schema: Schema, flow: Flow) -> pa.Schema:
-    """What flows from one operator to the next: the columns in order, then all stamps of the flow.
+    """What flows between operators: the columns in order, then all stamps of the flow.
 
-    Only TIME may be null, where a tuple has no place in time.
+    Only TIME may be null, for a tuple without a time.
     """
     stamps = [pa.field(name, pa.int64(), nullable=name == TIME) for name in flow.stamps]
     return pa.schema([*arrow_schema(schema, stamps=False), *stamps])
 
 
 class _TypeParser:
-    """Reads one type name from left to right."""
+    """Parses one type name from left to right."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -1,4 +1,4 @@
-"""Where results come only at the boundaries of sliding windows: a call in between gives none."""
+"""Which operators yield results only at the boundaries of sliding windows, so that calls in between yield nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headgate.plan.windows import Clock
 
 
 def slide_of(plan: Plan, name: str) -> int | None:
-    """Ticks between the boundaries at which an operator gives results; None: it may at any time."""
+    """Ticks between the boundaries at which an operator yields results; None if it may do so at any time."""
     operator = plan.operators[name]
     if not isinstance(operator, Aggregate) or operator.window is None:
         return None
@@ -20,7 +20,7 @@ def slide_of(plan: Plan, name: str) -> int | None:
 
 
 def boundary_steps(plan: Plan) -> dict[str, int]:
-    """The operators that may give results at each boundary of a sliding window, with the ticks between boundaries."""
+    """The operators that yield results at the boundaries of sliding windows, with the ticks between boundaries."""
     found = {name: slide_of(plan, name) for name in plan.operators}
     for name, operator in plan.operators.items():
         if isinstance(operator, RStream) and operator.slides:
@@ -30,14 +30,14 @@ def boundary_steps(plan: Plan) -> dict[str, int]:
 
 
 def clock_of(plan: Plan, name: str) -> Clock:
-    """By which time an operator goes."""
+    """The clock that an operator's time is measured by."""
     return plan.flows[plan.operators[name].inputs[0]].clock
 
 
 def slides_before_results(plan: Plan, operators: Collection[str]) -> dict[str, int] | None:
-    """The windows, with their slides, that all input of some operators meets before results leave them.
+    """The windows, with their slides, that all input of these operators passes before results leave them.
 
-    None: results may come at any time. `operators` have inputs first.
+    None: results may leave at any time. `operators` is in topological order, inputs first.
     """
     windows: dict[str, int] = {}
     reached = {name for name in operators if any(port.node not in operators for port in plan.operators[name].inputs)}
@@ -45,7 +45,7 @@ def slides_before_results(plan: Plan, operators: Collection[str]) -> dict[str, i
         if name not in reached:
             continue
         slide = slide_of(plan, name)
-        if slide is None and _gives_away(plan, name, operators):
+        if slide is None and _has_outside_readers(plan, name, operators):
             return None
         if slide is None:
             reached.update(_readers_of(plan, name))
@@ -54,8 +54,8 @@ def slides_before_results(plan: Plan, operators: Collection[str]) -> dict[str, i
     return windows
 
 
-def _gives_away(plan: Plan, name: str, operators: Collection[str]) -> bool:
-    """Do results of an operator go to a sink, or to an operator beside these?"""
+def _has_outside_readers(plan: Plan, name: str, operators: Collection[str]) -> bool:
+    """Do results of an operator go to a sink, or to an operator that is not among these?"""
     is_root = any(plan.queries[query].root.node == name for query in plan.owners[name])
     return is_root or not _readers_of(plan, name) <= set(operators)
 

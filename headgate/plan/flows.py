@@ -1,9 +1,9 @@
-"""What kind of rows flow out of a port: tuples of a stream, or the changes of a time-varying relation.
+"""What kind of rows flow out of a port: tuples of a stream, or changes of a time-varying relation.
 
-A row of a relation counts from its TIME up to, not including, its UNTIL, CHANGE times. So the relation at instant t is
-the sum of CHANGE over the rows with TIME <= t < UNTIL. A join of two rows counts where both do, with the product of
-their changes; nothing about the order of rows matters. Operators that must know a whole instant (aggregates, distinct)
-wait until no earlier row can come any more.
+A row of a relation counts CHANGE times, from its TIME up to, but not including, its UNTIL. So the relation at instant
+t is the sum of CHANGE over the rows with TIME <= t < UNTIL. The join of two rows counts while both do, with the product
+of their changes; the order of rows never matters. Operators that must see a whole instant (aggregates, distinct) wait
+until no earlier row can arrive.
 """
 
 from __future__ import annotations
@@ -18,29 +18,31 @@ from headgate.sql.schema import RELATION_STAMPS, STAMPS
 
 @dataclass(frozen=True)
 class Flow:
-    """The character of a port's rows, known before any row comes."""
+    """What is known about a port's rows before any of them arrives."""
 
     clock: Clock = Clock.ARRIVAL
     relation: bool = False
-    expires: bool = False  # rows may have an end (UNTIL before FOREVER)
-    retracts: bool = False  # rows may take away (CHANGE below 0)
-    early: bool = False  # rows may come before their TIME
+    expires: bool = False  # rows may end (UNTIL before FOREVER)
+    retracts: bool = False  # rows may remove others (CHANGE below 0)
+    early: bool = False  # rows may arrive before their TIME
 
     @property
     def monotone(self) -> bool:
-        """Does nothing ever leave, or come too early? Then each row is final when it comes."""
+        """Does no row ever leave or arrive early? Then each row is final when it arrives."""
         return not (self.expires or self.retracts or self.early)
 
     @property
     def stamps(self) -> tuple[str, ...]:
+        """The stamp columns that the rows carry."""
         return RELATION_STAMPS if self.relation else STAMPS
 
 
 def windowed_flow(flow: Flow, window: Window | None, place: str) -> Flow:
-    """The relation that a window makes of a stream; a relation has no window. None: unbounded, as CQL has it."""
+    """The relation that a window (None: unbounded) makes of a stream; a relation passes unchanged."""
     if flow.relation:
         if window is not None:
-            raise ApplicationError(place, "its input is a relation already", "windows go on streams; leave it out")
+            remedy = "windows go on streams; leave the window out"
+            raise ApplicationError(place, "its input is a relation already", remedy)
         return flow
     window = window or UNBOUNDED
     try:
@@ -54,7 +56,7 @@ def windowed_flow(flow: Flow, window: Window | None, place: str) -> Flow:
 
 
 def rowwise_flow(flows: Sequence[Flow], place: str) -> Flow:
-    """Several inputs of one operator, row by row: all streams or all relations, on one clock."""
+    """The output of an operator that treats each row alone; its inputs must all be streams or all be relations."""
     first = flows[0]
     if any(flow.relation != first.relation for flow in flows):
         raise ApplicationError(
@@ -67,7 +69,7 @@ def rowwise_flow(flows: Sequence[Flow], place: str) -> Flow:
 
 
 def merged_flow(flows: Sequence[Flow], clock: Clock, relation: bool) -> Flow:
-    """What may happen on any of several inputs may happen behind them."""
+    """A flow in which everything may happen that may happen on any of the inputs."""
     return Flow(
         clock,
         relation,
@@ -78,6 +80,7 @@ def merged_flow(flows: Sequence[Flow], clock: Clock, relation: bool) -> Flow:
 
 
 def common_clock(flows: Sequence[Flow], place: str) -> Clock:
+    """The clock of all inputs of an operator; ApplicationError if they differ."""
     clocks = {flow.clock for flow in flows}
     if len(clocks) > 1:
         named = " and ".join(sorted(clock.value for clock in clocks))

@@ -1,4 +1,4 @@
-"""Operators in, one checked DAG out."""
+"""Builds the plan: puts the operators of all queries into one checked DAG."""
 
 from __future__ import annotations
 
@@ -25,14 +25,13 @@ def build_plan(
     places: Mapping[str, str] | None = None,
     grows: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Plan:
-    """Order the operators, work out every schema and flow, and find the operators of each query.
+    """Sort the operators, derive every schema and flow, and find the operators of each query.
 
-    A query whose last operator gives a relation that can lose rows gets an operator `changes` behind it, which says
-    instant by instant what its sink is to write.
+    If the last operator of a query produces a relation that can lose rows, an operator `changes` is added behind it,
+    which tells the sink, instant by instant, what to write.
 
-    Called by the loader and by tests. `queries` come without their operators; `places` says where in the
-    application file an operator stands (default: its id). Raises ApplicationError for cycles, type clashes and
-    outputs that lead nowhere.
+    Called by the loader and by tests. `queries` come without their operators; `places` says where in the application
+    file each operator is (default: its id). Raises ApplicationError for cycles, type clashes and unused outputs.
     """
     at = dict(places or {})
     queries = list(queries)
@@ -72,12 +71,12 @@ def build_plan(
 
 
 def _free(name: str, taken: Mapping[str, Operator]) -> str:
-    """The name, or one like it that no operator has."""
+    """The name, with a suffix if an operator has it already."""
     return name if name not in taken else _free(f"{name}-2", taken)
 
 
 def _let_aggregates_give_changes(operators: dict[str, Operator], queries: Sequence[Query]) -> dict[str, Operator]:
-    """Aggregates that only a sink reads give what it is to write, where they can do so at little cost."""
+    """Let aggregates that only a sink reads produce the changes themselves, where that costs little."""
     readers = Counter(port.node for operator in operators.values() for port in operator.inputs)
     readers.update(query.root.node for query in queries)
     found = dict(operators)
@@ -92,7 +91,7 @@ def _let_aggregates_give_changes(operators: dict[str, Operator], queries: Sequen
 
 
 def _gives_changes(name: str, operators: Mapping[str, Operator]) -> bool:
-    """Are its rows net changes already, each instant complete?"""
+    """Are the operator's rows net changes of complete instants already?"""
     operator = operators.get(name)
     while isinstance(operator, Select):
         operator = operators.get(operator.inputs[0].node)
@@ -101,7 +100,7 @@ def _gives_changes(name: str, operators: Mapping[str, Operator]) -> bool:
 
 
 def _topological(operators: Mapping[str, Operator], at: Mapping[str, str]) -> list[str]:
-    """Operator ids, inputs first; ties in the order of the file, so that every run sees one order."""
+    """Operator ids, inputs first; ties keep the order of the file, so that the order is the same in every run."""
     sorter: TopologicalSorter[str] = TopologicalSorter()
     for operator in operators.values():
         sorter.add(operator.id, *(port.node for port in operator.inputs if port.node in operators))

@@ -1,4 +1,4 @@
-"""What an application is once it has been read and checked: streams, tables, classes, operators, queries."""
+"""The plan: an application after loading and checking, as streams, tables, classes, operators and queries."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Stream:
     schema: Schema
     source: Mapping[str, Any]
     time: str | None = None  # event-time column; None: arrival time
-    slack_s: float = 0.0  # how far event time may run backwards; of a BIGINT time, in its own units
-    relation: bool = False  # its tuples add rows to a relation (`change` is +) or take them away (-)
-    max_jump_s: float | None = None  # how far a tuple may be ahead of all before; of a BIGINT time, in its own units
+    slack_s: float = 0.0  # how far event time may run backwards; in units of the column if it is a BIGINT
+    relation: bool = False  # its tuples add rows to a relation (`change` is +) or remove them (-)
+    max_jump_s: float | None = None  # how far a tuple may be ahead of all before it; units as for `slack_s`
 
     @property
     def clock(self) -> Clock:
-        """What its time is measured in."""
+        """What the stream's time is measured by."""
         if self.time is None:
             return Clock.ARRIVAL
         column = self.schema.find(self.time)
@@ -53,7 +53,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Table:
-    """A stored relation that streams may be joined with; read once, when a run starts."""
+    """A stored relation to join streams with; read once, when a run starts."""
 
     name: str
     schema: Schema
@@ -81,12 +81,12 @@ class Query:
     tolerance: float | None = None
     shed: Any = None
     policy: Any = None
-    cql: str = ""  # its text, where it has one
-    on_error: Literal["stop", "skip"] = "stop"  # when a row makes one of its operators fail
+    cql: str = ""  # its text, if it is written in CQL
+    on_error: Literal["stop", "skip"] = "stop"  # what to do when a row makes an operator fail
 
 
 class Edge(NamedTuple):
-    """Where a queue stands: input number `input` of an operator."""
+    """The position of a queue: input number `input` of an operator."""
 
     operator: str
     input: int
@@ -103,47 +103,47 @@ class Plan:
     queries: Mapping[str, Query]
     schemas: Mapping[Port, Schema]  # of every stream and every operator output
     flows: Mapping[Port, Flow]  # likewise
-    grows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # query -> what grows for as long as it runs
+    grows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # query -> what keeps growing while it runs
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What people should know before it runs: at most one line on what grows, however many queries do."""
+        """What users should know before a run: at most one line, however many queries have growing state."""
         if not self.grows:
             return ()
         if len(self.grows) == 1:
             ((query, found),) = self.grows.items()
             return (f"queries.{query}.cql: {'; '.join(found)}",)
         return (
-            f"{len(self.grows)} queries grow for as long as they run: {first_few(list(self.grows))}; "
-            "bound them by windows, such as [RANGE 1 HOUR]; `headgate explain` says what grows",
+            f"{len(self.grows)} queries have state that keeps growing: {first_few(list(self.grows))}; "
+            "bound it by windows, such as [RANGE 1 HOUR]; `headgate explain` says what grows",
         )
 
     @cached_property
     def priorities(self) -> Mapping[str, int]:
-        """Class -> its priority."""
+        """The priority of each class."""
         return {name: found.priority for name, found in self.classes.items()}
 
     def with_class(self, query: str, class_name: str) -> Plan:
-        """The same with a query in another class. ValueError: there is no such query or class."""
-        self._know("class", "classes", class_name, self.classes)
-        self._know("query", "queries", query, self.queries)
+        """A copy with a query moved to another class; ValueError if there is no such query or class."""
+        self._require("class", "classes", class_name, self.classes)
+        self._require("query", "queries", query, self.queries)
         moved = replace(self.queries[query], class_name=class_name)
         return replace(self, queries={**self.queries, query: moved})
 
     def with_priority(self, class_name: str, priority: int) -> Plan:
-        """The same with another priority of a class. ValueError: there is no such class."""
-        self._know("class", "classes", class_name, self.classes)
+        """A copy with a new priority for a class; ValueError if there is no such class."""
+        self._require("class", "classes", class_name, self.classes)
         changed = replace(self.classes[class_name], priority=priority)
         return replace(self, classes={**self.classes, class_name: changed})
 
     @staticmethod
-    def _know(what: str, all_of_them: str, name: str, known: Mapping[str, object]) -> None:
+    def _require(what: str, plural: str, name: str, known: Mapping[str, object]) -> None:
         if name not in known:
-            raise ValueError(f"there is no {what} '{name}'; {known_names(all_of_them, known, name)}")
+            raise ValueError(f"there is no {what} '{name}'; {known_names(plural, known, name)}")
 
     @cached_property
     def consumers(self) -> Mapping[Port, tuple[Edge, ...]]:
-        """The queues that receive what a port gives out."""
+        """The queues that receive the output of each port."""
         found: dict[Port, list[Edge]] = {port: [] for port in self.schemas}
         for operator in self.operators.values():
             for index, port in enumerate(operator.inputs):
@@ -152,7 +152,7 @@ class Plan:
 
     @cached_property
     def sinks(self) -> Mapping[Port, tuple[str, ...]]:
-        """The queries whose results a port gives out."""
+        """The queries whose results are the output of each port."""
         found: dict[Port, list[str]] = {}
         for query in self.queries.values():
             found.setdefault(query.root, []).append(query.name)
@@ -165,7 +165,7 @@ class Plan:
 
     @cached_property
     def owners(self) -> Mapping[str, tuple[str, ...]]:
-        """The queries that an operator works for; several when it is shared."""
+        """The queries that each operator works for; several if it is shared."""
         found: dict[str, list[str]] = {name: [] for name in self.operators}
         for query in self.queries.values():
             for operator in query.operators:
@@ -173,7 +173,7 @@ class Plan:
         return {name: tuple(queries) for name, queries in found.items()}
 
     def without(self, names: Collection[str]) -> Plan:
-        """The plan after some queries have stopped; operators that only they used are gone."""
+        """A copy without some queries and the operators that only they used."""
         queries = {name: query for name, query in self.queries.items() if name not in names}
         needed = {operator for query in queries.values() for operator in query.operators}
         operators = {name: operator for name, operator in self.operators.items() if name in needed}

@@ -1,4 +1,4 @@
-"""Operator paths: the route of a tuple from a stream to a sink."""
+"""Operator paths: the routes by which tuples get from a stream to a sink."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from headgate.plan.operators.base import Port
 class Path:
     """A leaf-to-root sequence of operators of one query.
 
-    `edges[i]` is the input by which the path enters `operators[i]`; `branches[i]` the output by which it leaves.
+    `edges[i]` is the input through which the path enters `operators[i]`; `branches[i]` is the output through which it
+    leaves.
     """
 
     id: str  # "query#1", numbered within the query

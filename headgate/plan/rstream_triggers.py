@@ -1,4 +1,4 @@
-"""When an RSTREAM speaks: at every instant with input, or at every boundary of windows that slide."""
+"""Finds what triggers an RSTREAM: every instant with input, or every boundary of the sliding windows below it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from headgate.plan.windows import RangeWindow, Span, Window
 def with_triggers(
     operator: RStream, operators: Mapping[str, Operator], flows: Mapping[Port, Flow]
 ) -> tuple[RStream, list[RowWindow]]:
-    """An `rstream` that knows only its relation, with its ticks: inputs, slides, and operators to put in front.
+    """Give an `rstream` that reads only its relation its triggers as well: inputs, slides, and operators to add first.
 
-    A window without SLIDE contributes the streams that it is over; RANGE .. SLIDE contributes a slide; ROWS .. SLIDE
-    the tuples at which that window is evaluated. `operators` and `flows` hold at least what lies upstream.
+    A window without SLIDE contributes the streams below it, RANGE .. SLIDE contributes a slide, and ROWS .. SLIDE the
+    tuples at which that window is evaluated. `operators` and `flows` must contain at least everything upstream.
     """
     found = _TriggerFinder(operator.id, operators, flows)
     found.visit(operator.inputs[0], operator.window)
@@ -31,12 +31,12 @@ class _TriggerFinder:
         self._name = name
         self._operators = operators
         self._flows = flows
-        self.ports: dict[Port, None] = {}  # in the order in which they were found
+        self.ports: dict[Port, None] = {}  # an ordered set
         self.slides: dict[Span, None] = {}
         self.added: list[RowWindow] = []
 
     def visit(self, port: Port, window: Window | None) -> None:
-        """A relation, or a stream under a window."""
+        """Collect the triggers of a relation, or of a stream under a window."""
         operator = self._operators.get(port.node)
         if not self._flows[port].relation or operator is None:
             if isinstance(window, RangeWindow) and window.slide is not None:
@@ -52,7 +52,7 @@ class _TriggerFinder:
                 self.visit(source, own)
 
     def _streams(self, port: Port) -> None:
-        """The streams that a stream is made of, tuple by tuple; what an operator with state gives is one itself."""
+        """Collect the streams that a stream derives from tuple by tuple, up to operators with state."""
         operator = self._operators.get(port.node)
         if operator is None or operator.stateful:
             self.ports[port] = None

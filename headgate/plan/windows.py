@@ -1,6 +1,6 @@
-"""Windows: which tuples of a stream a relation holds at an instant; read from `RANGE 20 SECONDS SLIDE 5 SECONDS`.
+"""Windows: which tuples of a stream count at an instant; parsed from text such as `RANGE 20 SECONDS SLIDE 5 SECONDS`.
 
-Time goes in ticks: microseconds, or units of a logical clock.
+Time is measured in ticks: microseconds, or units of a logical clock.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ WINDOW_REMEDY = (
 
 
 class Clock(Enum):
-    """What the time of a stream is measured in."""
+    """What the time of a stream is measured by."""
 
     ARRIVAL = "arrival time"  # microseconds since the run began
     EVENT = "event time"  # microseconds since 1970
     LOGICAL = "logical time"  # whatever a BIGINT column counts
 
     def ticks(self, span: Span) -> int:
-        """A length of time in ticks; ValueError when it does not fit this clock."""
+        """A length of time in ticks; ValueError if it does not fit this clock."""
         if self is Clock.LOGICAL:
             if span.unit is not None or span.amount != int(span.amount):
-                raise ValueError(f"'{span}' is no length of {self.value}, which counts in whole numbers without a unit")
+                raise ValueError(f"'{span}' is no length of {self.value}, which is a whole number without a unit")
             return int(span.amount)
         if span.unit is None:
-            raise ValueError(f"'{span}' has no unit; this stream goes by {self.value}")
+            raise ValueError(f"'{span}' has no unit; this stream uses {self.value}")
         return round(parse_duration(f"{span.amount:f} {span.unit}") * 1_000_000)
 
 
 @dataclass(frozen=True)
 class Span:
-    """A length of time as it is written; without a unit it counts ticks of a logical clock."""
+    """A length of time as written; without a unit it counts ticks of a logical clock."""
 
     amount: float
     unit: str | None = None
@@ -48,9 +48,9 @@ class Span:
 
 @dataclass(frozen=True)
 class RangeWindow:
-    """The tuples of the last `length`, all when None; looked at anew only at multiples of `slide`, if given.
+    """The tuples of the last `length` (None: all), evaluated only at multiples of `slide` if that is given.
 
-    `now` is [NOW]: one tick of whatever clock.
+    `now` is [NOW]: one tick of any clock.
     """
 
     length: Span | None = None
@@ -58,29 +58,30 @@ class RangeWindow:
     now: bool = False
 
     def length_ticks(self, clock: Clock) -> int | None:
-        """Ticks that a tuple stays; None: for ever."""
+        """Ticks that a tuple stays in the window; None: forever."""
         if self.now:
             return 1
         return None if self.length is None else clock.ticks(self.length)
 
     def slide_ticks(self, clock: Clock) -> int | None:
-        """Ticks between two evaluations; None: it is evaluated at every instant."""
+        """Ticks between two evaluations; None: evaluated at every instant."""
         return None if self.slide is None else clock.ticks(self.slide)
 
     @property
     def unbounded(self) -> bool:
+        """Does a tuple stay forever?"""
         return self.length is None and not self.now
 
     @property
     def bounds(self) -> str | None:
-        """For people: to which window a tuple at a boundary belongs. None: there are no boundaries."""
+        """A sentence on which window a tuple at a boundary belongs to; None if there are no boundaries."""
         if self.slide is None:
             return None
         begin = f"end - {self.length}" if self.length else "the beginning"
         return f"[{self}] holds ({begin}, end]; a tuple at a boundary is in the window that ends there"
 
     def check(self, clock: Clock) -> None:
-        """ValueError when it makes no sense on this clock."""
+        """ValueError if the window makes no sense on this clock."""
         for span in (self.length, self.slide):
             if span is not None and clock.ticks(span) < 1:
                 raise ValueError(f"'{span}' is shorter than one tick")
@@ -94,14 +95,14 @@ class RangeWindow:
 
 @dataclass(frozen=True)
 class RowsWindow:
-    """The last `count` tuples, of each value of `partition` if given; looked at anew every `slide`-th tuple."""
+    """The last `count` tuples (of each value of `partition`, if given), evaluated at every `slide`-th tuple."""
 
     count: int
     slide: int = 1
     partition: tuple[str, ...] = ()
 
     def check(self, clock: Clock) -> None:
-        """Rows need no clock."""
+        """Any clock will do: only tuples are counted."""
 
     def __str__(self) -> str:
         by = f"PARTITION BY {', '.join(self.partition)} " if self.partition else ""
@@ -121,40 +122,40 @@ _ROWS = re.compile(r"(?:PARTITION\s+BY\s+(.+?)\s+)?ROWS\s+(\d+)(?:\s+SLIDE\s+(\d
 
 
 def is_spark_window(expression: str) -> bool:
-    """Is a column of GROUP BY one of Spark's own windows of equal length?"""
+    """Is a GROUP BY expression Spark's own `window(..)`?"""
     return _SPARK_WINDOW.match(expression.strip().replace("`", "")) is not None
 
 
 def parse_window(text: str) -> Window:
-    """Read a window as CQL writes it between brackets; ValueError says what is wrong, WINDOW_REMEDY what is right."""
-    said = " ".join(text.split())
-    if said.upper() == "NOW":
+    """Parse the text in the brackets of a CQL window; ValueError says what is wrong, WINDOW_REMEDY what is accepted."""
+    written = " ".join(text.split())
+    if written.upper() == "NOW":
         return NOW
-    if found := _RANGE.fullmatch(said):
-        return _range(found, said)
-    if found := _ROWS.fullmatch(said):
+    if found := _RANGE.fullmatch(written):
+        return _range(found, written)
+    if found := _ROWS.fullmatch(written):
         count, slide = int(found[2]), int(found[3] or 1)
         if count < 1 or slide < 1:
-            raise ValueError(f"'{said}' needs numbers of 1 or more")
+            raise ValueError(f"'{written}' needs numbers of 1 or more")
         columns = tuple(name.strip().strip("`") for name in found[1].split(",")) if found[1] else ()
         if any(not name for name in columns):
-            raise ValueError(f"'{said}' has an empty column name")
+            raise ValueError(f"'{written}' has an empty column name")
         return RowsWindow(count, slide, columns)
-    raise ValueError(f"'{said}' is not a window")
+    raise ValueError(f"'{written}' is not a window")
 
 
-def _range(found: re.Match[str], said: str) -> RangeWindow:
-    length = _span(found[1], found[2], said) if found[1] else None
-    slide = _span(found[3], found[4], said) if found[3] else None
+def _range(found: re.Match[str], written: str) -> RangeWindow:
+    length = _span(found[1], found[2], written) if found[1] else None
+    slide = _span(found[3], found[4], written) if found[3] else None
     if (length and slide) and (length.unit is None) != (slide.unit is None):
-        raise ValueError(f"'{said}' has a unit on one length only")
+        raise ValueError(f"'{written}' has a unit on one length only")
     return RangeWindow(length, slide)
 
 
-def _span(number: str, unit: str, said: str) -> Span:
+def _span(number: str, unit: str, written: str) -> Span:
     span = Span(float(number), unit.lower() or None)
     if span.amount <= 0:
-        raise ValueError(f"'{said}' needs lengths above 0")
+        raise ValueError(f"'{written}' needs lengths above 0")
     if span.unit is not None:
         parse_duration(f"{number} {unit}")
     return span

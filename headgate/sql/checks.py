@@ -1,7 +1,7 @@
-"""Spark SQL expressions in an application: are their columns known, do their types fit?
+"""Checks the Spark SQL expressions in an application: do their columns exist, do their types match?
 
-Checked without Spark, so that a wrong file is refused before it starts. Types that sqlglot cannot infer are left open
-(`None`), and only what is certainly wrong is refused; Spark's analyser has the last word.
+This needs no Spark, so a faulty file is refused before anything starts. Types that sqlglot cannot infer stay open
+(`None`), and only what is certainly wrong is refused; Spark's analyzer has the last word.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _NUMBERS = {"TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE"}
 _TIMES = {"DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ"}
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 _ARITHMETIC = (exp.Sub, exp.Mul, exp.Div, exp.Mod)
-_CERTAIN = (exp.Column, exp.Literal, exp.Cast)  # of these sqlglot knows the type as well as Spark
+_CERTAIN = (exp.Column, exp.Literal, exp.Cast)  # for these, sqlglot knows the type as well as Spark does
 
 
 def check_condition(text: str, schema: Schema, place: str) -> None:
-    """Refuse a condition that is certainly not a truth value over the given columns."""
+    """Refuse a condition that certainly does not evaluate to true or false over the given columns."""
     kind = expression_type(text, schema, place)
     certain = isinstance(_typed(text, schema), _CERTAIN)
     if certain and kind not in (None, "BOOLEAN"):
@@ -53,11 +53,6 @@ def expression_type(text: str, schema: Schema, place: str) -> str | None:
     return _name_of(typed)
 
 
-def group_type(text: str, schema: Schema, place: str) -> str | None:
-    """The type of an expression to group by; None where only Spark can tell."""
-    return expression_type(text, schema, place)
-
-
 def aggregate_type(text: str, schema: Schema, place: str) -> str | None:
     """The type of an expression over many tuples; None where only Spark can tell."""
     _read(text, schema, place)
@@ -66,7 +61,7 @@ def aggregate_type(text: str, schema: Schema, place: str) -> str | None:
 
 
 def expand_stars(text: str, schema: Schema, place: str) -> str:
-    """The expression with the columns that a `*` in it stands for; as it is where there is none, or it is not right."""
+    """The expression with every `*` replaced by the columns it stands for; unchanged if it has none or is invalid."""
     try:
         tree = read_expression(text)
         if all(is_count_star(star) for star in tree.find_all(exp.Star)):
@@ -75,18 +70,18 @@ def expand_stars(text: str, schema: Schema, place: str) -> str:
     except CqlError as error:
         raise ApplicationError(place, f"'{text}': {error.problem}", error.remedy) from error
     except (sqlglot.errors.SqlglotError, RecursionError):
-        return text  # which the check of the expression reports
+        return text  # the check of the expression will report it
 
 
 def comparable(left: str | None, right: str | None) -> bool:
-    """May values of these types be compared? Unknown types get the benefit of the doubt."""
+    """May values of these types be compared? Unknown types are assumed to be comparable."""
     if left is None or right is None or left == right:
         return True
     return _family(left) == _family(right)
 
 
 def _read(text: str, schema: Schema, place: str) -> exp.Expr:
-    """The expression, if it can be read and all its columns are known."""
+    """The parsed expression; ApplicationError if it cannot be read or names an unknown column."""
     try:
         tree = read_expression(text)
         for call in tree.find_all(exp.Anonymous):
@@ -100,13 +95,14 @@ def _read(text: str, schema: Schema, place: str) -> exp.Expr:
     if isinstance(tree, (exp.Query, exp.Star, exp.Lambda)):
         raise ApplicationError(place, f"'{text}' is not an expression", "write a Spark SQL expression")
     if tree.find(exp.Window):
-        raise ApplicationError(place, f"'{text}' looks at other tuples of its batch", "leave the window function out")
+        problem = f"'{text}' has a window function, which looks at other tuples of its batch"
+        raise ApplicationError(place, problem, "leave it out")
     if tree.find(exp.Query):
-        raise ApplicationError(place, f"'{text}' holds a subquery", "join with a table instead")
+        raise ApplicationError(place, f"'{text}' contains a subquery", "join with a table instead")
     if not all(is_count_star(star) for star in tree.find_all(exp.Star)):
-        raise ApplicationError(place, f"'{text}': * stands for no columns here", "name the columns")
+        raise ApplicationError(place, f"'{text}': * is not allowed here", "name the columns")
     for column in tree.find_all(exp.Column):
-        # In `v.a.b` the first word is a column with fields.
+        # In `v.a.b`, v is the column and the rest are its fields.
         name = column.parts[0].name
         if schema.find(name) is None:
             raise ApplicationError(place, f"there is no column '{name}'", known_names("columns", schema.names, name))
@@ -115,7 +111,7 @@ def _read(text: str, schema: Schema, place: str) -> exp.Expr:
 
 def _unreadable(text: str, error: sqlglot.errors.SqlglotError, place: str) -> ApplicationError:
     column: object = None
-    while isinstance(error, sqlglot.errors.ParseError):  # sqlglot wraps the one that knows the place
+    while isinstance(error, sqlglot.errors.ParseError):  # sqlglot wraps the error that knows the position
         column = error.errors[0].get("col") if error.errors else column
         error = error.__cause__  # type: ignore[assignment]
     where = f" near character {column}" if column else ""
@@ -126,7 +122,7 @@ def _typed(text: str, schema: Schema) -> exp.Expr | None:
     """The expression as sqlglot sees it, with types; None when it sees nothing."""
     try:
         return _annotate(sqlglot.parse_one(text, read="spark", into=exp.Condition), schema)
-    except Exception:  # sqlglot reads less than Spark does, and trips over some of it
+    except Exception:  # sqlglot reads less than Spark does, and fails on some of it
         return None
 
 
@@ -160,7 +156,7 @@ def _refuse_type_clash(tree: exp.Expr, place: str) -> None:
 
 
 def _fits(node: exp.Binary, left: str | None, right: str | None) -> bool:
-    # Spark reads a text literal as a date, timestamp or number: ts > '2024-01-01' is fine.
+    # Spark reads a string literal as a date, timestamp or number: ts > '2024-01-01' is fine.
     return comparable(left, right) or _has_text(node)
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with the text of a query, and where in it."""
+"""The error for mistakes in the text of a query."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from sqlglot import exp
 
 
 class CqlError(Exception):
-    """A problem in CQL text; `compile_query` makes an ApplicationError of it.
+    """A mistake in CQL text; `compile_query` turns it into an ApplicationError.
 
-    `at` is the offset of the word in the text that is at fault, None when no single word is.
+    `at` is the offset of the word at fault in the text, or None when no single word is to blame.
     """
 
     def __init__(self, problem: str, remedy: str = "", at: int | exp.Expr | None = None) -> None:
@@ -19,6 +19,6 @@ class CqlError(Exception):
 
 
 def position_of(node: exp.Expr) -> int | None:
-    """Where in the text a piece of it begins: the first offset that sqlglot noted in it."""
+    """The offset at which a node starts in the text, as far as sqlglot recorded it."""
     found = [part.meta["start"] for part in node.walk() if "start" in part.meta]
     return min(found, default=None)

@@ -1,10 +1,10 @@
-"""Reads the expressions in a query as Spark's own grammar does, and keeps the words they are written in.
+"""Reads the expressions in a query as Spark's own grammar does, and keeps their original text.
 
-sqlglot reads what is around them: SELECT, FROM, joins, WITH. Its own reader of expressions knows every dialect but
-keeps no text: Spark would get what sqlglot took an expression for, and `array(v, 7)[0]` came out as `ARRAY(0)`.
+sqlglot reads everything around them: SELECT, FROM, joins, WITH. Its own expression parser knows every dialect but
+keeps no text: Spark would get sqlglot's interpretation, in which `array(v, 7)[0]` came out as `ARRAY(0)`.
 
 Precedence, loosest first, as in SqlBaseParser.g4: OR, AND, NOT, predicates (IS, IN, LIKE, BETWEEN), comparisons,
-|, ^, &, shifts, + - ||, * / % DIV, signs, then what follows a value: [..], .field, ::type.
+|, ^, &, shifts, + - ||, * / % DIV, signs, then whatever follows a value: [..], .field, ::type.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _NODES: dict[str, type[exp.Expr]] = {
     "*": exp.Mul,
 }
 _PREDICATES = ("IS", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "BETWEEN")
-# Words that cannot begin a value. Most other words of SQL may be names of columns.
+# Words that cannot start a value. Most other SQL words may be column names.
 _CLAUSES = """
     SELECT FROM WHERE HAVING GROUP ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET QUALIFY LATERAL WITH UNION EXCEPT MINUS
     INTERSECT JOIN CROSS INNER FULL LEFT RIGHT SEMI ANTI NATURAL ON USING PIVOT UNPIVOT TABLESAMPLE
@@ -56,16 +56,16 @@ _NO_VALUE = {*_LEVELS, *_PREDICATES, *_CLAUSES, *_BY, *_INSIDE}
 _TIMES = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
 _UNITS = {f"{unit}{s}" for unit in (*_TIMES, "MILLISECOND", "MICROSECOND", "NANOSECOND") for s in ("", "S")}
 _UNIT_FIRST = ("timestampadd", "timestampdiff", "dateadd", "date_add", "datediff", "date_diff")
-_SEPARATORS = (",", "FROM", "FOR", "PLACING", "ORDER BY")  # of the arguments of a call
+_SEPARATORS = (",", "FROM", "FOR", "PLACING", "ORDER BY")  # between the arguments of a call
 _ORDER = ("ASC", "DESC", "NULLS", "FIRST", "LAST")
 
 
 class ExpressionReader(TokenReader):
-    """sqlglot's reader of Spark's queries with this one for the expressions in them."""
+    """sqlglot's Spark parser, with its expression parser replaced."""
 
     def reset(self) -> None:
         super().reset()
-        self._variables: list[str] = []  # of the lambdas around the place that is read
+        self._variables: list[str] = []  # of the lambdas around the current position
 
     def _parse_disjunction(self) -> exp.Expr | None:
         if self._opens_query():
@@ -80,7 +80,7 @@ class ExpressionReader(TokenReader):
         return self._parse_disjunction()
 
     def _calls(self, word: str) -> bool:
-        """Some words are joins or operators, and functions too: left(t, 2), rlike(t, 'x')."""
+        """Some join and operator words are also functions: left(t, 2), rlike(t, 'x')."""
         return word in ("LEFT", "RIGHT", "LIKE", "ILIKE", "RLIKE", "REGEXP") and self._ahead(1) == "("
 
     # Operators ----------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ class ExpressionReader(TokenReader):
                 left = self._finish(kind(this=left.node, expression=right.node), left.start, [left, right])
 
     def _operator(self) -> tuple[str, int]:
-        """The operator that is next, and how many tokens it has: sqlglot takes `>>` for two."""
+        """The next operator, and its number of tokens: sqlglot makes two of `>>`."""
         word = self._word()
         if word in ("<", ">", "!"):
             longer = word
@@ -138,7 +138,7 @@ class ExpressionReader(TokenReader):
         return self._followed(self._value())
 
     def _predicate(self, left: NodeSpan) -> NodeSpan | None:
-        """IS, IN, LIKE, BETWEEN behind a value, with or without NOT."""
+        """IS, IN, LIKE or BETWEEN after a value, with or without NOT; None if there is none."""
         negated = self._word() == "NOT"
         word = self._ahead(1) if negated else self._word()
         if word not in _PREDICATES or (negated and word == "IS"):
@@ -183,7 +183,7 @@ class ExpressionReader(TokenReader):
     # Values -------------------------------------------------------------------------------------------------------
 
     def _followed(self, part: NodeSpan) -> NodeSpan:
-        """A value with the subscripts, fields and casts behind it."""
+        """A value with the subscripts, fields and casts that follow it."""
         while True:
             word = self._word()
             if word == "[":
@@ -252,7 +252,7 @@ class ExpressionReader(TokenReader):
         first = self._curr
         self._advance()
         suffix = False
-        while self._curr and self._curr.start == first.start:  # sqlglot takes 1L for a cast of 1
+        while self._curr and self._curr.start == first.start:  # sqlglot reads 1L as a cast of 1
             self._advance()
             suffix = True
         digits = first.text
@@ -262,7 +262,7 @@ class ExpressionReader(TokenReader):
 
     def _text(self) -> NodeSpan:
         start, first = self._index, self._curr
-        while self._curr.token_type in TEXTS:  # 'a' 'b' is one text
+        while self._curr.token_type in TEXTS:  # 'a' 'b' is one string
             self._advance()
         if self._index - start == 1 and first.token_type is TokenType.STRING:
             return self._finish(exp.Literal(this=first.text, is_string=True), start, [])
@@ -284,7 +284,7 @@ class ExpressionReader(TokenReader):
         return self._verbatim(start, found, closed=True, row=True)
 
     def _field(self) -> NodeSpan:
-        """A part of a struct, with its name if it is given one."""
+        """A field of a struct, with its name if it has one."""
         part = self._read(OR)
         named = self._word() == "AS" or (self._is_name() and self._word() not in _NO_VALUE)
         return self._named(part) if named else part
@@ -295,7 +295,7 @@ class ExpressionReader(TokenReader):
         return self._finish(NamedField(this=part.node, alias=name.node), part.start, [part, name])
 
     def _star(self) -> NodeSpan:
-        """* or * EXCEPT (a, b); `* EXCEPT (SELECT ..)` is another thing."""
+        """* or * EXCEPT (a, b); but `* EXCEPT (SELECT ..)` is a set operation."""
         start = self._index
         self._advance()
         excepted: list[NodeSpan] = []
@@ -412,7 +412,7 @@ class ExpressionReader(TokenReader):
         return self._finish(node, start, parts, worded=True)
 
     def _has_word_first(self, function: str) -> bool:
-        """Does the call begin with a word that is no argument: count(DISTINCT x), extract(DAY FROM x)?"""
+        """Does the call start with a word that is not an argument: count(DISTINCT x), extract(DAY FROM x)?"""
         word, behind = self._word(), self._ahead(1)
         if function == "extract":
             return True
@@ -422,7 +422,7 @@ class ExpressionReader(TokenReader):
         return word in words and behind not in (",", ")", ".")
 
     def _commas(self) -> int:
-        """How many commas there are up to the end of the call that is read."""
+        """The number of commas up to the end of the current call."""
         depth = found = ahead = 0
         while depth >= 0 and self._peek(ahead):
             word = self._ahead(ahead)
@@ -432,7 +432,7 @@ class ExpressionReader(TokenReader):
         return found
 
     def _suffixed(self, part: NodeSpan) -> NodeSpan:
-        """A call with FILTER, WITHIN GROUP, IGNORE NULLS or OVER behind it."""
+        """A call with the FILTER, WITHIN GROUP, IGNORE NULLS or OVER that follows it."""
         while True:
             word, second = self._word(), self._ahead(1)
             if word == "FILTER" and second == "(":
@@ -474,7 +474,7 @@ class ExpressionReader(TokenReader):
         return self._is_name(ahead) and self._ahead(ahead + 1) == ")" and self._ahead(ahead + 2) == "->"
 
     def _lambda(self) -> NodeSpan:
-        """x -> .. or (x, y) -> ..; inside, the names are no columns."""
+        """x -> .. or (x, y) -> ..; inside, these names are variables, not columns."""
         start = self._index
         self._take("(")
         variables = [self._name()]
@@ -494,7 +494,7 @@ class ExpressionReader(TokenReader):
 
 
 def _column(parts: list[exp.Expr]) -> exp.Column:
-    """A column of its parts, as sqlglot keeps them: the last one first."""
+    """A column made of its parts, which sqlglot stores last part first."""
     column = exp.Column(**dict(zip(("this", "table", "db", "catalog"), reversed(parts), strict=False)))
     column.meta["start"] = parts[0].meta["start"]
     return column

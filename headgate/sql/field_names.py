@@ -1,7 +1,8 @@
-"""Functions that name the parts of their result by what they are given: struct, (a, b), arrays_zip.
+"""Keeps field names right in functions that name the fields of their result after their arguments.
 
-Inside a query a column has another name than the user's, and an aggregate or what is grouped by becomes a column. So
-that such a function gives what Spark would give over a plain table, its parts are told their names.
+These are struct, (a, b) and arrays_zip. Inside a query a column may have another name than in the user's text, and an
+aggregate or grouping expression becomes a column. The fields get explicit names, so that the result has the names that
+Spark would give it over a plain table.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from headgate.sql.verbatim import NamedField, StarColumns, Verbatim, call, is_pl
 _ZIPPED = "zipped"
 
 
-def names_its_field(part: exp.Expr) -> bool:
-    """Is it a part, without AS, of something that names its parts by what they are?"""
-    above = part.parent
+def names_its_field(argument: exp.Expr) -> bool:
+    """Does this node, an argument without AS, give its name to a field of the struct around it?"""
+    above = argument.parent
     if isinstance(above, StarColumns):
         above = above.parent
     if isinstance(above, Verbatim):
@@ -30,7 +31,7 @@ def with_name(means: exp.Expr, name: str) -> NamedField:
 
 
 def replacement_for(old: exp.Expr, new: exp.Expr) -> exp.Expr:
-    """What to put where `old` was: in a struct it keeps the name that `old` gave to its part."""
+    """What to put in the place of `old`: in a struct, the field keeps the name that `old` gave it."""
     if old.parent is None:
         return new
     if not names_its_field(old):
@@ -43,7 +44,7 @@ def replacement_for(old: exp.Expr, new: exp.Expr) -> exp.Expr:
 
 
 def name_nameless_fields(star: exp.Expr) -> None:
-    """Parts beside a `*` that have no names are col2 and the like, counted before it is written out."""
+    """Name the nameless fields beside a `*` col1, col2, .. as Spark does, counting the `*` as one."""
     for part in list(star.parent.expressions if star.parent else []):
         if not isinstance(part, (NamedField, StarColumns, exp.Column, exp.Dot, exp.Star)):
             number = (part.index or 0) + 1
@@ -53,7 +54,7 @@ def name_nameless_fields(star: exp.Expr) -> None:
 
 
 def is_count_star(star: exp.Expr) -> bool:
-    """Is it the * of count(*), which stands for rows rather than columns?"""
+    """Is it the * of count(*), which means rows rather than columns?"""
     above = star.parent
     if not isinstance(above, exp.Anonymous) or above.name.lower() != "count" or len(above.expressions) > 1:
         return False
@@ -61,21 +62,21 @@ def is_count_star(star: exp.Expr) -> bool:
 
 
 def refuse_star(star: exp.Expr) -> None:
-    """`*` is for the arguments of functions, and for lists: x IN (*), (*, 1)."""
+    """Refuse a `*` that is neither a function argument nor in a list such as x IN (*) or (*, 1)."""
     above = star.parent
     if isinstance(above, exp.Anonymous):
         if above.name.lower() == "count" and isinstance(star, exp.Column) and "DISTINCT" not in above.args["words"][0]:
-            raise CqlError("count of all columns of one stream is not possible", "write count(*), or list them", star)
+            raise CqlError("count(stream.*) is not supported", "write count(*), or list them", star)
         return
     listed = isinstance(above, Verbatim) and (above.args.get("row") or "IN (" in above.args["words"])
     if not listed:
-        raise CqlError("* stands for columns in SELECT and as an argument only", "name the columns", star)
+        raise CqlError("* is only allowed in SELECT and as a function argument", "name the columns", star)
 
 
 def name_zipped_fields(zipped: exp.Anonymous) -> exp.Expr:
-    """arrays_zip with the names that Spark would give to the parts, whatever the columns are called inside the query.
+    """arrays_zip with the field names that Spark would choose, whatever the columns are called inside the query.
 
-    coalesce(x) is x without a name, so that Spark calls the parts 0, 1, 2, ..
+    coalesce(x) is x without its name, so that Spark calls the fields 0, 1, 2, ..
     """
     given: list[exp.Expr] = []
     for argument in zipped.expressions:
@@ -96,6 +97,7 @@ def name_zipped_fields(zipped: exp.Anonymous) -> exp.Expr:
 
 
 def _spark_name(argument: exp.Expr) -> str | None:
+    """The name that Spark takes from an argument; None if it numbers the field instead."""
     bare = argument.unnest()
     if isinstance(bare, exp.Column):
         return bare.parts[-1].name

@@ -25,7 +25,7 @@ AGGREGATES = frozenset(
     tuple_sketch_agg_integer tuple_union_agg_double tuple_union_agg_integer var_pop var_samp variance
     """.split()  # noqa: SIM905
 )
-# Aggregates that Spark keeps in other groups.
+# Aggregates that Spark lists in other groups.
 OTHER_AGGREGATES = frozenset({"schema_of_variant_agg", "vector_avg", "vector_sum"})
 GENERATORS = frozenset(
     """
@@ -37,21 +37,21 @@ WINDOW_FUNCTIONS = frozenset(
     counter_diff cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number
     """.split()  # noqa: SIM905
 )
-# The answer must be the same whenever and however often an operator is called.
+# Refused, because an answer must not depend on when and how often an operator is called.
 NONDETERMINISTIC = frozenset(
     """
     rand randn random randstr uniform uuid shuffle monotonically_increasing_id spark_partition_id
     now curdate current_date current_time current_timestamp localtimestamp localtime
     """.split()  # noqa: SIM905
 )
-# Functions that do something else than compute from a row, and why a query may not call them.
+# Functions that do more than compute a value from a row, and what is wrong with them.
 FORBIDDEN = {
     **dict.fromkeys(("reflect", "try_reflect", "java_method"), "calls any method of any Java class"),
     **dict.fromkeys(
         ("input_file_name", "input_file_block_start", "input_file_block_length"),
-        "asks for the file that a row was read from, which Spark does not know of the tuples of a stream",
+        "asks which file a row was read from, which Spark does not know for the tuples of a stream",
     ),
-    "identifier": "takes a text for the name of a column",
+    "identifier": "turns a string into a column name",
 }
 FORBIDDEN_REMEDIES = {
     **dict.fromkeys(
@@ -64,12 +64,12 @@ _WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
 
 
 def is_aggregate(node: exp.Expr) -> bool:
-    """Is it a call of an aggregate function, alone?"""
+    """Is it the bare call of an aggregate function?"""
     return isinstance(node, exp.Anonymous) and node.name.lower() in AGGREGATES | OTHER_AGGREGATES
 
 
 def aggregate_calls(expression: exp.Expr) -> Iterator[exp.Expr]:
-    """The outermost aggregate calls in an expression, each with its FILTER, WITHIN GROUP or IGNORE NULLS."""
+    """The outermost aggregate calls in an expression, each including its FILTER, WITHIN GROUP or IGNORE NULLS."""
     if is_aggregate_call(expression):
         yield expression
         return
@@ -78,7 +78,7 @@ def aggregate_calls(expression: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def is_aggregate_call(node: exp.Expr) -> bool:
-    """Is it an aggregate with all that belongs to it?"""
+    """Is it an aggregate call, including any FILTER, WITHIN GROUP or IGNORE NULLS around it?"""
     if isinstance(node, _WRAPPERS):
         return is_aggregate_call(node.this)
     return is_aggregate(node)

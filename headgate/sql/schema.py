@@ -1,4 +1,4 @@
-"""Columns and their types, as Spark SQL names them; no Spark needed."""
+"""Columns and their Spark SQL types, read and checked without Spark."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from sqlglot import exp
 
 from headgate.errors import ApplicationError
 
-# Without a handler, Python prints sqlglot's remarks on text that it cannot parse to stderr, beside our own error.
+# Without a handler, Python prints sqlglot's warnings about unparsable text to stderr, beside our own error.
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 
-# Columns that Headgate adds to every tuple; a stream may not have columns of these names.
-ARRIVAL = "_arrival"  # BIGINT, microseconds since the run began; of a result, that of its latest cause
-SEQUENCE = "_sequence"  # BIGINT, position in its stream; LATE more for a tuple that came too late for windows
-TIME = "_time"  # BIGINT, the instant in ticks of its stream's clock; null where the tuple has none
+# The stamps: columns that Headgate adds to every tuple. A stream may not have columns with these names.
+ARRIVAL = "_arrival"  # BIGINT, microseconds since the run began; for a result, that of the latest tuple it came from
+SEQUENCE = "_sequence"  # BIGINT, position in its stream; plus LATE if the tuple came too late for windows
+TIME = "_time"  # BIGINT, the instant in ticks of the stream's clock; null if the tuple has none
 LATE = 2**62
-# Rows of a time-varying relation say from when (TIME) to when they count, and how many times.
-UNTIL = "_until"  # BIGINT, the first instant at which the row counts no more; FOREVER when that is not known
+# A row of a time-varying relation counts from TIME to UNTIL, CHANGE times.
+UNTIL = "_until"  # BIGINT, the first instant at which the row no longer counts; FOREVER if not known
 CHANGE = "_change"  # BIGINT, how many copies of the row it adds (1) or takes away (-1)
 FOREVER = 2**63 - 1
 
@@ -30,9 +30,9 @@ RELATION_STAMPS = (*STAMPS, UNTIL, CHANGE)
 
 @dataclass(frozen=True)
 class Column:
-    """A name and a Spark SQL type; `None` where only Spark's analyser can tell the type.
+    """A name and a Spark SQL type; `None` where only Spark's analyzer can tell the type.
 
-    Types are in upper case, but for the names of a struct's fields: `to_json` shows them.
+    Types are in upper case, except for the field names of a struct, which `to_json` shows.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Schema:
-    """Ordered columns; names are looked up as Spark does, without regard to case."""
+    """Ordered columns; lookup by name ignores case, as in Spark."""
 
     columns: tuple[Column, ...]
 
@@ -56,6 +56,7 @@ class Schema:
         return tuple(column.name for column in self.columns)
 
     def find(self, name: str) -> Column | None:
+        """The column with this name, in any case; None if there is none."""
         wanted = name.lower()
         return next((column for column in self.columns if column.name.lower() == wanted), None)
 
@@ -67,7 +68,7 @@ def parse_schema(text: str, place: str) -> Schema:
     """Read `location STRING, humidity INT`, the schema text of streams and tables."""
     remedy = 'write it as "name TYPE, name TYPE", for example "location STRING, humidity INT"'
     try:
-        # As a type, not as a CREATE TABLE: that one takes unknown types, and more clauses than sqlglot survives.
+        # Read as a type, not as a CREATE TABLE: that accepts unknown types, and clauses on which sqlglot crashes.
         parts = sqlglot.parse_one(f"STRUCT<{text}>", read="spark", into=exp.DataType).expressions
     except sqlglot.errors.SqlglotError as error:
         raise ApplicationError(place, f"cannot read the schema {text!r}", remedy) from error
@@ -89,7 +90,7 @@ def _refuse_bad_names(columns: Sequence[Column], place: str) -> None:
     for column in columns:
         key = column.name.lower()
         if key in seen:
-            raise ApplicationError(place, f"column '{column.name}' is there twice", "give each column its own name")
+            raise ApplicationError(place, f"column '{column.name}' appears twice", "give each column its own name")
         if key in RELATION_STAMPS:
-            raise ApplicationError(place, f"column name '{column.name}' is kept for Headgate's stamps", "rename it")
+            raise ApplicationError(place, f"column name '{column.name}' is reserved for Headgate's stamps", "rename it")
         seen.add(key)

@@ -1,7 +1,7 @@
-"""Names: which column of which FROM item a word means.
+"""Resolves names: which column of which FROM item a word means.
 
-Inside a query with several streams, columns are called `alias.column` (one name with a dot, in backticks in SQL). The
-columns of a single stream keep their names; those of tables beside it are `alias.column`.
+Inside a query with several streams, columns are called `alias.column` (a single name with a dot, in backticks in SQL).
+The columns of a single stream keep their names; those of tables joined with it are `alias.column`.
 """
 
 from __future__ import annotations
@@ -28,40 +28,42 @@ from headgate.sql.verbatim import StarColumns
 
 @dataclass(frozen=True)
 class ScopeItem:
-    """One thing in FROM, with its columns and what they are called inside the query."""
+    """One item of FROM, with its columns and what they are called inside the query."""
 
     alias: str
     columns: tuple[str, ...]
     qualified: bool
 
     def inner_name(self, name: str) -> str:
+        """What a column is called inside the query."""
         return f"{self.alias}.{name}" if self.qualified else name
 
     def find(self, name: str) -> str | None:
+        """The column with this name, in any case, as it is spelled in the schema."""
         return next((c for c in self.columns if c.lower() == name.lower()), None)
 
 
 @dataclass
 class Scope:
-    """The items of one FROM. `merged` are the columns of USING, which both sides have in common."""
+    """The items of one FROM. `merged` holds the columns of USING, which both sides have in common."""
 
     items: Sequence[ScopeItem]
     merged: dict[str, str] = field(default_factory=dict)  # lower-case name -> name inside the query
-    hidden: set[str] = field(default_factory=set)  # the other side's columns of USING, by name inside the query
-    grouped: set[str] = field(default_factory=set)  # columns that GROUP BY makes: window, session_window
+    hidden: set[str] = field(default_factory=set)  # the other side's columns of USING, by their names inside the query
+    grouped: set[str] = field(default_factory=set)  # columns that GROUP BY creates: window, session_window
 
     def resolve(self, expression: exp.Expr) -> exp.Expr:
-        """The expression with every column called by its name inside the query; CqlError for unknown ones."""
+        """The expression with every column replaced by its name inside the query; CqlError for unknown columns."""
         holder = exp.Paren(this=expression.copy())
         for part in [node for node in holder.find_all(exp.Paren) if names_its_field(node)]:
             part.replace(part.unnest())  # struct((a)) is struct(a)
         written = [node for node in holder.find_all(exp.Column) if not isinstance(node.this, exp.Star)]
         for star in [node for node in holder.find_all(exp.Star) if not is_count_star(node)]:
-            self._write_out(star.parent if isinstance(star.parent, exp.Column) else star)
+            self._expand(star.parent if isinstance(star.parent, exp.Column) else star)
         for zipped in [node for node in holder.find_all(exp.Anonymous) if node.name.lower() == "arrays_zip"]:
             zipped.replace(name_zipped_fields(zipped))
         for found in written:
-            if found.find_ancestor(exp.Star):  # of EXCEPT, which is done with
+            if found.find_ancestor(exp.Star):  # in EXCEPT, which has been handled
                 continue
             meant = self._resolved(found)
             _refuse_hidden(found, meant)
@@ -72,8 +74,8 @@ class Scope:
         result.parent = None
         return result
 
-    def _write_out(self, star: exp.Expr) -> None:
-        """The columns that a `*` among the arguments of a function stands for, in its place."""
+    def _expand(self, star: exp.Expr) -> None:
+        """Replace a `*` among the arguments of a function by the columns it stands for."""
         refuse_star(star)
         structured = names_its_field(star)
         if structured:
@@ -82,13 +84,13 @@ class Scope:
         star.replace(StarColumns(expressions=found))
 
     def star(self, star: exp.Expr) -> list[tuple[str, exp.Expr]]:
-        """The columns of `*` or `alias.*`, with or without EXCEPT: output name and expression."""
+        """The output names and expressions that `*` or `alias.*` stands for, with or without EXCEPT."""
         of_one = isinstance(star, exp.Column)
         shown = self._of(star.parts[:-1]) if isinstance(star, exp.Column) else self._all()
         left_out: set[str] = set()
         for excepted in (star.this if of_one else star).args.get("except_") or []:
             if not isinstance(excepted, exp.Column):
-                raise CqlError("EXCEPT names something that is no column", "write * EXCEPT (a, b)", excepted)
+                raise CqlError("EXCEPT names something that is not a column", "write * EXCEPT (a, b)", excepted)
             meant = self._resolved(excepted)
             if not isinstance(meant, exp.Column) or meant.name not in {inside for _, inside in shown}:
                 problem = f"'{excepted.parts[-1].name}' is not a column of this *"
@@ -100,7 +102,7 @@ class Scope:
         return [(name, means) for name, means in found]
 
     def _of(self, alias: Sequence[exp.Expr]) -> list[tuple[str, str]]:
-        """The columns of one thing in FROM: their names, and their names inside the query."""
+        """The columns of one item of FROM: their own names and their names inside the query."""
         if len(alias) > 1 or (self._unqualified(alias[0]) and not self._is_item(alias[0])):
             problem = f"'{alias[0].name}.*' would be the fields of a struct, which is not supported"
             raise CqlError(problem, f"name the fields: {alias[0].name}.a, {alias[0].name}.b", alias[0])
@@ -162,7 +164,7 @@ class Scope:
 
 
 def _fields(start: exp.Expr, names: Sequence[exp.Expr], place: exp.Column) -> exp.Expr:
-    """A column, or fields of the struct that it holds; it keeps the place in the text, for errors."""
+    """A column or a field of the struct in it; keeps the position in the text, for errors."""
     start.meta.update({key: place.parts[0].meta[key] for key in ("start",) if key in place.parts[0].meta})
     result = start
     for name in names:
@@ -171,10 +173,10 @@ def _fields(start: exp.Expr, names: Sequence[exp.Expr], place: exp.Column) -> ex
 
 
 def _refuse_hidden(found: exp.Column, meant: exp.Expr) -> None:
-    """`transform(xs, x -> x + s.x)`: inside, the column would be taken for the variable."""
+    """Refuse `transform(xs, x -> x + s.x)`: a column that is called x here would be taken for the variable."""
     read = next(meant.find_all(exp.Column)).name.lower()
     above = found.find_ancestor(exp.Lambda)
     while above is not None:
         if read in {variable.name.lower() for variable in above.expressions}:
-            raise CqlError(f"the variable '{read}' hides the column '{read}'", "call the variable otherwise", found)
+            raise CqlError(f"the variable '{read}' hides the column '{read}'", "rename the variable", found)
         above = above.find_ancestor(exp.Lambda)

@@ -1,4 +1,4 @@
-"""Tokens of a query and their text, for the reader of expressions."""
+"""Looking ahead in the tokens of a query, and taking their text: the base of the expression reader."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _QUERY = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
 
 
 class NodeSpan(NamedTuple):
-    """A node and the tokens that it is written in."""
+    """A node and the range of tokens that it was read from."""
 
     node: exp.Expr
     start: int
@@ -27,7 +27,7 @@ class NodeSpan(NamedTuple):
 
 
 class TokenReader(SparkParser):
-    """Looks at the tokens ahead, and makes nodes that keep the text of their tokens."""
+    """Looks at the tokens ahead, and makes nodes that keep their original text."""
 
     def _advance(self, times: int = 1) -> None:
         if self._index + times > len(self._tokens):
@@ -43,7 +43,7 @@ class TokenReader(SparkParser):
         return "" if not token or token.token_type in NO_WORD else token.text.upper()
 
     def _word(self) -> str:
-        """The word or sign that is next, in capitals; nothing for names in backticks, texts and numbers."""
+        """The next word or sign in upper case; empty for names in backticks, strings and numbers."""
         return self._ahead(0)
 
     def _touching(self, ahead: int) -> bool:
@@ -56,7 +56,7 @@ class TokenReader(SparkParser):
         return bool(token) and _NAME.fullmatch(token.text) is not None
 
     def _opens_query(self, ahead: int = 0) -> bool:
-        """Is there a query in parentheses?"""
+        """Does a query in parentheses start here?"""
         if self._ahead(ahead) != "(":
             return False
         while self._ahead(ahead) == "(":
@@ -82,11 +82,11 @@ class TokenReader(SparkParser):
             self._cannot_read()
 
     def _cannot_read(self) -> NoReturn:
-        self.raise_error("Cannot read on")
-        raise AssertionError("sqlglot raises at once")
+        self.raise_error("Cannot read on from here")
+        raise AssertionError("raise_error always raises")
 
     def _finish(self, node: exp.Expr, start: int, parts: list[NodeSpan], worded: bool = False) -> NodeSpan:
-        """The node with the words around its parts, from token `start` up to here."""
+        """Record in the node the text around its children, from token `start` up to the current one."""
         pieces, words, at = [], [], start
         for part in parts:
             pieces.append(self._piece(start, at, part.start))
@@ -101,7 +101,7 @@ class TokenReader(SparkParser):
         return NodeSpan(node, start, self._index)
 
     def _piece(self, start: int, first: int, end: int, last: bool = False) -> str:
-        """The text from one token up to another; one space wherever there is any, and no comments."""
+        """The text from one token up to another; any white space becomes one space, comments are dropped."""
         tokens = self._tokens
         found: list[str] = []
         for at in range(first, end if last else end + 1):
@@ -109,13 +109,13 @@ class TokenReader(SparkParser):
             before = tokens[at - 1]
             if at > start and token.start > before.end + 1:
                 found.append(" ")
-            if at < end and (at == 0 or token.start != before.start):  # else it is the suffix of a number
+            if at < end and (at == 0 or token.start != before.start):  # otherwise it is the suffix of a number
                 found.append(self.sql[token.start : token.end + 1])
         return "".join(found)
 
     def _words_between(self, first: int, end: int) -> str:
-        said = []
+        words = []
         for token in self._tokens[first:end]:
             raw = self.sql[token.start : token.end + 1]
-            said.append(raw if token.token_type in TEXTS or token.token_type is TokenType.IDENTIFIER else raw.upper())
-        return " ".join(said)
+            words.append(raw if token.token_type in TEXTS or token.token_type is TokenType.IDENTIFIER else raw.upper())
+        return " ".join(words)

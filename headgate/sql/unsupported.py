@@ -1,4 +1,4 @@
-"""What CQL does not have, and what to write instead."""
+"""Refuses what CQL does not support, and says what to write instead."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def check_clauses(query: exp.Expr) -> None:
 
 
 def check_expression(expression: exp.Expr) -> None:
-    """Refuse what an expression may not hold, wherever it stands."""
+    """Refuse what no expression may contain, wherever it is."""
     for node in expression.walk():
         if isinstance(node, exp.Window):
             problem = "window functions (OVER) are not supported"
@@ -80,7 +80,7 @@ def _check_function(node: exp.Anonymous) -> None:
     if name in NONDETERMINISTIC or (name == "unix_timestamp" and not node.expressions):
         raise _nondeterministic(node.name, node)
     if name in GENERATORS:
-        problem = f"'{node.name}' makes several rows of one, which is not supported"
+        problem = f"'{node.name}' makes several rows from one, which is not supported"
         raise CqlError(problem, "unfold lists with an operator of kind function", node)
     if name in WINDOW_FUNCTIONS:
         problem = f"'{node.name}' is a window function, which is not supported"
@@ -90,7 +90,7 @@ def _check_function(node: exp.Anonymous) -> None:
 
 
 def refuse_forbidden_function(call: exp.Anonymous) -> None:
-    """Refuse functions that reach for more than the row."""
+    """Refuse functions that do more than compute a value from the row."""
     name = call.name.lower()
     if name in FORBIDDEN:
         problem = f"'{call.name}' {FORBIDDEN[name]}"
@@ -98,19 +98,20 @@ def refuse_forbidden_function(call: exp.Anonymous) -> None:
 
 
 def refuse_bare_function(column: exp.Column) -> None:
-    """Refuse `current_timestamp` and the like, which need no parentheses, where no column has that name."""
+    """Refuse `current_timestamp` and other functions without parentheses; called if no column has that name."""
     if len(column.parts) == 1 and column.name.lower() in NONDETERMINISTIC:
         raise _nondeterministic(column.name, column)
 
 
 def _nondeterministic(name: str, node: exp.Expr) -> CqlError:
-    problem = f"'{name}' gives another answer each time, so results would depend on the schedule"
+    problem = f"'{name}' gives a different answer each time, so results would depend on the schedule"
     return CqlError(problem, "leave it out; for the time of a tuple, use a column of the stream", node)
 
 
 def refuse_aggregates(expression: exp.Expr, clause: str) -> None:
+    """Refuse aggregates in a clause that is evaluated for single rows."""
     for node in expression.walk():
         if is_aggregate(node):
-            problem = f"the aggregate '{node.name}' stands in {clause}"
+            problem = f"the aggregate '{node.name}' is not allowed in {clause}"
             remedy = "conditions on aggregates go in HAVING" if clause == "WHERE" else "leave it out"
             raise CqlError(problem, remedy, node)

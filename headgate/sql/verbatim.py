@@ -13,23 +13,23 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-PIECES = "pieces"  # in `meta`: the text before, between and behind the parts of a node
+PIECES = "pieces"  # key in `meta`: the text before, between and after the children of a node
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _JOINED: dict[type[exp.Expr], str] = {exp.And: " AND ", exp.Or: " OR ", exp.EQ: " = ", exp.Dot: "."}
 
 
 class Verbatim(exp.Expression):
-    """A piece of syntax that no rule looks into. `words` is what it says around its parts, for comparing.
+    """A piece of syntax that no rule looks into. `words` is its text around the children, used for comparison.
 
-    `closed`: it keeps together wherever it is put, as a literal or a call does. `row`: (a, b), which makes a struct.
-    `variable`: the name of a variable of a lambda, or of its field.
+    `closed`: it needs no parentheses anywhere, like a literal or a call. `row`: (a, b), which makes a struct.
+    `variable`: the name of a lambda variable, or of a field of one.
     """
 
-    arg_types = {"expressions": False, "words": True, "closed": False, "row": False, "variable": False}  # noqa: RUF012  # sqlglot's way
+    arg_types = {"expressions": False, "words": True, "closed": False, "row": False, "variable": False}  # noqa: RUF012  # sqlglot's own style
 
 
 class NamedField(exp.Expression):
-    """`x AS name` among the parts of a struct."""
+    """`x AS name` among the fields of a struct."""
 
     arg_types = {"this": True, "alias": True}  # noqa: RUF012
 
@@ -41,7 +41,7 @@ class StarColumns(exp.Expression):
 
 
 def text_of(expression: exp.Expr) -> str:
-    """Spark SQL text of an expression: the user's own words wherever they still stand."""
+    """The Spark SQL text of an expression: the user's own words wherever they are unchanged."""
     done: list[str] = []
     todo: list[str | exp.Expr] = [expression]
     while todo:
@@ -82,7 +82,7 @@ def _parts(node: exp.Expr) -> Sequence[str | exp.Expr]:
             return ["-", node.this]
         case exp.Star():
             return ["*"]
-    raise TypeError(f"an expression that nobody wrote: {node!r}")
+    raise TypeError(f"no known SQL text for {node!r}")
 
 
 def _separated(nodes: Sequence[exp.Expr], by: str) -> list[str | exp.Expr]:
@@ -93,23 +93,24 @@ def _separated(nodes: Sequence[exp.Expr], by: str) -> list[str | exp.Expr]:
 
 
 def stands_alone(node: exp.Expr) -> bool:
-    """Can it stand in the place of a column without parentheses?"""
+    """Can it replace a column without needing parentheses?"""
     if isinstance(node, Verbatim):
         return bool(node.args.get("closed"))
     return isinstance(node, (exp.Column, exp.Literal, exp.Anonymous, exp.Paren, exp.Boolean, exp.Null))
 
 
 def parenthesized(node: exp.Expr) -> exp.Expr:
-    """The node as a part of another expression."""
+    """The node, in parentheses if it needs them inside another expression."""
     return node if stands_alone(node) else exp.Paren(this=node)
 
 
 def is_plain_name(name: str) -> bool:
+    """Is it an identifier that needs no backticks for its characters? (It may still be a keyword.)"""
     return _PLAIN.fullmatch(name) is not None
 
 
 def call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
-    """A call of a function that the user did not write."""
+    """A function call that the user did not write."""
     words = (f"{name}(", *[", "] * (len(arguments) - 1), ")") if arguments else (f"{name}()",)
     node = exp.Anonymous(this=name, expressions=list(arguments), words=words)
     node.meta[PIECES] = words
@@ -117,7 +118,7 @@ def call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
 
 
 def verbatim(*pieces: str | exp.Expr) -> Verbatim:
-    """A piece of syntax that the user did not write: text and parts in turn, text first and last."""
+    """Syntax that the user did not write: text and child nodes alternate, starting and ending with text."""
     words, parts = tuple(str(piece) for piece in pieces[::2]), list(pieces[1::2])
     node = Verbatim(expressions=parts, words=words, closed=True)
     node.meta[PIECES] = words

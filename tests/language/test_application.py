@@ -128,10 +128,10 @@ def test_there_is_one_warning_however_many_queries_grow(tmp_path: Path, caplog: 
         told = explain(load_application(write(tmp_path, queries + bounded)))
     assert [record.getMessage().partition(": ")[2] for record in caplog.records] == told["warnings"]
     assert told["warnings"] == [
-        "9 queries grow for as long as they run: q0, q1, q2, q3, q4, q5 and 3 more; bound them by windows, such as "
+        "9 queries have state that keeps growing: q0, q1, q2, q3, q4, q5 and 3 more; bound it by windows, such as "
         "[RANGE 1 HOUR]; `headgate explain` says what grows"
     ]
-    assert told["queries"]["q8"]["grows"][0].startswith("DISTINCT keeps every row of 'sensors'")
+    assert told["queries"]["q8"]["grows"][0].startswith("DISTINCT keeps every distinct row of 'sensors'")
     assert told["queries"]["fine"]["grows"] == []
 
 

@@ -105,7 +105,7 @@ def test_istream_over_now_needs_state_unless_time_is_shown() -> None:
 
 def test_dstream_of_what_never_leaves_warns() -> None:
     found = compiled("DSTREAM(SELECT location FROM sensors)")
-    assert "DSTREAM gives nothing" in found.grows[0]
+    assert "DSTREAM outputs nothing" in found.grows[0]
 
 
 def rstream_of(text: str, catalog: Catalog = SENSORS) -> RStream:
@@ -329,14 +329,14 @@ def _with(**queries: object) -> Catalog:
         ("SELECT count(*) FROM sensors", []),
         ("SELECT location, count(*) FROM sensors [RANGE 1 HOUR] GROUP BY location", []),
         ("SELECT location, count(*) FROM sensors GROUP BY location", ["each value of location"]),
-        ("SELECT DISTINCT location FROM sensors", ["DISTINCT keeps every row of 'sensors'"]),
+        ("SELECT DISTINCT location FROM sensors", ["DISTINCT keeps every distinct row of 'sensors'"]),
         ("SELECT a.ts FROM sensors a, doors [NOW] b", ["every row of 'a'"]),
         (
             "SELECT location FROM sensors EXCEPT SELECT location FROM doors [NOW]",
             ["EXCEPT keeps every row of 'sensors'"],
         ),
         ("SELECT location FROM sensors [PARTITION BY location ROWS 2]", ["keeps 2 rows for each value of location"]),
-        ("RSTREAM(SELECT DISTINCT location FROM sensors)", ["DISTINCT", "RSTREAM gives out ever more rows"]),
+        ("RSTREAM(SELECT DISTINCT location FROM sensors)", ["DISTINCT", "RSTREAM outputs more and more rows"]),
     ],
 )
 def test_warnings(text: str, grows: list[str]) -> None:

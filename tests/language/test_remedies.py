@@ -9,16 +9,16 @@ A = "sensors [RANGE 1 MINUTE]"
 B = "doors [RANGE 1 MINUTE]"
 REMEDIES = {
     f"SELECT a.location FROM {A} AS a FULL JOIN {B} AS b ON a.location = b.location": (
-        "UNION ALL the rows without a partner",
+        "UNION ALL the rows without a match",
         f"SELECT a.location, a.humidity FROM {A} AS a JOIN {B} AS b ON a.location = b.location UNION ALL "
         f"SELECT location, CAST(NULL AS INT) FROM (SELECT location FROM {A} EXCEPT SELECT location FROM {B}) AS alone",
     ),
     f"SELECT a.location FROM {A} AS a RIGHT JOIN {B} AS b ON a.location = b.location": (
-        "UNION ALL the rows without a partner",
+        "UNION ALL the rows without a match",
         f"SELECT location FROM {B} EXCEPT SELECT location FROM {A}",
     ),
     f"SELECT a.location FROM {A} AS a LEFT JOIN {B} AS b ON a.location = b.location": (
-        "UNION ALL the rows without a partner",
+        "UNION ALL the rows without a match",
         f"SELECT location FROM {A} EXCEPT SELECT location FROM {B}",
     ),
     "SELECT s.location FROM places AS p RIGHT JOIN sensors AS s ON s.location = p.location": (

@@ -1,6 +1,6 @@
-"""Laws by which a query may be rewritten without changing its answer: one rule a file, the order in one list.
+"""Rules that rewrite a query without changing its answer: one file per rule; `RULES` gives their order.
 
-`share` is no rule over one query: it compares the operators of all queries, when the application asks for it.
+`share` is not among them: it works on the operators of all queries, if the application asks for it.
 """
 
 from __future__ import annotations

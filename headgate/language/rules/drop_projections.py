@@ -1,5 +1,5 @@
-"""Projections that do nothing go: one that gives out exactly its input, and one of two that follow each other when the
-upper one only renames, reorders or drops columns."""
+"""Drops projections that do nothing: one whose output is exactly its input, and the upper one of two in a row when it
+only renames, reorders or drops columns."""
 
 from __future__ import annotations
 

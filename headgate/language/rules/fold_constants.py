@@ -1,7 +1,7 @@
-"""Constants: TRUE AND x = x, FALSE OR x = x, 1 + 1 = 2, and a selection by TRUE is none.
+"""Folds constants: TRUE AND x = x, FALSE OR x = x, 1 + 1 = 2, and a selection by TRUE disappears.
 
-Only what is certainly the same in Spark: truth values, and whole numbers that stay in the range of INT. Dates,
-decimals, casts and texts are left alone, as is division, whose type Spark decides.
+Only where Spark certainly agrees: truth values, and whole numbers that stay in the range of INT. Dates, decimals,
+casts and strings are left alone, as is division, whose type Spark decides.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Time windows go up over selections, projections and joins with tables, to the operator that keeps state.
+"""Moves time windows up over selections, projections and table joins, to the operator that keeps state.
 
-A time window only says until when a row counts, and these steps treat each row alone; so either may come first. On
-top of them it costs nothing: the operator above applies it to what it reads.
+A time window only says until when a row counts, and these steps treat each row alone, so either may come first. On
+top of them the window costs nothing: the operator above applies it to its input.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Columns that nobody needs go early: below joins, GROUP BY and ROWS windows, which remember their input.
+"""Drops unused columns early: below joins, GROUP BY and ROWS windows, which remember their input.
 
-A projection may go through any step that looks at other columns only; so each step asks the one below for what is asked
-of it, and for what it looks at itself. DISTINCT, EXCEPT, INTERSECT and the stream functions look at whole rows, a
-window [PARTITION BY c ROWS n] at its columns c.
+A projection may pass any step that uses other columns only. So each step asks the one below it for the columns that are
+needed above, and for those it uses itself. DISTINCT, EXCEPT, INTERSECT and the stream functions use whole rows; a
+window [PARTITION BY c ROWS n] uses its columns c.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def push_projections(tree: LogicalNode) -> LogicalNode:
 
 
 def _keep(node: LogicalNode, needed: set[str]) -> LogicalNode:
-    """The step with at least the columns that are needed, in their order."""
+    """The step with at least the needed columns, in the same order."""
     match node:
         case FilterNode():
             return replace(node, input=_keep(node.input, needed | columns_of(node.condition)))
@@ -65,7 +65,7 @@ def _keep(node: LogicalNode, needed: set[str]) -> LogicalNode:
 
 
 def _table_join(node: TableJoinNode, needed: set[str]) -> LogicalNode:
-    """A column of the table that is only compared with one of the input needs not be given out."""
+    """A column of the table that is only compared with a column of the input need not be in the output."""
     table = dict(node.outputs)
     mine = set(node.input.columns)
     parts = conjuncts(node.condition)
@@ -99,7 +99,7 @@ def _union(node: SetNode, needed: set[str]) -> LogicalNode:
 
 
 def _only(node: LogicalNode, wanted: set[str]) -> LogicalNode:
-    """The step with these columns and no others; at least one."""
+    """The step with exactly these columns, but at least one."""
     names = [name for name in node.columns if name in wanted] or list(node.columns[:1])
     return _exactly(_keep(node, set(names)), names)
 
@@ -111,7 +111,7 @@ def _exactly(node: LogicalNode, names: list[str]) -> LogicalNode:
 
 
 def _for_groups(node: LogicalNode, wanted: set[str]) -> LogicalNode:
-    """The input of GROUP BY. What a ROWS window keeps is small already: one step more would not pay."""
+    """The input of GROUP BY. What a ROWS window keeps is small anyway, so another step would not pay off."""
     if isinstance(node, WindowNode) and isinstance(node.window, RowsWindow):
         return _keep(node, wanted)
     return _only(node, wanted)

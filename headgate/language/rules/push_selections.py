@@ -1,13 +1,13 @@
-"""Selections go down to the streams, so that less is kept and less is joined.
+"""Pushes selections down towards the streams, so that less is kept and less is joined.
 
-A condition is split at its ANDs, and each part goes as far down as the columns that it reads are there: through
-projections (columns replaced by what they stand for), time windows, DISTINCT, both sides of UNION, EXCEPT and
-INTERSECT, the side of a join that has the columns, and GROUP BY when it is over what is grouped by. A part over both
-sides of a join becomes part of its condition.
+A condition is split at its ANDs, and each part moves down as far as the columns it reads exist: through projections
+(with columns replaced by their meanings), time windows, DISTINCT, both sides of UNION, EXCEPT and INTERSECT, the side
+of a join that has the columns, and GROUP BY if it only reads grouping columns. A part that reads both sides of a join
+becomes part of the join condition.
 
-Never through ROWS windows, which count what a selection would drop; never into the table of a LEFT JOIN, which would
-make nulls of what it should drop; and not through a UNION of different types, where the value that the condition sees
-would be another.
+Never through ROWS windows, which count the tuples that a selection would drop; never into the table of a LEFT JOIN,
+which would output nulls instead of dropping rows; and not through a UNION of different types, where the condition would
+see a different value.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def push_selections(tree: LogicalNode) -> LogicalNode:
 
 
 def _down(node: LogicalNode, parts: Parts) -> LogicalNode:
-    """The step with the parts of conditions applied to what it gives out."""
+    """The step with these conditions applied to its output, as far down as possible."""
     match node:
         case FilterNode():
             return _down(node.input, conjuncts(node.condition) + parts)

@@ -1,7 +1,7 @@
-"""Equal operators over equal inputs give equal results: one of them is enough.
+"""Merges equal operators over equal inputs, since their results are equal.
 
-Works on the operators of all queries together, when the application says `share: true`. The first one stays, under its
-own id; whoever read the others reads it.
+Works on the operators of all queries together, if the application says `share: true`. The first of them stays, under
+its own id; readers of the others read it instead.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from headgate.plan.operators.base import Operator, Port
 
 
 def share(operators: Iterable[Operator]) -> tuple[list[Operator], Mapping[Port, Port]]:
-    """The operators that are left, and for each port that went the one to read instead."""
+    """The remaining operators, and for each port that is gone the one to read instead."""
     kept: dict[str, Operator] = {}
     instead: dict[Port, Port] = {}
     for operator in _inputs_first(list(operators)):
@@ -26,7 +26,7 @@ def share(operators: Iterable[Operator]) -> tuple[list[Operator], Mapping[Port, 
 
 
 def _inputs_first(operators: list[Operator]) -> list[Operator]:
-    """In the order given, but never before what is read; those of a circle come last, for others to refuse."""
+    """In the given order, but inputs first; operators in a cycle come last, to be refused later."""
     ordered: list[Operator] = []
     ids = {operator.id for operator in operators}
     while operators:
@@ -39,5 +39,5 @@ def _inputs_first(operators: list[Operator]) -> list[Operator]:
 
 def _meaning(operator: Operator) -> str:
     """Everything about an operator but its id."""
-    told = [f"{f.name}={getattr(operator, f.name)!r}" for f in fields(operator) if f.name != "id"]
-    return f"{type(operator).__name__}({', '.join(told)})"
+    described = [f"{f.name}={getattr(operator, f.name)!r}" for f in fields(operator) if f.name != "id"]
+    return f"{type(operator).__name__}({', '.join(described)})"

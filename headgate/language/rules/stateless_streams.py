@@ -1,9 +1,10 @@
-"""Streams that need no state: ISTREAM of a stream is the stream, RSTREAM over [NOW] is the stream under it.
+"""Removes stream functions that need no state: ISTREAM of a stream is the stream, RSTREAM over [NOW] the one below it.
 
-A row of S [NOW] is in the relation at the one instant of its tuple, so the whole relation at every instant is every
-tuple once, at its time; selections, projections and joins with tables keep that. ISTREAM over [NOW] is the same only if
-the time column is among the results: else equal rows at neighboring ticks would cancel. From an unbounded stream
-nothing leaves, so the rows that came are its tuples. Tuples that come too late for a window are put aside here too.
+A row of S [NOW] is in the relation only at the instant of its tuple, so the relation at all instants together is every
+tuple once, at its own time; selections, projections and table joins preserve that. For ISTREAM over [NOW] this holds
+only if the time column is among the results: otherwise equal rows at neighboring ticks would cancel out. Nothing ever
+leaves an unbounded stream, so the rows added to it are its tuples. Tuples that are too late for a window are dropped
+here as well.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def stateless_streams(tree: LogicalNode) -> LogicalNode:
 
 
 def _without_now(node: LogicalNode) -> LogicalNode | None:
-    """The same steps over the stream itself; None when there is more than [NOW] and stateless steps."""
+    """The same steps without the window [NOW]; None if there is anything else than stateless steps."""
     if isinstance(node, WindowNode):
         return node.input if node.window == NOW else None
     if isinstance(node, (FilterNode, ProjectNode, TableJoinNode)):
@@ -54,7 +55,7 @@ def _shows_time(node: LogicalNode) -> bool:
 
 
 def _times(node: LogicalNode) -> set[str]:
-    """The columns that are the time of the stream, unchanged."""
+    """The columns that hold the time of the stream, unchanged."""
     if isinstance(node, ScanNode):
         time = node.source.time
         return {name for name in node.columns if time is not None and name.lower() == time.lower()}

@@ -1,4 +1,4 @@
-"""Operator kinds, one file each."""
+"""The operator kinds, one file each."""
 
 from headgate.plan.operators.aggregate import Aggregate
 from headgate.plan.operators.base import Declared, Operator, Port

@@ -1,4 +1,4 @@
-"""aggregate: values over each group of a relation."""
+"""aggregate: values computed over each group of a relation."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Gives = Literal["relation", "changes", "istream", "dstream", "rstream", "final"]
 class Aggregate(Operator):
     """One row for each group that has rows; without `group` exactly one row, from the first tuple on.
 
-    Gives out the group's columns, then the values. `window` makes a relation of a stream; it is None on a relation.
-    `gives` puts an operator `changes` or `rstream` behind it into it, which spares what that would remember; `final`
-    gives the groups of one of Spark's windows as a stream, each once, when time has passed the end of the window.
+    Outputs the group's columns, then the values. `window` makes a relation of a stream; it is None on a relation.
+    `gives` merges a following `changes` or `rstream` into the aggregate, which saves that operator's state; `final`
+    outputs the groups of one of Spark's windows as a stream, each once, when time has passed the end of the window.
     """
 
     kind: ClassVar[str] = "aggregate"
@@ -34,7 +34,7 @@ class Aggregate(Operator):
 
     @property
     def sliding(self) -> bool:
-        """Do its values change at the boundaries of a sliding window only? Then it can give more than the relation."""
+        """Do the values change only at the boundaries of a window? Then `gives` need not be `relation`."""
         return self.window is not None and self.window.slide is not None
 
     @property
@@ -50,7 +50,7 @@ class Aggregate(Operator):
         taken: set[str] = set()
         for name in (*self.group, *self.values):
             if name.lower() in taken:
-                raise ApplicationError(place, f"column '{name}' is there twice", "give each column its own name")
+                raise ApplicationError(place, f"column '{name}' appears twice", "give each column its own name")
             taken.add(name.lower())
         groups = [Column(n, expression_type(text, inputs[0], f"{place}.group.{n}")) for n, text in self.group.items()]
         values = [Column(n, aggregate_type(text, inputs[0], f"{place}.values.{n}")) for n, text in self.values.items()]

@@ -1,4 +1,4 @@
-"""The contract of an operator kind: what it reads, what it gives out, what its author declared of it."""
+"""The contract of an operator kind: its inputs, its outputs, and the statistics declared for it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headgate.sql.schema import Schema
 
 
 class Port(NamedTuple):
-    """Something that gives out tuples: a stream (its name), or an operator's output (its id and branch)."""
+    """A place that tuples come out of: a stream (its name) or an operator's output (its id and branch)."""
 
     node: str
     branch: str = ""
@@ -23,7 +23,7 @@ class Port(NamedTuple):
 
 
 class DeclaredSide(NamedTuple):
-    """What is declared of one input of an operator that has several; None: as of the whole operator."""
+    """Statistics declared for one of several inputs; None: as declared for the whole operator."""
 
     cost_s: float | None = None
     selectivity: float | None = None
@@ -31,10 +31,10 @@ class DeclaredSide(NamedTuple):
 
 @dataclass(frozen=True)
 class Declared:
-    """Start values of an operator's statistics; the simulator takes them as the truth.
+    """Initial values of an operator's statistics; the simulator takes them as the truth.
 
-    `None` means not declared. `branches` gives the selectivity of each output of a split, `sides` what is special to
-    each input: an operator with k inputs counts as k semi-operators.
+    `None` means not declared. `branches` gives the selectivity of each output of a split, `sides` the values of single
+    inputs: an operator with k inputs counts as k semi-operators.
     """
 
     fixed_s: float | None = None  # seconds per call
@@ -43,10 +43,10 @@ class Declared:
     tuple_bytes: float | None = None  # size of an output tuple
     branches: Mapping[str, float] = field(default_factory=dict)
     sides: tuple[DeclaredSide, ...] = ()  # empty, or one for each input
-    match: float | None = None  # of a join: the probability that a pair of rows in their windows fits together
+    match: float | None = None  # for a join: the probability that two rows in their windows match
 
     def side(self, index: int) -> DeclaredSide:
-        """What is declared of an input, by itself or with the operator."""
+        """The values declared for an input, falling back on those of the operator."""
         own = self.sides[index] if self.sides else DeclaredSide()
         cost = self.cost_s if own.cost_s is None else own.cost_s
         return DeclaredSide(cost, self.selectivity if own.selectivity is None else own.selectivity)
@@ -54,7 +54,7 @@ class Declared:
 
 @dataclass(frozen=True, kw_only=True)
 class Operator(ABC):
-    """One step of a query. Kinds are frozen dataclasses, one file each, listed in `KINDS`.
+    """One step of a query. Each kind is a frozen dataclass in a file of its own.
 
     An operator says what it computes; `runtime/spark/calls/composer.py` says how Spark computes it, and the simulator
     needs only `declared`.
@@ -64,44 +64,48 @@ class Operator(ABC):
     inputs: tuple[Port, ...]
     declared: Declared = Declared()
     kind: ClassVar[str]
-    passes_all: ClassVar[bool] = False  # gives out exactly one tuple for each that it takes
-    stateful: ClassVar[bool] = False  # remembers rows between calls; has work when time passes, too
+    passes_all: ClassVar[bool] = False  # outputs exactly one tuple for each input tuple
+    stateful: ClassVar[bool] = False  # remembers rows between calls; passing time alone can give it work
 
     @property
     def branches(self) -> tuple[str, ...]:
-        """Names of the outputs; one nameless output unless the kind routes tuples."""
+        """Names of the outputs; a single nameless one unless the kind routes tuples."""
         return ("",)
 
     @property
     def ports(self) -> tuple[Port, ...]:
+        """One port for each output."""
         return tuple(Port(self.id, branch) for branch in self.branches)
 
     def bound(self, inputs: Sequence[Schema]) -> Operator:
-        """The operator with what it leaves to its inputs' columns filled in; called before `output`. Default: as is."""
+        """The operator with everything filled in that depends on its inputs' columns, such as `*`.
+
+        Called before `output`. Default: unchanged.
+        """
         return self
 
     def side(self, index: int) -> DeclaredSide:
-        """What is declared of one input."""
+        """The statistics declared for one input."""
         return self.declared.side(index)
 
     @abstractmethod
     def output(self, inputs: Sequence[Schema], place: str) -> Schema:
-        """The schema of every branch, from those of the inputs; raises ApplicationError naming `place`."""
+        """The schema of every branch, given those of the inputs; raises ApplicationError at `place`."""
 
     def flow(self, inputs: Sequence[Flow], place: str) -> Flow:
-        """The character of what it gives out, from that of its inputs. Default: it treats each row alone."""
+        """The flow of every branch, given those of the inputs. Default: as for operators that treat each row alone."""
         return rowwise_flow(inputs, place)
 
     @property
     def windows(self) -> tuple[Window | None, ...]:
-        """The window on each input; None: the input is a relation already, or the operator treats each row alone."""
+        """The window on each input; None: the input is already a relation, or the operator treats each row alone."""
         return (None,) * len(self.inputs)
 
     @property
     def expressions(self) -> tuple[str, ...]:
-        """The Spark SQL texts in it."""
+        """The Spark SQL expressions it contains."""
         return ()
 
     def describe(self) -> str:
-        """One line for people: the operator's parameters."""
+        """The operator's parameters in one line, for people to read."""
         return ""

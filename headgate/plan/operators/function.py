@@ -14,11 +14,11 @@ TIME_LIMIT_S = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class Function(Operator):
-    """`target` names a callable as `module:name`; `schema` is what it gives out.
+    """Calls a Python function; `target` names it as `module:name`, `schema` describes its output.
 
-    The callable gets a `pyarrow.RecordBatch` with the input columns and returns one with the columns of `schema`:
-    either row for row, or `(batch, rows)` with the input row that each output row came from, so that the stamps can
-    follow. It must treat each row alone: batch borders depend on the schedule, answers must not.
+    The callable gets a `pyarrow.RecordBatch` with the input columns and returns one with the columns of `schema`,
+    either row for row, or as `(batch, rows)` with the input row that each output row came from, so that the stamps can
+    follow. It must treat each row alone: batch borders depend on the schedule, and answers must not.
     """
 
     kind: ClassVar[str] = "function"

@@ -1,4 +1,4 @@
-"""ontime: a stream without the tuples that come too late for a window."""
+"""ontime: drops the tuples of a stream that come too late for a window."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headgate.sql.schema import Schema
 
 @dataclass(frozen=True, kw_only=True)
 class OnTime(Operator):
-    """What a window of one instant lets through, without the state that other windows need."""
+    """Lets through what a window of one instant would, without the state that other windows need."""
 
     kind: ClassVar[str] = "ontime"
 

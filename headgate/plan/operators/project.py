@@ -13,6 +13,8 @@ from headgate.sql.schema import Column, Schema
 
 @dataclass(frozen=True, kw_only=True)
 class Project(Operator):
+    """Computes each output column as an expression over the input columns."""
+
     kind: ClassVar[str] = "project"
     passes_all: ClassVar[bool] = True
     columns: Mapping[str, str]  # output name -> expression

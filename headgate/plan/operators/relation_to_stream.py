@@ -1,4 +1,4 @@
-"""changes, rstream: what leaves a relation for a sink, or to be a stream again."""
+"""changes, rstream: turn a relation into what a sink writes, or into a stream."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Mode = Literal["changes", "istream", "dstream"]
 class Changes(Operator):
     """The multiset difference between each instant and the one before.
 
-    `istream` gives the rows that came as a stream, `dstream` those that went; `changes` both, each of them once, as
-    what a sink writes down.
+    `istream` outputs the rows that were added as a stream, `dstream` those that were removed; `changes` outputs both,
+    each once, for a sink to write.
     """
 
     kind: ClassVar[str] = "changes"
@@ -61,7 +61,7 @@ class RStream(Operator):
         return (self.window, *[None for _ in self.inputs[1:]])
 
     def side(self, index: int) -> DeclaredSide:
-        """The inputs that only say when cost nothing and give out nothing by themselves."""
+        """The inputs that only trigger cost nothing and yield nothing by themselves."""
         return DeclaredSide(0.0, 0.0) if index else self.declared.side(0)
 
     def output(self, inputs: Sequence[Schema], place: str) -> Schema:

@@ -13,6 +13,8 @@ from headgate.sql.schema import Schema
 
 @dataclass(frozen=True, kw_only=True)
 class Select(Operator):
+    """Keeps the tuples for which `where` is true."""
+
     kind: ClassVar[str] = "select"
     where: str
 

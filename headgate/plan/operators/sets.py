@@ -15,7 +15,7 @@ from headgate.sql.schema import Schema
 
 @dataclass(frozen=True, kw_only=True)
 class Distinct(Operator):
-    """Each row once."""
+    """Each distinct row of the relation once."""
 
     kind: ClassVar[str] = "distinct"
     stateful: ClassVar[bool] = True
@@ -39,7 +39,7 @@ class Distinct(Operator):
 @dataclass(frozen=True, kw_only=True)
 class _TwoSided(Operator):
     stateful: ClassVar[bool] = True
-    all: bool = False  # count copies, instead of having each row once
+    all: bool = False  # keep duplicates apart, instead of having each row once
     left_window: RangeWindow | None = None
     right_window: RangeWindow | None = None
 
@@ -61,13 +61,13 @@ class _TwoSided(Operator):
 
 @dataclass(frozen=True, kw_only=True)
 class Except(_TwoSided):
-    """The rows of the first input that the second has not."""
+    """The rows of the first input that are not in the second."""
 
     kind: ClassVar[str] = "except"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Intersect(_TwoSided):
-    """The rows that both inputs have."""
+    """The rows that are in both inputs."""
 
     kind: ClassVar[str] = "intersect"

@@ -13,6 +13,8 @@ from headgate.sql.schema import Schema
 
 @dataclass(frozen=True, kw_only=True)
 class Split(Operator):
+    """Routes each tuple by the conditions of the branches; a tuple that fulfills none is dropped."""
+
     kind: ClassVar[str] = "split"
     conditions: Mapping[str, str]  # branch -> condition, tried in this order
     match: Literal["first", "all"] = "first"

@@ -1,4 +1,4 @@
-"""join: pairs of rows of two relations, or of two streams under windows, that fit together."""
+"""join: matching pairs of rows of two relations, or of two streams under windows."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from headgate.sql.schema import Column, Schema
 
 @dataclass(frozen=True, kw_only=True)
 class StreamJoin(Operator):
-    """Symmetric: a row of either input meets the rows of the other that are in their window at the same instant.
+    """A symmetric join: a row of either input meets the rows of the other that are in their window at the same instant.
 
-    Gives out the columns in `left` and `right` (output name -> column of that input). A pair fits when the columns in
-    `on` are equal (a null never is) and `condition`, over the output names, is true; neither given: every pair.
+    Outputs the columns in `left` and `right` (output name -> column of that input). A pair matches when the columns in
+    `on` are equal (a null never is) and `condition`, over the output names, is true; without either, every pair does.
     Equalities are what Spark hashes by.
     """
 
@@ -31,7 +31,7 @@ class StreamJoin(Operator):
     condition: str = ""
     left_window: RangeWindow | None = None
     right_window: RangeWindow | None = None
-    every: bool = False  # until it is bound: give out all columns, those that are joined on once
+    every: bool = False  # only until bound: output all columns, join columns once
 
     def bound(self, inputs: Sequence[Schema]) -> StreamJoin:
         if not self.every:

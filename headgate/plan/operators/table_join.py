@@ -14,10 +14,10 @@ from headgate.sql.schema import Column, Schema
 
 @dataclass(frozen=True, kw_only=True)
 class TableJoin(Operator):
-    """Gives out the tuple's columns, then the table's: those in `keep`, by default all that are not join columns.
+    """Outputs the tuple's columns, then the table's: those in `keep`, by default all that are not join columns.
 
-    `how: left` keeps tuples without a match, with nulls for the table's columns. A null never matches. `condition`
-    says what a match must fulfil besides `on`, over the names that the join gives out.
+    `how: left` keeps tuples without a match, with nulls for the table's columns. A null never matches. `condition` is
+    what a match must fulfill besides `on`, in terms of the output columns.
     """
 
     kind: ClassVar[str] = "join"
@@ -51,7 +51,7 @@ class TableJoin(Operator):
 
     @property
     def table_columns(self) -> tuple[Column, ...]:
-        """The columns that the table adds, under the names that they get."""
+        """The columns that the table adds, with their output names."""
         if self.keep is not None:
             return tuple(Column(name, self._type_of(source)) for name, source in self.keep.items())
         joined = {name.lower() for name in self.on.values()}
@@ -84,5 +84,5 @@ class TableJoin(Operator):
 
     def describe(self) -> str:
         pairs = [m if m == t else f"{m} = {t}" for m, t in self.on.items()]
-        told = " and ".join([*pairs, *([self.condition] if self.condition else [])])
-        return f"{self.how} with {self.table}" + (f" on {told}" if told else "")
+        conditions = " and ".join([*pairs, *([self.condition] if self.condition else [])])
+        return f"{self.how} with {self.table}" + (f" on {conditions}" if conditions else "")

@@ -1,4 +1,4 @@
-"""union: all tuples of all inputs, duplicates kept."""
+"""union: all tuples of all inputs, including duplicates."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from headgate.sql.schema import Column, Schema
 
 @dataclass(frozen=True, kw_only=True)
 class Union(Operator):
+    """Passes on every tuple of every input."""
+
     kind: ClassVar[str] = "union"
     passes_all: ClassVar[bool] = True
 
@@ -25,7 +27,7 @@ class Union(Operator):
 
 
 def merged_schema(ports: Sequence[Port], inputs: Sequence[Schema], kind: str, place: str) -> Schema:
-    """The columns of inputs that must fit together one by one; the first names them."""
+    """The columns of several inputs, which must match one by one; the first input names them."""
     first = inputs[0]
     article = "an" if kind[0] in "aeiou" and kind != "union" else "a"
     for port, schema in zip(ports[1:], inputs[1:], strict=True):
@@ -46,6 +48,6 @@ def merged_schema(ports: Sequence[Port], inputs: Sequence[Schema], kind: str, pl
 
 
 def _merged(columns: tuple[Column, ...]) -> Column:
-    """The column of a union: Spark widens numbers, to what only it knows."""
+    """One column of a union. Spark widens numeric types, in ways only it knows, so differing types give None."""
     types = {column.type for column in columns}
     return Column(columns[0].name, types.pop() if len(types) == 1 else None)

@@ -1,4 +1,4 @@
-"""window: a stream becomes a relation, by time. rows: by counting tuples."""
+"""window, rows: turn a stream into a relation, by time or by counting tuples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headgate.sql.schema import Schema
 
 @dataclass(frozen=True, kw_only=True)
 class TimeWindow(Operator):
-    """Gives each tuple the time at which it leaves. Needs no state: others remember its rows for as long."""
+    """Stamps each tuple with the time at which it leaves. Stateless: the operators behind it remember the rows."""
 
     kind: ClassVar[str] = "window"
     window: RangeWindow
@@ -36,9 +36,9 @@ class TimeWindow(Operator):
 
 @dataclass(frozen=True, kw_only=True)
 class RowWindow(Operator):
-    """Keeps the last tuples, and takes each away again when enough others have come.
+    """Keeps the last tuples, and removes each one again when enough others have arrived.
 
-    With `boundaries` it gives out, as a stream, the tuples at which the window is evaluated (see RStream).
+    With `boundaries` it outputs, as a stream, the tuples at which the window is evaluated (see RStream).
     """
 
     kind: ClassVar[str] = "rows"
