@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import importlib
+import os
 import signal
 import sys
 import threading
@@ -18,7 +19,6 @@ from pyspark import cloudpickle
 from headgate.errors import ApplicationError
 
 _LIMIT = "time_limit"
-_STDERR = 2
 _GRACE_S = 5.0  # that a function which was told to end may take to do so
 Batches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -86,7 +86,7 @@ def _guarded(target: str, limit_s: float) -> Iterator[None]:
     """Around a call of a user's function: what it raises is told in its name, and it ends after so many seconds.
 
     A signal ends what runs Python code. What holds on to the interpreter gets no signal: a watchdog, which needs no
-    interpreter, then ends the worker, and Spark starts another one.
+    interpreter, then ends the worker without a word, and Spark starts another one.
     """
 
     def too_long(*_: object) -> None:
@@ -94,10 +94,11 @@ def _guarded(target: str, limit_s: float) -> Iterator[None]:
 
     main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGALRM, too_long) if main else None
+    nowhere = os.open(os.devnull, os.O_WRONLY)  # for the stack of the function that the watchdog ends
     try:
         if main:
             signal.setitimer(signal.ITIMER_REAL, limit_s)
-        faulthandler.dump_traceback_later(limit_s + _GRACE_S, exit=True, file=_STDERR)
+        faulthandler.dump_traceback_later(limit_s + _GRACE_S, exit=True, file=nowhere)
         yield
     except GeneratorExit:
         raise
@@ -106,6 +107,7 @@ def _guarded(target: str, limit_s: float) -> Iterator[None]:
         raise RuntimeError(f"function {target} failed: {reason}") from error
     finally:
         faulthandler.cancel_dump_traceback_later()
+        os.close(nowhere)
         if main:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)

@@ -53,7 +53,7 @@ def bad_row(plan: Plan, operator: str, table: pa.Table, error: Exception) -> Bad
     values = table.to_pylist(maps_as_pydicts="lossy")[0]
     row = {name: value for name, value in values.items() if name not in RELATION_STAMPS}
     known = plan.operators[operator]
-    said = _in_its_name(known.target, error) if isinstance(known, Function) else essence(error)
+    said = _in_its_name(known, error) if isinstance(known, Function) else essence(error)
     return BadRow(operator, ", ".join(_streams(plan, operator)), values[SEQUENCE] % LATE, row, said)
 
 
@@ -62,13 +62,15 @@ def whole_error(operator: str, error: Exception) -> RowError:
     return RowError(f"{essence(error)} (operator {operator.partition('/')[2]}, over several rows: none can be skipped)")
 
 
-def _in_its_name(target: str, error: Exception) -> str:
+def _in_its_name(function: Function, error: Exception) -> str:
     """What a function did wrong, beginning with its name."""
+    name = f"function {function.target}"
     if _WORKER_ENDED in str(error):
-        return f"function {target} failed: it ended its Python process"
+        limit = f"it could not be interrupted at its time_limit of {function.time_limit_s:g} s"
+        return f"{name} failed: it ended its Python process, or {limit}"
     said = essence(error)
-    _, named, reason = said.partition(f"function {target}")
-    return named + reason if named else f"function {target} failed: {said}"
+    _, named, reason = said.partition(name)
+    return named + reason if named else f"{name} failed: {said}"
 
 
 def _streams(plan: Plan, operator: str) -> list[str]:
