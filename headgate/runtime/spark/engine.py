@@ -105,6 +105,7 @@ class SparkRuntime:
         self._changed = threading.Condition()  # guards the core
         self._done = threading.Event()
         self._fatal: Exception | None = None
+        self._over = False  # the report is made: nobody waits for a call that is still to end
         self._feed: Feed | None = None
         self.errors: dict[str, str] = {}  # query -> why it stopped
         self.unprocessed: dict[str, int] = {}  # query that stopped -> tuples that waited for it
@@ -178,6 +179,7 @@ class SparkRuntime:
             self._end_threads()
             self._close_sinks()
             with self._changed:
+                self._over = True
                 self.core.check()
                 self.core.memory.close()
                 return self._report(seconds)
@@ -242,8 +244,10 @@ class SparkRuntime:
         return True
 
     def _make(self, call: Call) -> None:
-        outcome, written, refused = self.executor.execute(call)
-        self._handle(lambda at: CallEnded(at, call.slot, outcome, written, refused))
+        executed = self.executor.execute(call)
+        with self._changed:
+            if not self._over:
+                self._tell_core(CallEnded(self.now(), call.slot, *executed))
 
     # The core ----------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,27 @@ def test_a_call_in_flight_may_outlive_its_queues(spark: Any, monkeypatch: pytest
     assert runtime.core.board.flying == 0
     assert runtime.stop()["errors"] == {"b": "the disk is gone"}
     assert outputs(runtime, "a") == expected()
+
+
+def test_a_call_may_outlive_the_run(spark: Any) -> None:
+    """One that was cut off and came back after the report was made ended with a traceback: its queue was closed."""
+    runtime = opened(spark)
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def hangs(*_: Any) -> Any:
+        begun.set()
+        assert goes_on.wait(60)
+        raise RuntimeError("cut off")
+
+    runtime.caller.run = hangs  # type: ignore[method-assign]
+    runtime.deliver({"good": numbers(50, 1)})
+    with ThreadPoolExecutor(1) as slot:
+        made = slot.submit(runtime.step, 0)
+        assert begun.wait(60)
+        report = runtime.stop()
+        goes_on.set()
+        assert made.result(60)
+    assert report["errors"] == {}
 
 
 def test_a_sink_may_fail_in_any_way(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
