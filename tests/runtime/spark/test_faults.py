@@ -121,7 +121,7 @@ def test_a_call_in_flight_may_outlive_its_queues(spark: Any, monkeypatch: pytest
     assert outputs(runtime, "a") == expected()
 
 
-def test_a_call_may_outlive_the_run(spark: Any) -> None:
+def test_a_call_may_outlive_the_run(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that was cut off and came back after the report was made ended with a traceback: its queue was closed."""
     runtime = opened(spark)
     begun, goes_on = threading.Event(), threading.Event()
@@ -131,7 +131,7 @@ def test_a_call_may_outlive_the_run(spark: Any) -> None:
         assert goes_on.wait(60)
         raise RuntimeError("cut off")
 
-    runtime.caller.run = hangs  # type: ignore[method-assign]
+    monkeypatch.setattr(runtime.caller, "run", hangs)
     runtime.deliver({"good": numbers(50, 1)})
     with ThreadPoolExecutor(1) as slot:
         made = slot.submit(runtime.step, 0)
