@@ -68,8 +68,9 @@ class DeadLetters:
             return {"rows": self._rows, "path": written, **counts}
 
     def close(self) -> None:
-        """The run has ended."""
+        """The run has ended; what a call still puts aside is counted only."""
         with self._guard:
+            self._works = False
             if self._file is not None:
                 self._file.close()
             if self._lock is not None:

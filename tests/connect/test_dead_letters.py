@@ -68,3 +68,14 @@ def test_letters_of_another_run_are_left_alone(tmp_path: Path, caplog: pytest.Lo
     assert path.read_text() == "of another\n"
     assert letters.told()["rows"] == 1
     assert "dead letters are counted, but no longer written: another run writes to" in caplog.text
+
+
+def test_a_letter_that_comes_after_the_end_is_counted(tmp_path: Path) -> None:
+    """Of a call that was cut off, and came back when all was closed: it ended with a traceback."""
+    letters = DeadLetters(tmp_path / "dead.jsonl")
+    for number in (1, 2):
+        letters.put("failed", "s", number, {"k": 1}, "Division by zero", "q")
+        letters.close()
+    assert letters.told()["rows"] == 2
+    assert len(lines(tmp_path / "dead.jsonl")) == 1
+    assert [entry.name for entry in tmp_path.iterdir()] == ["dead.jsonl"]
