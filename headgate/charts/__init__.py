@@ -1,1 +1,1 @@
-"""Drawing, for commands and studies: what becomes of numbers in a picture. Needs matplotlib (`headgate[plot]`)."""
+"""Charts, for commands and studies. They need matplotlib (`headgate[plot]`)."""

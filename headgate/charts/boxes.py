@@ -1,4 +1,4 @@
-"""Boxes, as the papers draw distributions."""
+"""Box plots, as the papers draw distributions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Box(NamedTuple):
-    """A distribution as the box charts of papers show it."""
+    """A distribution, as the papers' box plots show it."""
 
     p10: float
     p25: float
@@ -21,8 +21,10 @@ class Box(NamedTuple):
 
 
 def add_boxes(axes: Axes, places: Sequence[float], boxes: Sequence[Box], width: float, color: str) -> None:
-    """Boxes of one color: whiskers from p10 to p90, a line at the median, a point at the mean. Scales must be set
-    before; ticks are the caller's."""
+    """Draw boxes of one color: whiskers from p10 to p90, a line at the median, a dot at the mean.
+
+    The caller sets the scales before, and the ticks.
+    """
     drawn = [
         {"whislo": b.p10, "q1": b.p25, "med": b.p50, "q3": b.p75, "whishi": b.p90, "mean": b.mean, "fliers": []}
         for b in boxes

@@ -1,4 +1,4 @@
-"""Figures and their files. matplotlib is an optional extra, so it is imported only where something is drawn."""
+"""Figures and their files. matplotlib is optional, so it is imported only where something is drawn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FORMATS = ("png", "svg")
 
 
 def need_matplotlib(label: str = "figures") -> None:
-    """Called before work begins whose result is to be drawn. Raises ApplicationError saying what to install."""
+    """Call it before work whose result is to be drawn. Raises ApplicationError, which says what to install."""
     try:
         import matplotlib  # noqa: F401 - only asked for
     except ImportError as error:
@@ -22,7 +22,7 @@ def need_matplotlib(label: str = "figures") -> None:
 
 
 def new_figure(width_in: float, height_in: float) -> Figure:
-    """An empty figure for files only: it needs no display, and nothing has to be closed."""
+    """An empty figure for files: it needs no display and need not be closed."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -32,7 +32,7 @@ def new_figure(width_in: float, height_in: float) -> Figure:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure, as its ending says. Drawn again it is the same file: no date, no made-up names."""
+    """Write a figure in the format of the suffix. The same figure gives the same file: no date, no random names."""
     from matplotlib import rc_context
 
     with rc_context({"svg.hashsalt": "headgate"}):

@@ -1,4 +1,4 @@
-"""How classes fared over time: `course` of `--plot`."""
+"""The mean latency of each class over time: `course` of `--plot`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headgate.charts.files import new_figure
-from headgate.charts.style import GREY, begin_at_zero, class_colors, remove_clutter, set_scale, title_of
+from headgate.charts.style import GRAY, begin_at_zero, class_colors, remove_clutter, set_scale, title_of
 from headgate.durations import format_duration
 
 if TYPE_CHECKING:
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SIZE_IN = (7.6, 4.8)
-_GAP = 0.07  # of the height of the axes, between two labels
-_MARGIN = 0.95  # of their width: a line that goes so far is named in the margin
+_GAP = 0.07  # between two labels, as a share of the height of the axes
+_MARGIN = 0.95  # share of the width of the axes: a line that ends beyond it is labeled in the margin
 
 Line = Sequence[float | None]
 
 
 def draw_latency_over_time(report: Mapping[str, Any]) -> Figure:
-    """Mean latency of each class over time, below it the inversion, and where policy or classes were changed."""
+    """Mean latency over time, one line per class; below it the inversion. Changes of policy or classes are marked."""
     course, colors = report["course"], class_colors(report)
     figure = new_figure(*_SIZE_IN)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
@@ -44,12 +44,12 @@ def draw_latency_over_time(report: Mapping[str, Any]) -> Figure:
 
 
 def _scaled(line: Line, factor: float) -> list[float]:
-    """nan, where there is nothing to draw, for None."""
+    """The values in the unit of the axis, with nan for None, which is not drawn."""
     return [math.nan if value is None else factor * value for value in line]
 
 
 def _add_line(axes: Axes, times: Sequence[float], values: Sequence[float], color: str) -> None:
-    """A bucket without results leaves a gap. Buckets that stand alone are dots, joined by a thin line."""
+    """A bucket without results leaves a gap. Isolated buckets are dots, joined by a thin line."""
     axes.plot(times, values, color=color, linewidth=1.4)
     around = [math.nan, *values, math.nan]
     known = [at for at in range(len(values)) if not math.isnan(values[at])]
@@ -60,8 +60,8 @@ def _add_line(axes: Axes, times: Sequence[float], values: Sequence[float], color
 
 
 def _add_inversion(axes: Axes, times: Sequence[float], values: Sequence[float]) -> None:
-    _add_line(axes, times, values, GREY)
-    axes.fill_between(times, values, color=GREY, alpha=0.15, linewidth=0)
+    _add_line(axes, times, values, GRAY)
+    axes.fill_between(times, values, color=GRAY, alpha=0.15, linewidth=0)
     axes.set_ylim(0.0, None if any(value > 0.0 for value in values) else 1.0)
 
 
@@ -76,7 +76,7 @@ def _label(above: Axes, below: Axes, report: Mapping[str, Any]) -> None:
 
 
 def marks(report: Mapping[str, Any]) -> list[tuple[float, str]]:
-    """When something was changed, and what; what was done in the same bucket has one mark."""
+    """When something was changed, and what. Changes in the same bucket share one mark."""
     found: dict[int, tuple[float, list[str]]] = {}
     for change in sorted([*report["switches"], *report["changes"]], key=lambda change: float(change["at"])):
         whose = change.get("class") or change.get("query")
@@ -89,7 +89,7 @@ def marks(report: Mapping[str, Any]) -> list[tuple[float, str]]:
 
 def _mark(above: Axes, below: Axes, at: float, text: str) -> None:
     for axes in (above, below):
-        axes.axvline(at, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)))
+        axes.axvline(at, color=GRAY, linewidth=0.9, linestyle=(0, (4, 3)))
     above.annotate(
         text,
         (at, 1.0),
@@ -99,13 +99,13 @@ def _mark(above: Axes, below: Axes, at: float, text: str) -> None:
         rotation=90,
         va="top",
         fontsize=7,
-        color=GREY,
+        color=GRAY,
         parse_math=False,
     )
 
 
 def _name_lines(axes: Axes, ends: Mapping[str, tuple[float, float]], colors: Mapping[str, str]) -> None:
-    """The name of each class in its color: in the margin, or beside the end of a line that ends before."""
+    """Write the name of each class in its color: in the margin, or beside the end of a line that ends before it."""
     to_axes = axes.transScale + axes.transLimits
     places = {name: to_axes.transform(end) for name, end in ends.items()}
     heights = spread({name: float(y) for name, (x, y) in places.items() if x > _MARGIN})
@@ -120,7 +120,12 @@ def _name_lines(axes: Axes, ends: Mapping[str, tuple[float, float]], colors: Map
             color=colors[name],
             parse_math=False,
             annotation_clip=False,
-            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.0},  # other lines may pass there
+            bbox={
+                "facecolor": "white",
+                "edgecolor": "none",
+                "alpha": 0.8,
+                "pad": 1.0,
+            },  # other lines may pass behind it
             arrowprops={"arrowstyle": "-", "color": colors[name], "alpha": 0.4, "linewidth": 0.8},
         )
 
@@ -131,7 +136,7 @@ def _end(times: Sequence[float], line: Sequence[float]) -> tuple[float, float] |
 
 
 def spread(heights: Mapping[str, float]) -> dict[str, float]:
-    """Heights, of 0 to 1, moved apart as far as labels need it, in the same order."""
+    """Heights, from 0 to 1, moved apart as far as labels need, in the same order."""
     gap = min(_GAP, 1.0 / max(1, len(heights)))
     found: dict[str, float] = {}
     lowest = 0.0

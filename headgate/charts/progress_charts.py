@@ -1,4 +1,4 @@
-"""Progress charts of paths with their lower envelopes: `progress` of `explain --plot`."""
+"""Progress charts of paths, with their lower envelopes: `progress` of `explain --plot`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_SIDE_IN = 3.6  # inches a chart
+_SIDE_IN = 3.6  # inches per chart
 _MOST_COLUMNS = 4
-_CROWDED = 0.04  # of a chart's width: points so close share a place, and their numbers stand side by side
+_CROWDED = 0.04  # of a chart's width: the numbers of points closer than this are written side by side
 
 
 def draw_progress_charts(charts: Sequence[Mapping[str, Any]]) -> Figure:
-    """Charts that are known, at least one, one for each path; there are no axes without a chart."""
+    """Draw one chart per path. At least one is needed, and all must be known."""
     columns = min(_MOST_COLUMNS, math.ceil(math.sqrt(len(charts))))
     rows = math.ceil(len(charts) / columns)
     figure = new_figure(_SIDE_IN * columns, _SIDE_IN * rows * 0.85)
@@ -45,7 +45,7 @@ def _draw(axes: Axes, chart: Mapping[str, Any]) -> None:
 
 
 def _name_points(axes: Axes, chart: Mapping[str, Any], times: Sequence[float], sizes: Sequence[float]) -> None:
-    """Numbers at the points and names in the legend: names at the points would cover each other."""
+    """Write numbers at the points and names in the legend: names at the points would overlap."""
     crowd = 0
     for at in range(1, len(times)):
         crowd = crowd + 1 if times[at] - times[at - 1] < _CROWDED * times[-1] else 0

@@ -1,4 +1,4 @@
-"""Latencies by class under Headgate and under stock Spark: the picture of `bench classes`."""
+"""Latencies by class under Headgate and under stock Spark: the figure of `bench classes`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from headgate.charts.files import new_figure
-from headgate.charts.style import GREY, colors_by_priority, remove_clutter, set_scale
+from headgate.charts.style import GRAY, colors_by_priority, remove_clutter, set_scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 _SIZE_IN = (9.6, 4.0)
 _ORDER = ("easy", "medium", "heavy")  # as the load grows
-_APART = 0.22  # between the classes of a contestant
-_NOTHING = 0.97  # of the height: where a class without results is marked
+_APART = 0.22  # distance between the classes of one contestant
+_NOTHING = 0.97  # height of the mark of a class without results, as a share of the axes
 
 
 def draw_spark_comparison(result: Mapping[str, Any]) -> Figure:
-    """A panel for each workload, a column for each contestant, a mark for each class: mean, p50 and p95."""
+    """One panel per workload, one column per contestant, one mark per class: mean, p50 and p95."""
     workloads, priorities = result["workloads"], result["settings"]["priorities"]
     figure = new_figure(*_SIZE_IN)
     panels = figure.subplots(1, len(_ORDER), sharey=True)
@@ -57,7 +57,7 @@ def _legend(figure: Figure, colors: Mapping[str, str], priorities: Mapping[str, 
         Line2D([], [], color=color, marker="o", label=f"{name}, priority {priorities[name]}")
         for name, color in colors.items()
     ]
-    marks.append(Line2D([], [], color=GREY, marker="x", linestyle="none", label="no result in the whole run"))
+    marks.append(Line2D([], [], color=GRAY, marker="x", linestyle="none", label="no result in the whole run"))
     figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), fontsize=8, frameon=False)
 
 

@@ -1,4 +1,4 @@
-"""How charts of a run look alike: colors of classes, units of time, scales."""
+"""The common style of charts: colors of classes, units of time, scales."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from headgate.metrics.class_measures import by_priority
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-GREY = "0.35"
-# Told apart by people who do not see all colors, too (Okabe and Ito); more classes begin again.
+GRAY = "0.35"
+# Colors that color-blind people can distinguish (Okabe and Ito). With more classes they repeat.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5b4a9f", "#7f7f7f")
 _UNITS = ((1.0, "s"), (1e3, "ms"), (1e6, "us"))
-_LOG_ABOVE = 20.0  # of the largest over the smallest: on a linear axis the smallest would be a line
+_LOG_ABOVE = 20.0  # ratio of the largest to the smallest: on a linear axis the smallest would be flat
 
 
 def class_colors(report: Mapping[str, Any]) -> dict[str, str]:
@@ -30,21 +30,22 @@ def colors_by_priority(priorities: Mapping[str, int]) -> dict[str, str]:
 
 
 def title_of(report: Mapping[str, Any]) -> str:
+    """Policy, slots, runtime and duration of a run."""
     slots = report["slots"]
     lasted = format_duration(report["seconds"])
     return f"{report['policy']} on {slots} slot{'' if slots == 1 else 's'}, {report['runtime']} runtime, {lasted}"
 
 
 def time_unit(seconds: Iterable[float]) -> tuple[float, str]:
-    """The unit in which the largest of some times is at least 1, and how many of it make a second."""
+    """The unit in which the largest of these times is at least 1, after the number of such units in a second."""
     largest = max(seconds, default=0.0)
     return next((unit for unit in _UNITS if largest * unit[0] >= 1.0), _UNITS[1] if largest == 0.0 else _UNITS[-1])
 
 
 def set_scale(axes: Axes, what: str, seconds: Iterable[float]) -> float:
-    """A y axis for these times, with its label; returns how many of its unit make a second.
+    """Set up the y axis for these times, with a label. Returns the number of its units in a second.
 
-    Where times are far apart it is logarithmic, each tick with its own unit. 0 has no place on such an axis.
+    If times are far apart and none is 0, the axis is logarithmic, and each tick has its own unit.
     """
     known = list(seconds)
     if not known or min(known) <= 0.0 or max(known) <= _LOG_ABOVE * min(known):
@@ -62,13 +63,13 @@ def set_scale(axes: Axes, what: str, seconds: Iterable[float]) -> float:
 
 
 def begin_at_zero(axes: Axes) -> None:
-    """Once all is drawn: a linear axis begins at 0, and what is highest does not lie on its upper edge."""
+    """Call it after drawing: a linear axis begins at 0, and the highest point stays below its upper edge."""
     if axes.get_yscale() == "linear":
         axes.set_ylim(0.0, 1.08 * axes.get_ylim()[1])
 
 
 def remove_clutter(axes: Axes) -> None:
-    """Only the lines that help to read."""
+    """Keep only the lines that help reading."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color("0.7")
     axes.tick_params(labelsize=8, color="0.7")

@@ -1,7 +1,7 @@
 """Seeded column values for the feeder: `values: {k: "uniform 0 20", v: "normal 5 1"}` of an application file.
 
-A value depends on the seed, the column and the row number alone, so neither the arrival times nor the way a
-runtime cuts its batches changes the data: both runtimes feed the very same rows.
+A value depends only on the seed, the column and the row number. Neither arrival times nor the batches of a runtime
+change the data: both runtimes feed exactly the same rows.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from headgate.feeder.arrivals.checks import whole
 
-BLOCK = 1024  # rows drawn at a time; it takes part in fixing the values: another size, other data
+BLOCK = 1024  # rows drawn at a time; the values depend on it: another size would give other data
 
 Values = NDArray[Any] | list[str] | list[Decimal]
 Rows = NDArray[np.int64]
-Draw = Callable[[np.random.Generator, int], NDArray[Any]]  # so many values, from a block's own generator
-Derived = Literal["time", "sequence"]  # nothing to draw: the values follow from arrival time or row number
+Draw = Callable[[np.random.Generator, int], NDArray[Any]]  # draws n values from a block's own generator
+Derived = Literal["time", "sequence"]  # nothing to draw: values follow from the arrival time or the row number
 
 FORMS = {
     "uniform": "uniform a b",
@@ -42,7 +42,7 @@ DEFAULTS = {
     "boolean": "choice true false",
     "timestamp": "time",
 }
-_ALLOWED = {  # text columns take whole numbers, written out, as keys
+_ALLOWED = {  # whole numbers in text columns are written out, for use as keys
     "integer": ("uniform", "normal", "choice", "zipf", "sequence", "constant"),
     "float": ("uniform", "normal", "choice", "zipf", "sequence", "constant"),
     "decimal": ("uniform", "normal", "choice", "zipf", "sequence", "constant"),
@@ -62,16 +62,16 @@ _TYPES: dict[str, tuple[str, Any]] = {
     "BOOLEAN": ("boolean", np.bool_),
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"), ("timestamp", np.int64)),
 }
-_MOST_ZIPF = 10_000_000  # an 80 MB table of probabilities
-_CONTEXT = Context(prec=76)  # Spark's decimals have up to 38 digits, Python's default context 28
+_MOST_ZIPF = 10_000_000  # needs an 80 MB table of probabilities
+_CONTEXT = Context(prec=76)  # Spark's decimals have up to 38 digits; Python's default context keeps 28
 
 
 class ValueGenerator:
-    """Values of all columns of a stream, in blocks of rows; the feeder of either runtime holds one a stream.
+    """Generates the values of all columns of a stream, in blocks of rows. Each runtime has one per fed stream.
 
-    `columns` are (name, Spark SQL type), `specs` maps some of them to a form (see `FORMS`); without one the
-    time column and every TIMESTAMP get `time`, others the default of their type. `epoch_us` is what the
-    runtime calls time 0, in microseconds since the epoch. A ValueError names the column and the known forms.
+    `columns` are (name, Spark SQL type). `specs` maps some of them to a form (see `FORMS`); without a form, the time
+    column and every TIMESTAMP get `time`, others the default of their type. `epoch_us` is the runtime's time 0 in
+    microseconds since the epoch. A ValueError names the column and the known forms.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class ValueGenerator:
         self._cached: list[tuple[int, NDArray[Any]]] = [(-1, np.empty(0))] * len(self._columns)
 
     def block(self, first: int, times: NDArray[np.float64]) -> dict[str, Values]:
-        """Column name -> values of the rows first .. first + len(times) - 1, arriving at `times` (seconds).
+        """Column name -> values of the rows first .. first + len(times) - 1, which arrive at `times` (seconds).
 
         Numbers and booleans come as arrays of the column's width, TIMESTAMP as int64 microseconds since the
         epoch, STRING and DECIMAL as lists of str and Decimal. Rows are numbered from 0.
@@ -115,7 +115,7 @@ class ValueGenerator:
         return result
 
     def _times(self, column: GeneratedColumn, arrivals_us: Rows) -> NDArray[Any]:
-        """TIMESTAMP: microseconds since the epoch. BIGINT: whole seconds since the run began, as `replay` reads it."""
+        """TIMESTAMP: microseconds since the epoch; integers: seconds since the run began, as `replay` reads it."""
         if column.family == "timestamp":
             return self._epoch_us + arrivals_us
         return column.from_integers("time", arrivals_us // 1_000_000)
@@ -143,7 +143,7 @@ class GeneratedColumn:
         base = re.match(r"\w*", self.sql_type)
         if base is None or base.group() not in _TYPES:
             known = "TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL, STRING, BOOLEAN, TIMESTAMP"
-            raise ValueError(f"column {name}: no values can be made for type {sql_type}; they can for {known}")
+            raise ValueError(f"column {name}: cannot generate values of type {sql_type}; only of {known}")
         self.family, self.dtype = _TYPES[base.group()]
         self.as_list = self.dtype is object
         low: Any = -math.inf
@@ -161,16 +161,17 @@ class GeneratedColumn:
         self.low, self.high = low, high
 
     def error(self, spec: str, problem: str) -> ValueError:
+        """An error that names the column, what was written, what is wrong, and the forms the type takes."""
         forms = ", ".join(f"`{FORMS[form]}`" for form in _ALLOWED[self.family])
         also = ", or `time`" if self.family == "integer" else ""
         return ValueError(f"column {self.name} {self.sql_type}: {spec!r} {problem}; it takes {forms}{also}")
 
     def takes(self, form: str) -> bool:
-        """Whether the type takes the form; a whole number may hold the time, in seconds."""
+        """Does the type take the form? A whole number may hold the time, in seconds."""
         return form in _ALLOWED[self.family] or (form == "time" and self.family == "integer")
 
     def value_of(self, spec: str, word: str) -> Any:
-        """The value that a word of `choice` or `constant` means."""
+        """The value of a word of `choice` or `constant`."""
         try:
             if self.family == "integer":
                 value: Any = int(word)
@@ -187,13 +188,13 @@ class GeneratedColumn:
         except (ValueError, KeyError, InvalidOperation):
             raise self.error(spec, f"has {word!r}, which is not a {self.sql_type}") from None
         if self.family != "boolean" and not self.low <= value <= self.high:
-            raise self.error(spec, f"has {word}, but the type goes from {self.low} to {self.high}")
+            raise self.error(spec, f"has {word}, but the type ranges from {self.low} to {self.high}")
         return value
 
     def from_integers(self, spec: str, numbers: Rows) -> NDArray[Any]:
         """Whole numbers as values of the type."""
         if len(numbers) and not self.low <= int(numbers.min()) <= int(numbers.max()) <= self.high:
-            raise self.error(spec, f"has left the range of the type, {self.low} to {self.high}")
+            raise self.error(spec, f"is outside the range of the type, {self.low} to {self.high}")
         if self.family == "string":
             return _objects([str(n) for n in numbers.tolist()])
         if self.family == "decimal":
@@ -201,14 +202,14 @@ class GeneratedColumn:
         return numbers.astype(self.dtype)
 
     def from_reals(self, numbers: NDArray[np.float64], rounded: Callable[[Any], Any]) -> NDArray[Any]:
-        """Real numbers as values of the type: `rounded` to its last digit, kept within its range."""
+        """Real numbers as values of the type: `rounded` to its last digit and kept within its range."""
         if self.family == "float":
             return numbers.astype(self.dtype)
         if self.family == "decimal":
             units = [int(n) for n in rounded(numbers * 10.0**self._digits).tolist()]
             values = (Decimal(n).scaleb(-self._digits, _CONTEXT) for n in units)
             return _objects([min(max(v, self.low), self.high) for v in values])
-        # Python's min and max: the largest BIGINT has no float, and the nearest one does not fit.
+        # Python's min and max: no float equals the largest BIGINT, and the nearest one is out of range.
         return np.array([min(max(int(n), self.low), self.high) for n in rounded(numbers).tolist()], self.dtype)
 
     def _decimal(self, value: Decimal) -> Decimal:
@@ -216,13 +217,13 @@ class GeneratedColumn:
 
 
 def parse_form(column: GeneratedColumn, spec: Any) -> Draw | Derived:
-    """What draws the values that `spec` describes for the column."""
+    """The function that draws the values `spec` describes for the column."""
     if not isinstance(spec, str):
-        raise column.error(str(spec), "is not a text")
+        raise column.error(str(spec), "is not a string")
     try:
         form, *words = shlex.split(spec)
     except ValueError:
-        raise column.error(spec, "is empty or has an open quotation mark") from None
+        raise column.error(spec, "is empty or has an unclosed quotation mark") from None
     if form not in FORMS:
         raise column.error(spec, "is not a known form")
     if not column.takes(form):
@@ -246,19 +247,19 @@ def _uniform(column: GeneratedColumn, spec: str, words: list[str]) -> Draw:
     if column.family in ("integer", "string"):
         first, last = (_int(column, spec, word) for word in words)
         if first > last:
-            raise column.error(spec, "has its ends in the wrong order")
+            raise column.error(spec, "has its bounds in the wrong order")
         column.from_integers(spec, np.array([first, last]))
         return lambda rng, n: column.from_integers(spec, rng.integers(first, last, n, endpoint=True))
     low, high = (_float(column, spec, word) for word in words)
     if low > high:
-        raise column.error(spec, "has its ends in the wrong order")
+        raise column.error(spec, "has its bounds in the wrong order")
     if not column.low <= low <= high <= column.high or math.isinf(high - low):
         raise column.error(spec, f"is too wide for the type, {column.low} to {column.high}")
 
     def draw(rng: np.random.Generator, n: int) -> NDArray[Any]:
         values = column.from_reals(rng.uniform(low, high, n), np.floor)
         if column.family == "float" and low < high:
-            # Rounding to the column's width may reach the upper end, which is not included.
+            # Rounding to the column's width may reach the upper bound, which is excluded.
             values = np.minimum(values, np.nextafter(column.dtype(high), column.dtype(-np.inf)))
         return values
 

@@ -166,9 +166,9 @@ def test_decimals_keep_all_their_digits() -> None:
         ("INT", "uniform 1", "should read `uniform a b`"),
         ("INT", "uniform 1 2 3", "should read `uniform a b`"),
         ("INT", "uniform 0.5 3", "'0.5' where a whole number is needed"),
-        ("INT", "uniform 5 3", "ends in the wrong order"),
-        ("DOUBLE", "uniform 5 3", "ends in the wrong order"),
-        ("TINYINT", "uniform 0 300", "has left the range of the type, -128 to 127"),
+        ("INT", "uniform 5 3", "bounds in the wrong order"),
+        ("DOUBLE", "uniform 5 3", "bounds in the wrong order"),
+        ("TINYINT", "uniform 0 300", "is outside the range of the type, -128 to 127"),
         ("BIGINT", "uniform 0 99999999999999999999", "does not fit into 64 bits"),
         ("FLOAT", "uniform 0 1e300", "too wide for the type"),
         ("DOUBLE", "uniform a b", "'a' where a number is needed"),
@@ -176,7 +176,7 @@ def test_decimals_keep_all_their_digits() -> None:
         ("DOUBLE", "constant nan", "which is not a DOUBLE"),
         ("INT", "choice", "should read `choice x y z`"),
         ("INT", "choice 1 x", "'x', which is not a INT"),
-        ("DECIMAL(3,1)", "constant 100", "the type goes from -99.9 to 99.9"),
+        ("DECIMAL(3,1)", "constant 100", "the type ranges from -99.9 to 99.9"),
         ("INT", "zipf 0 1", "n from 1 to"),
         ("INT", "zipf 5 -1", "theta of 0 or more"),
         ("STRING", "normal 0 1", "does not suit type STRING"),
@@ -184,11 +184,11 @@ def test_decimals_keep_all_their_digits() -> None:
         ("TIMESTAMP", "uniform 0 1", "does not suit type TIMESTAMP; it takes `time`"),
         ("DOUBLE", "time", "does not suit type DOUBLE"),
         ("INT", "", "is empty"),
-        ("STRING", "choice O'Brien", "open quotation mark"),
+        ("STRING", "choice O'Brien", "unclosed quotation mark"),
         (
             "ARRAY<INT>",
             "sequence",
-            "column c: no values can be made for type ARRAY<INT>; they can for TINYINT",
+            "column c: cannot generate values of type ARRAY<INT>; only of TINYINT",
         ),
     ],
 )
@@ -204,9 +204,9 @@ def test_other_mistakes() -> None:
         ValueGenerator([("c", "INT")], {}, 1, time_column="ts")
     with pytest.raises(ValueError, match="does not suit type STRING"):
         ValueGenerator([("c", "STRING")], {}, 1, time_column="c")
-    with pytest.raises(ValueError, match="is not a text"):
+    with pytest.raises(ValueError, match="is not a string"):
         ValueGenerator([("c", "INT")], {"c": 5}, 1)  # type: ignore[dict-item]
     with pytest.raises(ValueError, match="seed must be"):
         ValueGenerator([("c", "INT")], {}, -1)
-    with pytest.raises(ValueError, match="has left the range of the type"):
+    with pytest.raises(ValueError, match="is outside the range of the type"):
         column("TINYINT", "sequence", 3, first=126)

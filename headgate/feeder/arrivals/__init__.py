@@ -1,4 +1,4 @@
-"""When tuples arrive: seeded arrival processes, the same for the simulator and for the Spark feeder.
+"""When tuples arrive: seeded arrival processes, the same for the simulator and for the feeder on Spark.
 
     >>> from headgate.feeder.arrivals import make_arrivals
     >>> make_arrivals("constant", rate=4, rows=4, changes=[[0.5, 2.0]]).take(10).tolist()

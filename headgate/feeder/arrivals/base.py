@@ -1,4 +1,4 @@
-"""What an arrival process is, and the part all kinds share: blocks, the row limit and the warp."""
+"""What an arrival process is, and what all kinds share: blocks, the row limit, rate changes and pauses."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ import numpy as np
 from headgate.feeder.arrivals.checks import whole
 from headgate.feeder.arrivals.time_warp import Floats, Pairs, TimeWarp
 
-BLOCK = 4096  # arrivals drawn at a time: large enough to hide numpy's call cost, 32 KB a stream
+BLOCK = 4096  # arrivals drawn at a time: enough to hide the cost of calling numpy, 32 KB per stream
 
 
 class ArrivalProcess(Protocol):
     """A source of arrival times; the feeder (wall clock) and the simulator (virtual clock) draw from it.
 
-    Times are seconds since the start, float64, never decreasing. The sequence is fixed by parameters and
-    seed; how the calls cut it makes no difference, and `take` and `until` may be mixed.
+    Times are seconds since the start, float64, never decreasing. The sequence depends only on parameters and seed, not
+    on how calls divide it; `take` and `until` may be mixed.
     """
 
     def take(self, n: int) -> Floats:
-        """The next n arrival times; fewer, finally none, when the process has ended."""
+        """The next n arrival times; fewer, and finally none, when the process has ended."""
 
     def until(self, t: float) -> Floats:
-        """All further arrival times <= t; later ones stay for the next call."""
+        """All remaining arrival times <= t; later ones are left for the next call."""
 
 
 class BlockProcess(ABC):
-    """An arrival process made of blocks; a kind supplies `_draw` alone.
+    """An arrival process drawn in blocks. A subclass only implements `_draw`.
 
-    `rows` ends the process after so many arrivals (None: it ends when `_draw` ends, or never). Blocks
-    have a fixed size, so floating-point sums, and with them the results, do not depend on the calls.
+    `rows` ends the process after that many arrivals (None: it ends when `_draw` ends, or never). Blocks have a fixed
+    size, so floating-point sums, and with them the results, do not depend on how the process is called.
     """
 
     _draws_forever = True
@@ -60,7 +60,7 @@ class BlockProcess(ABC):
         return _joined(pieces)
 
     def until(self, t: float) -> Floats:
-        """See `ArrivalProcess.until`. An infinite t is refused when the process never ends."""
+        """See `ArrivalProcess.until`. Raises ValueError for an infinite t if the process never ends."""
         endless = self._draws_forever and self._rows_left is None and not self._warp.ends
         if math.isnan(t) or (t == math.inf and endless):
             raise ValueError(f"until needs a finite time for a process without end, not {t}")
@@ -86,5 +86,5 @@ class BlockProcess(ABC):
 
 
 def _joined(pieces: list[Floats]) -> Floats:
-    # A copy, also of a single piece: a view of ten arrivals would keep the whole block alive.
+    # Copy even a single piece: a view of ten arrivals would keep the whole block alive.
     return np.concatenate(pieces) if pieces else np.empty(0)

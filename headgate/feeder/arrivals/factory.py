@@ -1,4 +1,4 @@
-"""From the words of an application file (`arrivals`, `rate`, `rows`, ...) to an arrival process."""
+"""Makes an arrival process from the settings of an application (`arrivals`, `rate`, `rows`, ...)."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def make_arrivals(
     pauses: Pairs = (),
     gaps: str | Sequence[float] | Floats | None = None,
 ) -> ArrivalProcess:
-    """The arrival process that a feeder's settings ask for; both runtimes call it once a stream.
+    """The arrival process for a feeder's settings. Both runtimes call it once per stream.
 
-    `rows=None` means endless; `rate` is in tuples a second and may be None for `recorded` only (as recorded);
-    `gaps` is the content of the recorded-gaps file, for `recorded`. A ValueError says what would be right.
+    `rows=None` means endless. `rate` is in tuples per second; only for `recorded` it may be None (as recorded). `gaps`
+    is the content of the file of recorded gaps, for `recorded`. A ValueError says what would be right.
     """
     name, extra = _kind_and_parameters(kind)
     if gaps is not None and name != "recorded":

@@ -1,4 +1,4 @@
-"""Arrivals by recorded gaps."""
+"""Arrivals with recorded gaps between them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from headgate.feeder.arrivals.time_warp import Floats, Pairs
 
 
 class Recorded(BlockProcess):
-    """Arrivals with the given gaps in seconds; the first comes after the first gap.
+    """Arrivals with the given gaps in seconds. The first one comes after the first gap.
 
-    `gaps` is an array or the text of a file (see `parse_gaps`). After the last gap the record starts again
-    when `repeat`, else the process ends. `rate` stretches the record to that mean rate (None: as it is).
+    `gaps` is an array or the text of a file (see `parse_gaps`). After the last gap the recording starts over if
+    `repeat`, else the process ends. `rate` stretches the recording to that mean rate (None: as recorded).
     """
 
     def __init__(
@@ -46,13 +46,13 @@ class Recorded(BlockProcess):
         rounds = self._rounds + np.arange(1 + BLOCK // len(self._due), dtype=np.float64)[:, None]
         self._rounds += len(rounds)
         total = self._due[-1]
-        # The minimum: rounding must not put the end of one round after the start of the next.
+        # Take the minimum: rounding must not put the end of one round after the start of the next.
         times: Floats = np.minimum(rounds * total + self._due, (rounds + 1) * total).ravel()
         return times
 
 
 def parse_gaps(text: str) -> Floats:
-    """The gaps in the text of a file: seconds, between blanks, commas or line ends; # starts a comment."""
+    """The gaps in the text of a file: seconds, separated by blanks, commas or line ends. # starts a comment."""
     gaps = []
     for line_number, line in enumerate(text.splitlines(), start=1):
         for word in line.split("#")[0].replace(",", " ").split():

@@ -11,19 +11,20 @@ from headgate.feeder.arrivals.base import BLOCK, BlockProcess
 from headgate.feeder.arrivals.checks import number, positive_rate, whole
 from headgate.feeder.arrivals.time_warp import Floats, Pairs, invert
 
-_FLOW_STREAM, _GAP_STREAM = 0x464C4F57, 0x47415053  # keep the draws apart from others made from the same seed
-_CYCLES = 16  # ON/OFF cycles drawn at a time for a flow
-_LONGEST = 1e9  # in scales: with b = 1 s 30 years, past any run; keeps sums finite for shapes near 1
+_FLOW_STREAM, _GAP_STREAM = 0x464C4F57, 0x47415053  # keep these draws independent of others with the same seed
+_CYCLES = 16  # ON/OFF cycles drawn at a time per flow
+_LONGEST = 1e9  # period in scales: 30 years for b = 1 s, longer than any run; keeps sums finite for shapes near 1
 
 
 class SelfSimilar(BlockProcess):
-    """`flows` independent flows; tuples come only in ON periods, with exponential gaps; periods are Pareto,
-    density a b^a x^-(a+1) for x >= b, with shape a and scale b in seconds.
+    """The arrivals of `flows` independent flows. A flow has tuples only in its ON periods, with exponential gaps.
 
-    Nominally a flow's rate while ON is rate / (flows * ON fraction), from the mean periods a b / (a - 1).
-    Means converge very slowly (defaults: standard deviation 6 % after 4,000 s, 5 % after 20,000 s), so
-    with `rows` known the time axis is stretched such that the last arrival comes at rows / rate. That costs a
-    second pass on the first call, but no memory. Without `rows` the rate is right in expectation only.
+    Periods are Pareto distributed, with density a b^a x^-(a+1) for x >= b, shape a and scale b in seconds.
+
+    Nominally a flow's rate while ON is rate / (flows * ON fraction), from the mean periods a b / (a - 1). Means
+    converge very slowly (with the defaults, the standard deviation is 6 % after 4,000 s and 5 % after 20,000 s). So
+    if `rows` is given, the time axis is stretched to put the last arrival at rows / rate. That takes a second pass on
+    the first call, but no memory. Without `rows` the rate is right only in expectation.
     """
 
     def __init__(
@@ -63,13 +64,13 @@ class SelfSimilar(BlockProcess):
 
 
 class OnOffFlows:
-    """The superposition, drawn as a whole instead of flow by flow.
+    """The superposition of all flows, drawn as a whole instead of flow by flow.
 
-    Exponential gaps have no memory, so given the number K(t) of flows that are ON, all tuples together are a
-    Poisson process with intensity K(t) * (ON rate of a flow): unit-rate arrivals mapped through the inverse
-    of its integral. The cost is that of one Poisson process plus a sort of the few ON/OFF switches. Flows
-    start in equilibrium (ON with probability ON fraction, first period = a residual one), else the rate would
-    drift for hours with the shapes of the paper.
+    Exponential gaps are memoryless, so given the number K(t) of flows that are ON, all tuples together are a Poisson
+    process with intensity K(t) * (ON rate of a flow): unit-rate arrivals mapped through the inverse of its integral.
+    That costs as much as one Poisson process plus a sort of the few ON/OFF switches. Flows start in equilibrium (ON
+    with probability ON fraction, the first period a residual one); otherwise the rate would drift for hours with the
+    shapes of the paper.
     """
 
     def __init__(
@@ -84,19 +85,19 @@ class OnOffFlows:
         on_fraction = float(means[0] / means.sum())
         self._cycle = float(means.sum())
         self._on_rate = rate / (flows * on_fraction)
-        # At low rates a full block would span days of switches for a caller who wants a minute.
+        # At low rates a full block would span days of switches for a caller that wants one minute.
         self._block = min(BLOCK, max(64, math.ceil(64 * rate * self._cycle)))
         self._rng = np.random.default_rng([seed, _FLOW_STREAM])
         self._gaps = np.random.default_rng([seed, _GAP_STREAM])
         self._last = 0.0  # of the unit-rate arrivals
 
         off = (self._rng.random(flows) >= on_fraction).astype(np.intp)  # index into shapes and scales
-        self._drawn_to = self._residual(off)  # every switch of a flow up to here is known
-        self._after = 1 - off  # state from there on; whole cycles are added, so it stays
+        self._drawn_to = self._residual(off)  # all switches of each flow are known up to this time
+        self._after = 1 - off  # state from there on; it never changes, since whole cycles are added
         self._pending = self._drawn_to.copy(), np.where(off == 1, 1, -1)  # switches: time, change of K
         count = int(flows - off.sum())
-        self._known = 0.0, 0.0, count  # time, integral of the intensity and K where the knots end
-        # Knots: time, integral there, intensity from there on.
+        self._known = 0.0, 0.0, count  # time, integral of the intensity, and K at the end of the knots
+        # Knots: time, integral up to there, intensity from there on.
         self._times, self._areas, self._slopes = np.zeros(0), np.zeros(0), np.zeros(0)
 
     def draw(self) -> Floats:
@@ -114,7 +115,7 @@ class OnOffFlows:
         return arrivals
 
     def _more_knots(self) -> tuple[Floats, Floats, Floats]:
-        """Draw switches further ahead; the knots from where they ended to where every flow is known."""
+        """Draw more switches. Returns the knots from the last end to the time up to which every flow is known."""
         when, change = self._pending
         parts = [(when, change)]
         target = float(self._drawn_to.min()) + _CYCLES * self._cycle
@@ -146,7 +147,7 @@ class OnOffFlows:
         return when.ravel(), np.where(states == 1, 1, -1).ravel()
 
     def _residual(self, state: NDArray[np.intp]) -> Floats:
-        """What is left of a period met at a random moment: density P(X > x) / mean."""
+        """The rest of a period observed at a random moment: density P(X > x) / mean."""
         shape, scale = self._shapes[state], self._scales[state]
         uniform = self._rng.random(len(state))
         early = uniform * shape / (shape - 1)  # below the scale P(X > x) is 1

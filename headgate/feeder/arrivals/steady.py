@@ -8,11 +8,11 @@ from headgate.feeder.arrivals.base import BLOCK, BlockProcess
 from headgate.feeder.arrivals.checks import positive_rate, whole
 from headgate.feeder.arrivals.time_warp import Floats, Pairs
 
-_POISSON_STREAM = 0x504F4953  # keeps the draws apart from others made from the same seed, such as column values
+_POISSON_STREAM = 0x504F4953  # keeps these draws independent of others with the same seed, such as column values
 
 
 class Constant(BlockProcess):
-    """Evenly spaced arrivals: the n-th, counted from 1, comes at n / rate seconds."""
+    """Evenly spaced arrivals: the n-th, counting from 1, comes at n / rate seconds."""
 
     def __init__(self, rate: float, rows: int | None = None, changes: Pairs = (), pauses: Pairs = ()) -> None:
         super().__init__(rows, changes, pauses)

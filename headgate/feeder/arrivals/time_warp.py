@@ -1,8 +1,8 @@
 """Rate changes and pauses as a warp of the time axis.
 
 A process is generated in *operational* time, as if its rate never changed. The integrated factor
-F(t) = integral of factor(x) dx over [0, t] says how much operational time has passed at t, so an arrival due
-at operational time s comes at F^-1(s). That is exact for every process, also for a change in mid-gap.
+F(t) = integral of factor(x) dx over [0, t] is the operational time that has passed at t, so an arrival due at
+operational time s comes at F^-1(s). That is exact for every process, even if the rate changes within a gap.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Pairs = Sequence[Sequence[float]]
 def invert(areas: Floats, knots: Floats, slopes: Floats, latest: Floats, s: Floats) -> Floats:
     """The inverse of the piecewise linear F with F(knots[k]) = areas[k] and slope slopes[k] from there on.
 
-    Where F is flat the right end is taken, so nothing falls into [start, end) of a pause. `latest[k]` is the
-    last float before the next knot: rounding must not push an arrival across. For `TimeWarp` and `OnOffFlows`.
+    Where F is flat the right end is taken, so no arrival falls into [start, end) of a pause. `latest[k]` is the last
+    float before the next knot: rounding must not push an arrival past it. Used by `TimeWarp` and `OnOffFlows`.
     """
     k = np.searchsorted(areas, s, side="right") - 1
     times: Floats = np.minimum(knots[k] + (s - areas[k]) / slopes[k], latest[k])
@@ -32,10 +32,10 @@ def invert(areas: Floats, knots: Floats, slopes: Floats, latest: Floats, s: Floa
 
 
 class TimeWarp:
-    """The inverse of the integrated factor, from `changes` [[t, factor], ...], `pauses` [[t, seconds], ...].
+    """The inverse of the integrated factor, given `changes` [[t, factor], ...] and `pauses` [[t, seconds], ...].
 
-    Times are seconds since the start. From t on the rate is factor times the base rate until the next change;
-    in [t, t + seconds) of a pause it is 0. Changes go by the same clock, so one may fall into a pause.
+    Times are in seconds since the start. From t until the next change the rate is factor times the base rate; in
+    [t, t + seconds) of a pause it is 0. Pauses do not shift changes: a change may fall into a pause.
     """
 
     def __init__(self, changes: Pairs = (), pauses: Pairs = ()) -> None:
@@ -58,10 +58,10 @@ class TimeWarp:
         self._latest = np.append(np.nextafter(self._knots[1:], -np.inf), np.inf)
         self._slopes = factors
         self.changes_nothing = bool((factors == 1.0).all())
-        self.ends = bool(factors[-1] == 0.0)  # a last factor of 0: what is due later never comes
+        self.ends = bool(factors[-1] == 0.0)  # the last factor is 0: later arrivals never come
 
     def __call__(self, s: Floats) -> Floats:
-        """When the arrivals due at the operational times `s` (sorted) come, without those that never do."""
+        """The arrival times for the sorted operational times `s`, without arrivals that never come."""
         if self.changes_nothing:
             return s
         if self.ends:
