@@ -8,85 +8,29 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from headgate.application.operator_sections import AnyOperator, StatsSection
-from headgate.application.sections import (
+from headgate.connect.sinks import SINKS, Memory
+from headgate.connect.sources import SOURCES, TABLES
+from headgate.settings.kinds import one_of
+from headgate.settings.sections import (
     Count,
     Duration,
-    Expression,
     Filled,
     Name,
     NotNegative,
-    Positive,
     Section,
     Share,
     as_text,
-    by_kind,
     refuse,
     shown,
 )
 
-NOT_YET = "not available in this version"
-
-
 # Sources and tables ---------------------------------------------------------------------------------------------
 
-
-class CsvFormat(Section):
-    kind: Literal["csv"]
-    path: Filled
-    header: bool = True
-    delimiter: Annotated[str, Field(min_length=1, max_length=1)] = ","
-    null: str = ""  # the text that stands for null
-
-
-class JsonFormat(Section):
-    """One JSON object a line."""
-
-    kind: Literal["json"]
-    path: Filled
-
-
-def _replay(value: Any) -> Any:
-    if value in ("fast", "real") or (_is_number(value) and 0 < value < float("inf")):
-        return value
-    raise refuse(f"{shown(value)} is no way to replay", "use fast, real, or a speed factor above 0 such as 10")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-class CsvSource(CsvFormat):
-    replay: Annotated[Any, BeforeValidator(_replay)] = "fast"
-
-
-class JsonSource(JsonFormat):
-    replay: Annotated[Any, BeforeValidator(_replay)] = "fast"
-
-
-class FeederSource(Section):
-    """Made-up tuples; `arrivals`, `changes`, `pauses` and `values` are checked by what makes them."""
-
-    kind: Literal["feeder"]
-    rate: Positive | None = None
-    arrivals: Any = "poisson"
-    rows: Count | None = None
-    seed: Count | None = None
-    values: dict[str, Expression] = {}
-    changes: list[Any] = []
-    pauses: list[Any] = []
-    path: Filled | None = None  # recorded gaps
-    bytes: Positive | None = None  # size of a tuple
-
-
-Source = Annotated[
-    Annotated[CsvSource, Tag("kind:csv")]
-    | Annotated[JsonSource, Tag("kind:json")]
-    | Annotated[FeederSource, Tag("kind:feeder")],
-    Discriminator(by_kind),
-]
+Source = Annotated[Any, one_of(lambda: SOURCES)]
+TableSection = Annotated[Any, one_of(lambda: TABLES)]
 
 
 def _max_jump(value: Any) -> Any:
@@ -101,19 +45,6 @@ class StreamSection(Section):
     max_jump: Annotated[Duration | None, BeforeValidator(_max_jump)] = None  # left out: by the type of its time
     relation: bool = False
     source: Source
-
-
-class CsvTable(CsvFormat):
-    schema_: Filled = Field(alias="schema")
-
-
-class JsonTable(JsonFormat):
-    schema_: Filled = Field(alias="schema")
-
-
-TableSection = Annotated[
-    Annotated[CsvTable, Tag("kind:csv")] | Annotated[JsonTable, Tag("kind:json")], Discriminator(by_kind)
-]
 
 
 # Queries --------------------------------------------------------------------------------------------------------
@@ -142,18 +73,7 @@ class ShedSection(Section):
     drop: Literal["lowest", "center", "highest"]
 
 
-class SinkSection(Section):
-    kind: Literal["memory", "csv", "json", "none"]
-    path: Filled | None = None
-    format: Literal["rows", "changes"] = "rows"
-
-    @model_validator(mode="after")
-    def _path_where_needed(self) -> SinkSection:
-        if self.kind in ("csv", "json") and self.path is None:
-            raise refuse(f"a sink of kind {self.kind} needs a 'path'", "say where the results go")
-        if self.kind in ("memory", "none") and self.path is not None:
-            raise refuse(f"a sink of kind {self.kind} has no path", "take it out, or use csv or json", at="path")
-        return self
+Sink = Annotated[Any, one_of(lambda: SINKS)]
 
 
 def _policy(value: Any) -> Any:
@@ -177,13 +97,13 @@ Policy = Annotated[dict[str, Any], BeforeValidator(_policy)]
 class QuerySection(Section):
     cql: Filled | None = None
     stats: dict[str, StatsSection] = {}  # of the operators that the text becomes
-    operators: list[Annotated[AnyOperator, Discriminator(by_kind)]] = []
+    operators: list[AnyOperator] = []
     class_: Filled | None = Field(default=None, alias="class")
     qos: dict[Literal["latency", "memory", "throughput"], QosSection] = {}
     tolerance: Share | None = None
     shed: Annotated[Literal["random"] | ShedSection | None, BeforeValidator(_shed)] = None
     emit: Literal["changes", "final"] = "changes"
-    sink: SinkSection = SinkSection(kind="memory")
+    sink: Sink = Memory()
     policy: Policy | None = None
     on_error: Literal["stop", "skip"] = "stop"
 
@@ -223,6 +143,7 @@ class SimulatorSection(Section):
 
 
 class ApplicationFile(Section):
+    extensions: list[Filled] = []  # Python files and modules with kinds and policies of the user's own
     streams: dict[Name, StreamSection]
     tables: dict[Name, TableSection] = {}
     classes: dict[Name, ClassSection] = {}

@@ -3,34 +3,98 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from headgate.application.checked import CheckedApplication, PolicySettings, SimulatorSettings
+from headgate.application.checked import CheckedApplication
 from headgate.application.document import Document
-from headgate.application.file import ApplicationFile, QuerySection, ShedSection
-from headgate.application.file_errors import first_error
 from headgate.application.overrides import Override, apply_overrides, parse_override
-from headgate.application.queries import QueryBuilder
-from headgate.application.query_stats import QueryStats
-from headgate.application.sources import read_stream, read_table
-from headgate.application.wiring import Wiring
-from headgate.errors import ApplicationError, known_names
-from headgate.language.risky_expressions import redirect_inputs, split_risky_expressions
-from headgate.language.rules.share import share
-from headgate.plan.graph import build_plan
-from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
-from headgate.plan.operators.base import Operator, Port
-from headgate.policies.registry import make_policy
-from headgate.scheduling.policy import PolicyError
+from headgate.application.planner import check
+from headgate.errors import ApplicationError
 
 log = logging.getLogger("headgate.plan")
-DEFAULT_CLASS = "default"
-_NO_PATH = (OSError, ValueError, RuntimeError)  # what `Path.resolve` raises for what no file can be called
+
+
+class Draft:
+    """The sections of an application, as its file has them, before they are checked.
+
+    `data` may hold live connectors, too. A draft that was read from a file remembers it, for errors.
+    """
+
+    def __init__(
+        self, data: dict[str, Any], folder: Path = Path(), name: str = "", file: DraftFile | None = None
+    ) -> None:
+        self.data = data
+        self.folder = folder
+        self.name = name
+        self._file = file
+
+    def checked(self, data: dict[str, Any] | None = None) -> CheckedApplication:
+        """The checked application; of `data`, a part of the draft's, when it is given. Raises ApplicationError."""
+        file = self._file
+        with self.located():
+            letters = None if file is None else file.dead_letters
+            line_of = file.document.line if file is not None else _no_line
+            return check(self.data if data is None else data, self.folder, self.name, letters, line_of)
+
+    @contextmanager
+    def located(self) -> Iterator[None]:
+        """Give file and line to errors, also to those that only come up when the application is run."""
+        try:
+            yield
+        except ApplicationError as error:
+            if self._file is not None and error.where is None:
+                self._file.locate(error)
+            raise
+
+
+class DraftFile:
+    """The file that a draft was read from, and the changes that were made to it."""
+
+    def __init__(self, path: Path, document: Document, changes: Sequence[Override]) -> None:
+        self.path = path
+        self.document = document
+        self._changes = changes
+
+    @property
+    def dead_letters(self) -> str:
+        """Where they go by default: beside the file."""
+        return f"{self.path.stem}.dead-letters.jsonl"
+
+    def locate(self, error: ApplicationError) -> None:
+        """Say which line an error is about, or which change."""
+        _locate(error, self.path, self.document, self._changes)
+        if self._changes and error.where and error.where.startswith(f"{self.path}:") and self._is_right_alone():
+            error.where = ", ".join(change.label for change in self._changes)
+
+    def _is_right_alone(self) -> bool:
+        """An error at an unchanged place is the changes' doing all the same when the file alone is right."""
+        try:
+            check(_mapping(self.document.data), self.path.parent, "", None, self.document.line)
+        except ApplicationError:
+            return False
+        return True
+
+
+def _no_line(place: str) -> int:
+    return 0
+
+
+def read_draft(path: str | Path, overrides: Sequence[str | Override] = ()) -> Draft:
+    """The sections in a file, with `--set` style overrides. Raises ApplicationError when it is not YAML."""
+    file = Path(path)
+    changes = [parse_override(o) if isinstance(o, str) else o for o in overrides]
+    text = _read(file)
+    document: Document | None = None
+    try:
+        document = Document(text)
+        data = apply_overrides(_mapping(document.data), changes)
+    except ApplicationError as error:
+        _locate(error, file, document, changes)
+        raise
+    return Draft(data, file.parent, str(file), DraftFile(file, document, changes))
 
 
 def load_application(path: str | Path, overrides: Sequence[str | Override] = ()) -> CheckedApplication:
@@ -39,31 +103,10 @@ def load_application(path: str | Path, overrides: Sequence[str | Override] = ())
     Raises ApplicationError for one problem, with file and line (or the override) in `where`: the first in the file
     among those of shape (YAML, keys, types), else the first among those of meaning (names, files, columns).
     """
-    file = Path(path)
-    changes = [parse_override(o) if isinstance(o, str) else o for o in overrides]
-    text = _read(file)
-    document: Document | None = None
-    try:
-        document = Document(text)
-        data = apply_overrides(_mapping(document.data), changes)
-        app = _application(data, file, document.line)
-    except ApplicationError as error:
-        _locate(error, file, document, changes)
-        if document and changes and error.where and error.where.startswith(f"{file}:"):
-            _blame_changes(error, document, file, changes)
-        raise
+    app = read_draft(path, overrides).checked()
     for warning in app.plan.warnings:
-        log.warning("%s: %s", file, warning)
+        log.warning("%s: %s", path, warning)
     return app
-
-
-def _blame_changes(error: ApplicationError, document: Document, file: Path, changes: Sequence[Override]) -> None:
-    """An error at an unchanged place is the changes' doing all the same when the file alone is right."""
-    try:
-        _application(_mapping(document.data), file, document.line)
-    except ApplicationError:
-        return
-    error.where = ", ".join(change.label for change in changes)
 
 
 @contextmanager
@@ -109,274 +152,3 @@ def _label(place: str, changes: Sequence[Override]) -> str | None:
         if f"{place}.".startswith(f"{change.place}."):
             return change.label
     return next((c.label for c in reversed(changes) if c.place.startswith(f"{place}.")), None)
-
-
-def _application(data: dict[str, Any], path: Path, line_of: Callable[[str], int]) -> CheckedApplication:
-    folder = path.parent
-    try:
-        file = ApplicationFile.model_validate(data)
-    except ValidationError as error:
-        raise first_error(error, data, line_of) from error
-    except RecursionError as error:
-        raise ApplicationError("the file", "it is nested too deeply", "take some levels out") from error
-    plan = _Planner(file, folder, line_of).plan()
-    simulator = file.simulator
-    return CheckedApplication(
-        plan=plan,
-        policy=_default_policy(file) if file.policy is None else _policy(file.policy),
-        slots=file.slots,
-        seed=file.seed,
-        folder=folder,
-        name=str(path),
-        dead_letters=folder / (file.dead_letters or f"{path.stem}.dead-letters.jsonl"),
-        checkpoint=file.checkpoint,
-        rehearse=file.rehearse,
-        simulator=SimulatorSettings(
-            noise=simulator.noise,
-            decision_s=simulator.decision,
-            call_s=simulator.call,
-            switch_s=simulator.switch,
-            preempt_s=simulator.preempt,
-            inspect_s=simulator.inspect,
-            look_ahead_s=simulator.look_ahead,
-            class_switch_s=simulator.class_switch,
-            source_slots=simulator.source_slots,
-            source_cost_s=simulator.source_cost,
-            fluid=simulator.fluid,
-            in_step=simulator.in_step,
-        ),
-        spark={_spark_key(key): value for key, value in file.spark.items()},
-    )
-
-
-def _spark_key(key: str) -> str:
-    """`sql.shuffle.partitions` is short for `spark.sql.shuffle.partitions`; `master` is our own word."""
-    return key if key == "master" or key.startswith("spark.") else f"spark.{key}"
-
-
-class _Planner:
-    """Checks what the parts of a file mean together. Goes on after an error, to report the first in the file."""
-
-    def __init__(self, file: ApplicationFile, folder: Path, line_of: Callable[[str], int]) -> None:
-        self._file = file
-        self._folder = folder
-        self._line_of = line_of
-        self._errors: list[ApplicationError] = []
-
-    def plan(self) -> Plan:
-        file = self._file
-        streams: dict[str, Stream] = {}
-        tables: dict[str, Table] = {}
-        for name, stream in file.streams.items():
-            with self._collected():
-                streams[name] = read_stream(name, stream, self._folder)
-        for name, table in file.tables.items():
-            with self._collected():
-                tables[name] = read_table(name, table, self._folder)
-        classes = {name: QueryClass(name, c.priority) for name, c in file.classes.items()}
-        classes = classes or {DEFAULT_CLASS: QueryClass(DEFAULT_CLASS, 1)}
-        if file.policy is not None:
-            with self._collected():
-                check_policy(file.policy, "policy")
-        with self._collected():
-            self._refuse_shared_names()
-        with self._collected():
-            self._refuse_dead_letters()
-        wiring = Wiring(file, streams, tables)
-
-        def listed(name: str) -> list[Operator]:
-            return self._listed(name, wiring, tables)
-
-        built = QueryBuilder(file, streams, tables, wiring, listed, self._collected).build()
-        stats = QueryStats(file.queries)
-        operators: list[Operator] = []
-        instead: dict[Port, Port] = {}
-        for name, own in built.operators.items():
-            with self._collected():
-                declared = stats.applied(name, own)
-                if file.queries[name].on_error == "skip":
-                    declared, moved = split_risky_expressions(declared)
-                    instead |= moved
-                operators += declared
-        operators = redirect_inputs(operators, instead)
-        wiring.roots = {name: instead.get(root, root) for name, root in wiring.roots.items()}
-        if file.share:
-            operators, shared = share(operators)
-            wiring.roots = {name: shared.get(root, root) for name, root in wiring.roots.items()}
-        queries = self._queries(wiring, classes)
-        self._raise_first()
-        places = {operator.id: self._place_of(operator) for operator in operators} | wiring.places
-        plan = stats.completed(build_plan(streams, tables, classes, operators, queries, places, built.grows))
-        self._check_shedding(plan)
-        return plan
-
-    def _listed(self, name: str, wiring: Wiring, tables: dict[str, Table]) -> list[Operator]:
-        """The operators of a query that lists them."""
-        built: list[Operator] = []
-        query = self._file.queries[name]
-        with self._collected():
-            _refuse_repeated_ids(name, query)
-        for section in query.operators:
-            table = getattr(section, "table", None)
-            if table in self._file.tables and table not in tables:
-                continue  # the table's own error says it
-            with self._collected():
-                built += wiring.operators(name, section)
-        return built
-
-    def _place_of(self, operator: Operator) -> str:
-        query, _, name = operator.id.partition("/")
-        if self._file.queries[query].cql is not None:
-            return f"queries.{query}.cql"
-        return f"queries.{query}.operators.{name}"
-
-    def _queries(self, wiring: Wiring, classes: dict[str, QueryClass]) -> list[Query]:
-        queries: list[Query] = []
-        files = self._files()
-        written: dict[Path, str] = {}  # sink path -> the query that writes there
-        for name, section in self._file.queries.items():
-            with self._collected():
-                class_name = _class_of(name, section, classes)
-                place, path = f"queries.{name}.sink.path", section.sink.path
-                _refuse_shared_path(place, path, self._folder, files, written, name)
-                if section.policy is not None:
-                    check_policy(section.policy, f"queries.{name}.policy")
-                queries.append(
-                    Query(
-                        name=name,
-                        class_name=class_name,
-                        root=wiring.roots.get(name, Port(name)),  # missing: its error is collected already
-                        operators=(),
-                        sink=section.sink.model_dump(exclude_none=True),
-                        qos={measure: qos.model_dump() for measure, qos in section.qos.items()},
-                        tolerance=section.tolerance,
-                        shed=section.shed.model_dump() if isinstance(section.shed, ShedSection) else section.shed,
-                        policy=None if section.policy is None else _policy(section.policy),
-                        cql=section.cql or "",
-                        on_error=section.on_error,
-                    )
-                )
-        return queries
-
-    def _refuse_dead_letters(self) -> None:
-        """They replace what is at their path, which must be neither read nor the results of a query."""
-        if self._file.dead_letters is not None:
-            taken: dict[Path, str] = {}
-            for name, query in self._file.queries.items():
-                with suppress(ApplicationError):  # the query's own error says it
-                    _refuse_shared_path(f"queries.{name}.sink.path", query.sink.path, self._folder, {}, taken, name)
-            letters = self._file.dead_letters
-            _refuse_shared_path("dead_letters", letters, self._folder, self._files(), taken, "dead_letters")
-
-    def _files(self) -> dict[Path, str]:
-        """The files that the application reads, and what each is of."""
-        named = [(f"stream '{name}'", stream.source.path) for name, stream in self._file.streams.items()]
-        named += [(f"table '{name}'", table.path) for name, table in self._file.tables.items()]
-        files: dict[Path, str] = {}
-        for what, path in named:
-            with suppress(*_NO_PATH):  # the stream's or table's own error says it
-                if path is not None:
-                    files.setdefault((self._folder / path).resolve(), what)
-        return files
-
-    def _refuse_shared_names(self) -> None:
-        """Streams, tables and queries share one space of names: an input or a FROM may mean any of them."""
-        seen = dict.fromkeys(self._file.streams, "stream")
-        for section, what in (("tables", "table"), ("queries", "query")):
-            for name in getattr(self._file, section):
-                if name in seen:
-                    problem = f"there is a {seen[name]} of the name '{name}' too"
-                    raise ApplicationError(f"{section}.{name}", problem, "rename one of them")
-                seen[name] = what
-
-    def _check_shedding(self, plan: Plan) -> None:
-        for query in plan.queries.values():
-            if not isinstance(query.shed, dict):
-                continue
-            inputs = {port for name in query.operators for port in plan.operators[name].inputs}
-            columns = {column for port in inputs for column in plan.schemas[port].names}
-            wanted = query.shed["attribute"]
-            if wanted.lower() not in {column.lower() for column in columns}:
-                place = f"queries.{query.name}.shed.attribute"
-                raise ApplicationError(place, f"there is no column '{wanted}'", known_names("columns", columns, wanted))
-
-    @contextmanager
-    def _collected(self) -> Iterator[None]:
-        try:
-            yield
-        except ApplicationError as error:
-            self._errors.append(error)
-
-    def _raise_first(self) -> None:
-        if self._errors:
-            raise min(self._errors, key=lambda error: self._line_of(error.place))
-
-
-def check_policy(settings: dict[str, Any], place: str) -> None:
-    """Make the policy once to see whether it can be made; ApplicationError at the parameter that is wrong."""
-    policy = _policy(settings)
-    try:
-        make_policy(policy.name, policy.parameters)
-    except PolicyError as error:
-        problem, _, remedy = str(error).partition("; ")
-        at = next((f".{key}" for key in policy.parameters if key in problem.replace("'", " ").split()), "")
-        raise ApplicationError(f"{place}{at}", problem, remedy) from error
-
-
-def _policy(settings: dict[str, Any]) -> PolicySettings:
-    return PolicySettings(settings["name"], {k: v for k, v in settings.items() if k != "name"})
-
-
-def _default_policy(file: ApplicationFile) -> PolicySettings:
-    """Who declares classes wants them told apart."""
-    return PolicySettings("mbd") if file.classes else PolicySettings()
-
-
-def _class_of(name: str, section: QuerySection, classes: dict[str, QueryClass]) -> str:
-    if section.class_ is None:
-        if len(classes) == 1:
-            return next(iter(classes))
-        raise ApplicationError(
-            f"queries.{name}", "the key 'class' is missing", f"add it, {known_names('classes', classes)}"
-        )
-    if section.class_ not in classes:
-        raise ApplicationError(
-            f"queries.{name}.class",
-            f"there is no class '{section.class_}'",
-            known_names("classes", classes, section.class_),
-        )
-    return section.class_
-
-
-def _refuse_repeated_ids(name: str, query: QuerySection) -> None:
-    seen: set[str] = set()
-    for index, section in enumerate(query.operators):
-        if section.id in seen:
-            raise ApplicationError(
-                f"queries.{name}.operators.{index}.id",
-                f"the query has another operator '{section.id}'",
-                "give each operator its own id",
-            )
-        seen.add(section.id)
-
-
-def _refuse_shared_path(
-    place: str, path: str | None, folder: Path, files: dict[Path, str], written: dict[Path, str], name: str
-) -> None:
-    """An output replaces what is at its path: that must not be a file that is read, nor what another query writes."""
-    if path is None:
-        return
-    try:
-        target = (folder / path).resolve()
-    except _NO_PATH as error:
-        raise ApplicationError(place, f"'{path}' is no file name: {error}", "check the name") from error
-    if target in files:
-        problem = f"'{path}' is the file of {files[target]}, which the results would replace"
-        raise ApplicationError(place, problem, "write them elsewhere")
-    for other, query in written.items():
-        if target == other:
-            raise ApplicationError(place, f"query '{query}' writes to '{path}' too", "give each query its own path")
-        if target in other.parents or other in target.parents:
-            problem = f"query '{query}' writes to '{other}', and one of the two lies inside the other"
-            raise ApplicationError(place, problem, "give each query its own path")
-    written[target] = name

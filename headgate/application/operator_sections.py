@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, Tag, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from headgate.application.sections import (
+from headgate.errors import known_names
+from headgate.plan.operators.function import TIME_LIMIT_S
+from headgate.plan.windows import WINDOW_REMEDY, Window, parse_window
+from headgate.settings.kinds import one_of
+from headgate.settings.sections import (
     Duration,
     Expression,
     Filled,
@@ -17,9 +21,6 @@ from headgate.application.sections import (
     Share,
     refuse,
 )
-from headgate.errors import known_names
-from headgate.plan.operators.function import TIME_LIMIT_S
-from headgate.plan.windows import WINDOW_REMEDY, Window, parse_window
 
 
 def _window(value: Any) -> Window:
@@ -296,24 +297,21 @@ class StatsSection(Section):
         return self
 
 
-AnyOperator = (
-    Annotated[SelectSection, Tag("kind:select")]
-    | Annotated[ProjectSection, Tag("kind:project")]
-    | Annotated[SplitSection, Tag("kind:split")]
-    | Annotated[UnionSection, Tag("kind:union")]
-    | Annotated[JoinSection, Tag("kind:join")]
-    | Annotated[FunctionSection, Tag("kind:function")]
-    | Annotated[AggregateSection, Tag("kind:aggregate")]
-    | Annotated[DistinctSection, Tag("kind:distinct")]
-    | Annotated[ExceptSection, Tag("kind:except")]
-    | Annotated[IntersectSection, Tag("kind:intersect")]
-    | Annotated[WindowSection, Tag("kind:window")]
-    | Annotated[ChangesSection, Tag("kind:changes")]
-    | Annotated[ChangesSection, Tag("kind:istream")]
-    | Annotated[ChangesSection, Tag("kind:dstream")]
-    | Annotated[RStreamSection, Tag("kind:rstream")]
-)
-KINDS = (
-    *("select", "project", "split", "union", "join", "function", "aggregate", "distinct", "except", "intersect"),
-    *("window", "changes", "istream", "dstream", "rstream"),
-)
+KINDS: dict[str, type[OperatorSection]] = {
+    "select": SelectSection,
+    "project": ProjectSection,
+    "split": SplitSection,
+    "union": UnionSection,
+    "join": JoinSection,
+    "function": FunctionSection,
+    "aggregate": AggregateSection,
+    "distinct": DistinctSection,
+    "except": ExceptSection,
+    "intersect": IntersectSection,
+    "window": WindowSection,
+    "changes": ChangesSection,
+    "istream": ChangesSection,
+    "dstream": ChangesSection,
+    "rstream": RStreamSection,
+}
+AnyOperator = Annotated[Any, one_of(lambda: KINDS)]

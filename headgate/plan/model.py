@@ -25,6 +25,7 @@ class Stream:
     slack_s: float = 0.0  # how far event time may run backwards; in units of the column if it is a BIGINT
     relation: bool = False  # its tuples add rows to a relation (`change` is +) or remove them (-)
     max_jump_s: float | None = None  # how far a tuple may be ahead of all before it; units as for `slack_s`
+    connector: object = None  # the checked source that reads it; None: made from `source` when it is opened
 
     @property
     def clock(self) -> Clock:
@@ -58,6 +59,7 @@ class Table:
     name: str
     schema: Schema
     source: Mapping[str, Any]
+    connector: object = None  # as of a stream
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ class Query:
     policy: Any = None
     cql: str = ""  # its text, if it is written in CQL
     on_error: Literal["stop", "skip"] = "stop"  # what to do when a row makes an operator fail
+    connector: object = None  # the checked sink that writes its results; None: made from `sink` when it is opened
 
 
 class Edge(NamedTuple):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headgate.errors import known_names
+from headgate.extensions import Registry
 from headgate.policies.abd import AdaptiveBroadcastDisk
 from headgate.policies.chain import Chain
 from headgate.policies.cqc import ContinuousQueryClasses
@@ -58,7 +59,7 @@ ALL: tuple[type[Policy], ...] = (
     ThreadPerClass,
     SplitThreads,
 )
-POLICIES: dict[str, type[Policy]] = {policy.name: policy for policy in ALL}
+POLICIES: Registry[Policy] = Registry("policy", Policy, "name", "headgate.policies", ALL)  # type: ignore[type-abstract]
 
 
 def make_policy(name: str, parameters: Mapping[str, Any] | None = None) -> Policy:

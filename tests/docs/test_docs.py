@@ -26,11 +26,13 @@ from typer.testing import CliRunner
 from headgate.application import file, operator_sections
 from headgate.application.checked import CheckedApplication, PolicySettings, RunLimits
 from headgate.application.load import load_application
-from headgate.application.sections import Section
 from headgate.cli.main import app as cli
+from headgate.connect.sinks import SINKS
+from headgate.connect.sources import SOURCES, TABLES
 from headgate.policies.registry import POLICIES
 from headgate.runtime.simulated import SimulationResult, simulate
 from headgate.scheduling.policy import Policy, View
+from headgate.settings.sections import Section
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -287,7 +289,8 @@ def test_files_and_targets_exist(page: Path) -> None:
 
 def test_every_key_of_the_application_file_is_told() -> None:
     text = (ROOT / "docs" / "application.md").read_text(encoding="utf-8")
-    named = {**vars(file), **vars(operator_sections)}.values()
+    named = [*vars(file).values(), *vars(operator_sections).values(), *TABLES.values()]
+    named += [kinds[name] for kinds in (SOURCES, SINKS) for name in kinds.own]
     kinds = [k for k in named if isinstance(k, type) and issubclass(k, Section)]
     missing = {key for kind in kinds for key in kind.known() if not re.search(rf"[`{{ ]{key}[`,:}}]", text)}
     assert not missing

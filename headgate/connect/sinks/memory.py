@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 
 import pyarrow as pa
 
 from headgate.connect.sinks.base import Shape
 
+MEMORY_ROWS = 100_000  # the newest rows are kept, for runs last for months
+
 
 class MemorySink:
-    """Keeps results for whoever asks: all of them, or the newest tables with at least `limit` rows."""
+    """Keeps the newest `limit` rows (None: all) for whoever asks, from any thread."""
 
     def __init__(self, shape: Shape, limit: int | None = None) -> None:
         self.rows = 0
@@ -18,20 +21,53 @@ class MemorySink:
         self._limit = limit
         self._kept: deque[pa.Table] = deque()
         self._kept_rows = 0
+        self._changed = threading.Condition()
+        self._closed = False
 
     def write(self, table: pa.Table) -> None:
         """See `Sink`."""
-        self.rows += table.num_rows
         if not table.num_rows:
             return
-        self._kept.append(self._shape(table))
-        self._kept_rows += table.num_rows
-        while self._limit is not None and self._kept_rows - self._kept[0].num_rows >= self._limit:
-            self._kept_rows -= self._kept.popleft().num_rows
+        shaped = self._shape(table)
+        with self._changed:
+            self.rows += table.num_rows
+            self._kept.append(shaped)
+            self._kept_rows += shaped.num_rows
+            while self._limit is not None and self._kept_rows > self._limit:
+                self._drop(self._kept_rows - self._limit)
+            self._changed.notify_all()
+
+    def _drop(self, rows: int) -> None:
+        """Let go of the oldest rows, at most those of one table."""
+        oldest = self._kept.popleft()
+        if oldest.num_rows > rows:
+            self._kept.appendleft(oldest.slice(rows))
+        self._kept_rows -= min(rows, oldest.num_rows)
 
     def tables(self) -> list[pa.Table]:
         """What was kept, oldest first."""
-        return list(self._kept)
+        with self._changed:
+            return list(self._kept)
+
+    def since(self, rows: int, wait_s: float = 0.0) -> tuple[int, list[pa.Table]]:
+        """What came after the first `rows` results and is still kept, and how many came in all.
+
+        Waits up to `wait_s` for the first of them.
+        """
+        with self._changed:
+            if self.rows <= rows and wait_s and not self._closed:
+                self._changed.wait(wait_s)
+            return self.rows, self._newest(self.rows - rows)
+
+    def _newest(self, rows: int) -> list[pa.Table]:
+        found: list[pa.Table] = []
+        left = min(rows, self._kept_rows)
+        for table in reversed(self._kept):
+            if left <= 0:
+                break
+            found.append(table.slice(max(0, table.num_rows - left)))
+            left -= table.num_rows
+        return found[::-1]
 
     def refresh(self) -> None:
         """See `Sink`."""
@@ -41,6 +77,9 @@ class MemorySink:
 
     def close(self) -> None:
         """See `Sink`; the results stay."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
 
 
 class NoneSink:

@@ -107,21 +107,30 @@ class RelationFile:
 
 
 class RelationInMemory(MemorySink):
-    """What the relation holds, for whoever asks, from any thread."""
+    """What the relation holds, in full, for whoever asks, from any thread. `rows` counts its changes."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__(shape)
         self._content = Content()
-        self._lock = threading.Lock()
 
     def write(self, table: pa.Table) -> None:
         """See `Sink`."""
-        with self._lock:
-            self._content.add(self._shape(table), table.column(CHANGE))
+        shaped = self._shape(table)
+        with self._changed:
+            self._content.add(shaped, table.column(CHANGE))
             self.rows += table.num_rows
+            self._changed.notify_all()
 
     def tables(self) -> list[pa.Table]:
         """One table of the rows as of now; none before the first change."""
-        with self._lock:
+        with self._changed:
             held = self._content.table()
         return [] if held is None else [held]
+
+    def since(self, rows: int, wait_s: float = 0.0) -> tuple[int, list[pa.Table]]:
+        """The rows as of now when there were changes after the first `rows`, and how many changes there were in all."""
+        with self._changed:
+            if self.rows <= rows and wait_s and not self._closed:
+                self._changed.wait(wait_s)
+            held = self._content.table() if self.rows > rows else None
+            return self.rows, [] if held is None else [held]

@@ -1,4 +1,4 @@
-"""CSV files as sources and tables."""
+"""CSV files, read as typed columns."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
-from headgate.connect.sources.base import stored_columns
 from headgate.connect.sources.changes import PROBLEM, heading, read_changes
 from headgate.connect.sources.convert import convert
-from headgate.connect.sources.files import FileSource, Timing
 from headgate.connect.sources.limits import Limit
 from headgate.connect.sources.records import Block, Records
 from headgate.connect.sources.rejects import Reject, Rejects
@@ -168,21 +166,6 @@ class CsvReader:
         for _ in range(self._skip):
             file.readline()
         return file
-
-
-class CsvSource(FileSource):
-    """A stream from a CSV file; see `CsvReader` for the settings and `FileSource` for the replay."""
-
-    def __init__(
-        self,
-        path: Path,
-        schema: pa.Schema,
-        settings: Mapping[str, Any],
-        timing: Timing | None = None,
-        place: str = "source",
-        limits: Sequence[Limit] = (),
-    ) -> None:
-        super().__init__(CsvReader(path, stored_columns(schema), settings, place, limits), schema, timing)
 
 
 def _delimiter(settings: Mapping[str, Any], place: str) -> str:

@@ -2,17 +2,124 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
+from pydantic import Field
 
-from headgate.connect.sources.base import stamp, without_stamps
-from headgate.feeder.arrivals import ArrivalProcess
+from headgate.connect.readable import check_readable, read_text
+from headgate.connect.sources.base import Source, stamp, without_stamps
+from headgate.connect.sources.files import find_file
+from headgate.connect.sources.kind import SourceContext, SourceKind
+from headgate.errors import ApplicationError, known_names
+from headgate.feeder.arrivals import ArrivalProcess, make_arrivals
 from headgate.feeder.values import ValueGenerator
+from headgate.plan.model import Stream
+from headgate.seeds import stream_seed
+from headgate.settings.sections import Count, Expression, Filled, Positive
+
+Seed = Annotated[int, Field(ge=0, lt=2**64)]  # derived ones have all 64 bits
 
 _AHEAD = 4096  # arrivals drawn at a time
+# What numpy and Decimal raise for numbers that are absurd rather than wrong, beside ValueError.
+_ABSURD = (ValueError, ArithmeticError, MemoryError)
 _MOST = 1 << 16  # tuples made at a time, so that a poll after a long pause does not double its memory
+
+
+class Feeder(SourceKind):
+    """Made-up tuples, for trying an application out."""
+
+    kind = "feeder"
+    rate: Positive | None = None  # tuples per second
+    arrivals: Any = "poisson"  # checked, as `changes`, `pauses` and `values` are, by what makes them
+    rows: Count | None = None
+    seed: Seed | None = None
+    values: dict[str, Expression] = {}
+    changes: list[Any] = []
+    pauses: list[Any] = []
+    path: Filled | None = None  # recorded gaps
+    bytes: Positive | None = None  # size of a tuple
+
+    @property
+    def files(self) -> list[str]:
+        """See `SourceKind`."""
+        return [self.path] if self.path is not None else []
+
+    @property
+    def endless(self) -> bool:
+        """See `SourceKind`."""
+        once = isinstance(self.arrivals, dict) and self.arrivals.get("repeat") is False
+        fades = bool(self.changes) and self.changes[-1][1] == 0
+        return self.rows is None and not once and not fades
+
+    @property
+    def in_time(self) -> bool:
+        """See `SourceKind`."""
+        return True
+
+    def open(self, context: SourceContext) -> Source:
+        """See `SourceKind`."""
+        place, stream = context.place, context.stream
+        seed = stream_seed(context.seed, stream.name) if self.seed is None else self.seed
+        gaps = find_file({"path": self.path}, context.folder, place).read_text("utf-8") if self.path else None
+        schema = context.schema
+        columns = [(column.name, column.type or "") for column in stream.schema]
+        try:
+            arrivals = self._arrivals(seed, gaps, changes=self.changes, pauses=self.pauses)
+            values = ValueGenerator(columns, self.values, seed, context.time_column, context.epoch_us)
+        except ValueError as error:
+            raise ApplicationError(place, str(error)) from None
+        return FeederSource(arrivals, values, schema)
+
+    def check(self, stream: Stream, place: str, folder: Path) -> None:
+        """See `SourceKind`."""
+        if stream.relation:
+            problem = "a feeder cannot make the changes of a relation up"
+            remedy = "read them from a csv or json source, or take it out"
+            raise ApplicationError(f"{place.removesuffix('.source')}.relation", problem, remedy)
+        kind = self.arrivals.get("kind") if isinstance(self.arrivals, dict) else self.arrivals
+        gaps = None
+        if kind == "recorded":
+            if self.path is None:
+                remedy = "recorded arrivals need a file of gaps in seconds"
+                raise ApplicationError(place, "the key 'path' is missing", remedy)
+            check_readable(self.path, folder, f"{place}.path")
+            gaps = read_text(folder / self.path, f"{place}.path", "a text file of gaps")
+        elif self.path is not None:
+            raise ApplicationError(f"{place}.path", "only recorded arrivals have a file", "take it out")
+        elif self.rate is None:
+            raise ApplicationError(place, "the key 'rate' is missing", "add it, in tuples a second")
+        # Bit by bit, so that an error is put where its cause stands.
+        _wrap(f"{place}.arrivals", lambda: self._arrivals(0, gaps))
+        _wrap(f"{place}.changes", lambda: self._arrivals(0, gaps, changes=self.changes))
+        _wrap(f"{place}.pauses", lambda: self._arrivals(0, gaps, pauses=self.pauses))
+        self._check_values(stream, place)
+
+    def _arrivals(self, seed: int, gaps: str | None, **more: Any) -> ArrivalProcess:
+        return make_arrivals(self.arrivals, rate=self.rate, rows=self.rows, seed=seed, gaps=gaps, **more)
+
+    def _check_values(self, stream: Stream, place: str) -> None:
+        columns = [(column.name, column.type or "") for column in stream.schema]
+        seed = self.seed or 0
+        for name, form in self.values.items():
+            at = f"{place}.values.{name}"
+            if name not in stream.schema.names:
+                known = known_names("columns", stream.schema.names, name)
+                raise ApplicationError(at, f"there is no column '{name}'", known)
+            own = [column for column in columns if column[0] == name]
+            _wrap(at, lambda own=own, name=name, form=form: ValueGenerator(own, {name: form}, seed))  # type: ignore[misc]
+        schema = f"{place.removesuffix('.source')}.schema"
+        _wrap(schema, lambda: ValueGenerator(columns, self.values, seed, stream.time))
+
+
+def _wrap(place: str, make: Callable[[], object]) -> None:
+    try:
+        make()
+    except _ABSURD as error:
+        raise ApplicationError(place, str(error) or "this asks for too much memory") from error
 
 
 class FeederSource:

@@ -1,9 +1,9 @@
-"""Newline-delimited JSON files as sources and tables."""
+"""Files of JSON lines, read as typed columns."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -11,10 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as arrow_json
 
-from headgate.connect.sources.base import stored_columns
 from headgate.connect.sources.changes import PROBLEM, heading, read_change, read_changes
 from headgate.connect.sources.convert import convert, from_json, load_json
-from headgate.connect.sources.files import FileSource, Timing
 from headgate.connect.sources.limits import Limit
 from headgate.connect.sources.records import LONGEST
 from headgate.connect.sources.rejects import Reject, Rejects
@@ -153,21 +151,6 @@ def _is_sound(column: pa.Array) -> bool:
     except pa.ArrowInvalid:
         return False
     return True
-
-
-class JsonSource(FileSource):
-    """A stream from a file of JSON lines; see `JsonReader` and, for the replay, `FileSource`."""
-
-    def __init__(
-        self,
-        path: Path,
-        schema: pa.Schema,
-        settings: Mapping[str, Any],
-        timing: Timing | None = None,
-        place: str = "source",
-        limits: Sequence[Limit] = (),
-    ) -> None:
-        super().__init__(JsonReader(path, stored_columns(schema), place, limits), schema, timing)
 
 
 def _quick_schema(schema: pa.Schema) -> pa.Schema | None:

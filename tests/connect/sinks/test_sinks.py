@@ -208,7 +208,7 @@ def test_wrong_targets_name_the_place(tmp_path: Path) -> None:
     for path in ("taken", "dir.csv"):
         with pytest.raises(ApplicationError, match=r"queries\.q\.sink\.path: cannot write there"):
             sink_of(tmp_path, kind="csv", path=path)
-    with pytest.raises(ApplicationError, match="there is no path"):
+    with pytest.raises(ApplicationError, match="needs a 'path'"):
         sink_of(tmp_path, kind="csv")
     with pytest.raises(ApplicationError, match="known kinds: csv, json, memory, none"):
         sink_of(tmp_path, kind="kafka")

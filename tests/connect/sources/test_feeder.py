@@ -119,7 +119,7 @@ def test_recorded_gaps_come_from_a_file(tmp_path: Path) -> None:
 
 
 def test_wrong_settings_name_the_place() -> None:
-    with pytest.raises(ApplicationError, match=r"streams\.s\.source: .*rate"):
+    with pytest.raises(ApplicationError, match=r"streams\.s\.source\.rate: .*above 0"):
         feeder(rate=-1)
     with pytest.raises(ApplicationError, match=r"streams\.s\.source: .*column"):
         feeder(values={"q": "sequence"})

@@ -1,4 +1,4 @@
-"""What pydantic found wrong with an application file, in words for the people who wrote it."""
+"""What pydantic found wrong with settings, in words for the people who wrote them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from headgate.application.operator_sections import KINDS
-from headgate.errors import ApplicationError, known_names
+from headgate.errors import ApplicationError
 
 _TYPES = {
     "string_type": "text",
@@ -18,11 +17,6 @@ _TYPES = {
     "bool_type": "true or false",
     "dict_type": "a mapping {key: value}",
     "list_type": "a list [first, second]",
-}
-_KINDS = {
-    "source": "csv, json, feeder",
-    "tables": "csv, json",
-    "operators": ", ".join(KINDS),
 }
 
 
@@ -42,8 +36,6 @@ def _translate(detail: Mapping[str, Any], data: Any) -> ApplicationError:
     if kind == "missing":
         *above, key = parts
         return ApplicationError(_place(above, data), f"the key '{key}' is missing", "add it")
-    if kind.startswith("union_tag"):
-        return _wrong_kind(parts, data)
     return ApplicationError(_place(parts, data), *_words(detail, context))
 
 
@@ -51,7 +43,7 @@ def _is_marker(part: Any) -> bool:
     """Parts that pydantic adds to a place: the model that was chosen, `[key]`, the alternative of a union."""
     if not isinstance(part, str):
         return False
-    return part.startswith(("kind:", "dict[", "list[", "function-", "literal[", "constrained-")) or part in (
+    return part.startswith(("dict[", "list[", "function-", "literal[", "constrained-")) or part in (
         "[key]",
         "ShedSection",
     )
@@ -68,20 +60,6 @@ def _words(detail: Mapping[str, Any], context: Mapping[str, Any]) -> tuple[str, 
         if name in context:
             return f"{shown} is out of range", f"it must be {words} {context[name]:g}"
     return f"{shown}: {detail['msg'][0].lower()}{detail['msg'][1:]}", ""
-
-
-def _wrong_kind(parts: list[Any], data: Any) -> ApplicationError:
-    place, value = _place(parts, data), _at(parts, data)
-    section = next((p for p in reversed(parts) if p in _KINDS), "")
-    known = _KINDS.get(section, "")
-    if not isinstance(value, dict):
-        return ApplicationError(place, f"{_shown(value)} is not a mapping", f"write {{kind: ...}}, one of {known}")
-    if "kind" not in value:
-        return ApplicationError(place, "the key 'kind' is missing", f"add it, one of {known}")
-    kind = value["kind"]
-    return ApplicationError(
-        f"{place}.kind", f"there is no kind {_shown(kind)}", known_names("kinds", known.split(", "), str(kind))
-    )
 
 
 def _place(parts: list[Any], data: Any) -> str:

@@ -80,9 +80,3 @@ def _listed(section: type[Section]) -> str:
 def shown(value: Any) -> str:
     text = "nothing" if value is None else repr(value)
     return text if len(text) < 60 else text[:57] + "..."
-
-
-def by_kind(value: Any) -> str | None:
-    """Which model of a union reads a mapping; the prefix keeps it apart from keys in error places."""
-    kind = value.get("kind") if isinstance(value, dict) else None
-    return f"kind:{kind}" if isinstance(kind, str) else None

@@ -1,0 +1,96 @@
+"""What a kind of sink is: its settings, and how the results of a query are opened with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from headgate.connect.connector import Connector
+from headgate.connect.sinks.base import Shape, Sink
+from headgate.plan.flows import Flow
+from headgate.plan.model import Query
+from headgate.sql.schema import Schema
+
+
+@dataclass(frozen=True)
+class SinkContext:
+    """What a sink is opened with, at the start of a run."""
+
+    query: Query
+    schema: Schema  # of the results
+    flow: Flow | None = None  # None: a stream on arrival time
+    folder: Path = Path()  # where relative file names start
+    application: str = ""  # what another run that wants to write there is told of this one
+
+    @property
+    def place(self) -> str:
+        """For errors."""
+        return f"queries.{self.query.name}.sink"
+
+    @cached_property
+    def shape(self) -> Shape:
+        """Cuts what a runtime hands over down to the columns that the user asked for."""
+        return Shape(self.schema, self.query.sink, self.flow)
+
+
+class SinkKind(Connector):
+    """Where the results of a query go. Derive from it, set `kind`, declare settings as fields, and define `open`.
+
+    For most purposes `open` returns `EachBatch(context, write)`, with a function that takes each batch as an Arrow
+    table. `headgate.register` makes the class known by its `kind`; `headgate.testing.check_sink` tells whether it keeps
+    to what the runtimes expect.
+    """
+
+    format: Literal["rows", "changes"] = "rows"  # changes: columns `time` and `change` come first
+
+    def open(self, context: SinkContext) -> Sink:
+        """The sink itself; a runtime calls this once, at the start of a run. An OSError is reported as the user's."""
+        raise NotImplementedError(f"{type(self).__name__} does not define `open`")
+
+    def settings(self) -> dict[str, Any]:
+        """See `Connector`; the format comes last."""
+        found = super().settings()
+        return {**{key: value for key, value in found.items() if key != "format"}, "format": found["format"]}
+
+    @property
+    def files(self) -> list[str]:
+        """Files or folders that it replaces; nothing else may read or write them."""
+        return []
+
+
+class EachBatch:
+    """A `Sink` that calls a function with each batch of results, in the columns that the user asked for.
+
+    `close` is called once, when the run ends. What either raises stops the query.
+    """
+
+    def __init__(
+        self, context: SinkContext, write: Callable[[pa.Table], object], close: Callable[[], object] | None = None
+    ) -> None:
+        self.rows = 0
+        self._shape = context.shape
+        self._write = write
+        self._close = close
+
+    def write(self, table: pa.Table) -> None:
+        """See `Sink`."""
+        if table.num_rows:
+            self._write(self._shape(table))
+        self.rows += table.num_rows
+
+    def refresh(self) -> None:
+        """See `Sink`."""
+
+    def flush(self) -> None:
+        """See `Sink`."""
+
+    def close(self) -> None:
+        """See `Sink`."""
+        close, self._close = self._close, None
+        if close is not None:
+            close()
