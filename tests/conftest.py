@@ -38,7 +38,7 @@ def state_is_made_smaller(request: pytest.FixtureRequest) -> Iterator[None]:
 
     class Notes(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            if "could not be made smaller" in record.getMessage():
+            if "could not be compacted" in record.getMessage():
                 failures.append(record.getMessage())
 
     notes, logger = Notes(logging.WARNING), logging.getLogger("headgate.spark")

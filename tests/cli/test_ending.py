@@ -193,7 +193,7 @@ def test_temporary_files_have_no_room(tmp_path: Path) -> None:
     tempdir = "import tempfile; tempfile.tempdir = '/proc/none'; from headgate.__main__ import main; main()"
     result = subprocess.run([sys.executable, "-c", tempdir, *command[3:]], capture_output=True, text=True)
     assert (result.returncode, result.stdout) == (2, "")
-    assert "set TMPDIR to a folder that can be written" in result.stderr
+    assert "set TMPDIR to a writable folder" in result.stderr
     assert result.stderr.count("\n") == 1
 
 

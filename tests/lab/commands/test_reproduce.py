@@ -83,7 +83,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_runs(where: str, 
 def test_an_unknown_master(master: str, tmp_path: Path) -> None:
     result = runner.invoke(app, [*TINY, "--out", str(tmp_path), "--master", master])
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith(f"error: spark.master: '{master}' is no Spark master; write local[*]")
+    assert result.stderr.startswith(f"error: spark.master: '{master}' is not a Spark master; write local[*]")
     assert result.stderr.count("\n") == 1
 
 

@@ -141,7 +141,7 @@ def test_a_wrong_user_function_is_reported_by_name(spark: Any) -> None:
     runtime.open()
     runtime.deliver({"s": numbers(10, 1)})
     drain(runtime)
-    assert "loses_rows got 1 rows and gave 0" in runtime.stop()["errors"]["q"]
+    assert "loses_rows got 1 rows and returned 0" in runtime.stop()["errors"]["q"]
 
 
 def test_a_failing_source_stops_its_readers_only(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Spark's analyser over every query of an application, without a run."""
+"""Checks every query of an application with Spark's analyzer, without running it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from headgate.runtime.spark.launch.session import own_session, spark_runs, start
 
 
 def check(app: CheckedApplication) -> None:
-    """Let Spark's analyser see every operator over streams and tables without rows; no source is read.
+    """Let Spark's analyzer check every operator, over streams and tables without rows; no source is read.
 
-    Uses the Spark of this process, or starts an embedded one and stops it again: no cluster is needed.
-    ApplicationError: Spark refuses a query; the error names the query and the place in its text.
+    Uses this process's Spark, or starts an embedded one and stops it afterwards; no cluster is needed.
+    ApplicationError: Spark rejects a query; the error names the query and the place in its text.
     """
     is_ours = not spark_runs()
     spark = start_spark({**app.spark, "master": "local[1]"})

@@ -1,4 +1,4 @@
-"""What Spark's analyser says about a query, in terms of the application file: which query, and where in its text."""
+"""Turns errors of Spark's analyzer into errors of the application file: which query, and where in its text."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from headgate.plan.model import Plan
 from headgate.plan.operators.base import Operator
 from headgate.runtime.spark.failures.error_messages import essence
 
-# Places in the text that Spark was given, which is a piece of the user's.
+# A place in the text that Spark was given, which is only a piece of the user's text.
 _SPARKS_PLACE = re.compile(r"[;,]?\s*\(?line \d+,? pos \d+\)?;?")
 
 
 def error_at_query(
     plan: Plan, operator: Operator, inputs: Sequence[DataFrame], error: PySparkException, remedy: str
 ) -> ApplicationError:
-    """The error at its query; for CQL with line and character in the text, where the piece at fault stands there."""
+    """The error, naming its query; for CQL also line and character, if the faulty piece is found in the text."""
     query = plan.queries.get(operator.id.partition("/")[0])
     text = query.cql if query is not None else ""
     where = _where(text, _fragments(error) or _at_fault(operator, inputs, error)) if text else ""
-    said = _SPARKS_PLACE.sub("", essence(error)).strip().rstrip(";.")
-    return ApplicationError(place_of(plan, operator), where + said, remedy)
+    message = _SPARKS_PLACE.sub("", essence(error)).strip().rstrip(";.")
+    return ApplicationError(place_of(plan, operator), where + message, remedy)
 
 
 def place_of(plan: Plan, operator: Operator) -> str:
@@ -42,7 +42,7 @@ def _fragments(error: PySparkException) -> list[str]:
 
 
 def _at_fault(operator: Operator, inputs: Sequence[DataFrame], error: PySparkException) -> list[str]:
-    """The expression to which the error belongs, where Spark does not say: the only one that fails so by itself."""
+    """The faulty expression, where Spark does not name it: the only one that fails with this error on its own."""
     if len(inputs) != 1:
         return []
     failing = [text for text in operator.expressions if _condition(inputs[0], text) == error.getCondition()]
@@ -50,7 +50,7 @@ def _at_fault(operator: Operator, inputs: Sequence[DataFrame], error: PySparkExc
 
 
 def _condition(frame: DataFrame, text: str) -> str | None:
-    """The name of the error that an expression alone gives; None when it gives none."""
+    """The name of the error that an expression causes on its own; None if it causes none."""
     try:
         to_arrow_schema(frame.selectExpr(text).schema, timezone="UTC")
     except PySparkException as error:

@@ -1,4 +1,4 @@
-"""Every schema of a plan, as Spark's analyser sees it; the last check before a run."""
+"""Determines every schema of a plan with Spark's analyzer; the last check before a run."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _FILLED = set(RELATION_STAMPS) - {TIME}  # stamps that are never null
 
 @dataclass(frozen=True)
 class PlanSchemas:
-    """What Spark's analyser says of a plan: the Arrow schema of every stream and operator output, stamps included,
-    and how operators with state are computed in one partition and in several."""
+    """The Arrow schema of every stream and operator output, stamps included, and how operators with state are computed:
+    in one partition (`single`) and in several (`spread`)."""
 
     schemas: Mapping[Port, pa.Schema]
     single: Mapping[str, Stateful]
@@ -37,7 +37,7 @@ class PlanSchemas:
 
 
 def typed(session: SparkSession, plan: Plan, tables: Tables, markers: Markers) -> PlanSchemas:
-    """Let Spark analyse every operator. Raises ApplicationError, naming the operator, for what only it can find."""
+    """Let Spark analyze every operator. ApplicationError: an error that only Spark can find; it names the operator."""
     schemas: dict[Port, pa.Schema] = {}
     single: dict[str, Stateful] = {}
     spread = _MadeOnFirstUse()
@@ -45,7 +45,7 @@ def typed(session: SparkSession, plan: Plan, tables: Tables, markers: Markers) -
         schemas[Port(name)] = port_schema(stream.schema, stream.flow)
     composer = Composer(markers.mark, tables, plan.flows, single, single=True)
     for operator in plan.operators.values():
-        # Consumers see what a queue will hold, not what the optimiser could still infer about this output.
+        # Consumers are given what a queue will hold, not what the optimizer could infer about this output.
         inputs = [_empty(session, schemas[port]) for port in operator.inputs]
         try:
             if operator.stateful:
@@ -55,7 +55,7 @@ def typed(session: SparkSession, plan: Plan, tables: Tables, markers: Markers) -
             outputs = _outputs(session, operator, inputs, composer, single, place_of(plan, operator))
             found_schemas = {port: _nullable(to_arrow_schema(f.schema, timezone="UTC")) for port, f in outputs.items()}
         except AnalysisException as error:
-            raise error_at_query(plan, operator, inputs, error, "mend the expression") from error
+            raise error_at_query(plan, operator, inputs, error, "correct the expression") from error
         except PySparkException as error:
             raise error_at_query(plan, operator, inputs, error, _remedy(error)) from error
         schemas.update(found_schemas)
@@ -69,7 +69,7 @@ def _remedy(error: PySparkException) -> str:
 
 
 class _MadeOnFirstUse(Mapping[str, Stateful]):
-    """How operators are computed in several partitions: worked out when a call is large enough, which few are."""
+    """How operators are computed in several partitions, worked out at first use: few calls are large enough."""
 
     def __init__(self) -> None:
         self._made: dict[str, Stateful] = {}
@@ -79,7 +79,7 @@ class _MadeOnFirstUse(Mapping[str, Stateful]):
         self._makers[operator] = make
 
     def __getitem__(self, operator: str) -> Stateful:
-        if operator not in self._made:  # made twice by two slots at once, it is the same
+        if operator not in self._made:  # two slots may make it at once; both make the same
             self._made[operator] = self._makers[operator]()
         return self._made[operator]
 
@@ -110,7 +110,7 @@ def _outputs(
 
 
 def _refuse_batch_dependence(frame: DataFrame, place: str) -> None:
-    """An operator sees its input cut into batches as the schedule will have it; its answer must not tell."""
+    """The schedule decides how an operator's input is cut into batches; its answer must not depend on that."""
     _refuse_nondeterminism(frame, place)
     for node in nodes(frame._jdf.queryExecution().analyzed()):
         kind = node.getClass().getSimpleName()
@@ -118,7 +118,7 @@ def _refuse_batch_dependence(frame: DataFrame, place: str) -> None:
             raise ApplicationError(place, "a window function looks at other tuples of its batch", "leave it out")
         if kind == "Generate":
             raise ApplicationError(
-                place, "it makes several tuples of one", "use a function that returns (batch, rows) instead"
+                place, "it makes several tuples out of one", "use a function that returns (batch, rows) instead"
             )
 
 
@@ -136,5 +136,5 @@ def _empty(session: SparkSession, schema: pa.Schema) -> DataFrame:
 
 
 def _nullable(schema: pa.Schema) -> pa.Schema:
-    """Any user column may hold nulls: a leaf that promised otherwise would let Spark skip its null checks."""
+    """The schema with all user columns nullable: if a leaf declared otherwise, Spark would skip its null checks."""
     return pa.schema([pa.field(f.name, f.type, nullable=f.name not in _FILLED) for f in schema])

@@ -1,4 +1,7 @@
-"""Runs unit calls: the prepared way where it is safe and pays, else the partitioned way. Same answer either way."""
+"""Runs calls of units: the prepared way where that is safe and worthwhile, else the partitioned way.
+
+Both ways give the same answer.
+"""
 
 from __future__ import annotations
 
@@ -34,19 +37,19 @@ from headgate.scheduling.units import Unit
 
 log = logging.getLogger("headgate.spark")
 
-# From this many input rows on, moving bytes through the driver costs more than planning does. `headgate bench
-# overhead` measures the crossover; docs/spark.md has the figures.
+# From this many input rows on, moving bytes through the driver costs more than planning. `headgate bench overhead`
+# measures the crossover; docs/spark.md has the figures.
 PARTITIONED_ROWS = 2_000_000
-PARTITIONED_BYTES = 64 * 2**20  # the data of a leaf travels in its task
+PARTITIONED_BYTES = 64 * 2**20  # a leaf's data is sent with its task
 
-# A prepared plan runs on so many different batches before it is trusted: on the one that it was planned with, which is
-# the ordinary way, and on those that are put in later, which is compared with the ordinary way.
+# A prepared plan is trusted after this many different batches. The first one it was planned with, as any query is; on
+# later ones its answer is compared with that of a plan made for the call.
 CHECKS = 2
 
 
 @dataclass
 class _Prepared:
-    """A prepared plan on probation: `checked` holds the digests of the batches that it has run on rightly."""
+    """A prepared plan and how far it is trusted: `checked` holds digests of the batches on which it was correct."""
 
     job: PreparedJob
     checked: set[bytes] = field(default_factory=set)
@@ -61,7 +64,7 @@ class _Prepared:
 
 
 class Caller:
-    """Runs units on Spark. Shared by all slots; an operator is only ever run by one slot at a time."""
+    """Runs units on Spark. Shared by all slots, but no operator is run by two slots at once."""
 
     def __init__(
         self,
@@ -78,7 +81,7 @@ class Caller:
         self.partitioned_rows = partitioned_rows
         self.calls: Counter[str] = Counter()  # by way
         self._trains = Trains()
-        self.fallbacks: dict[str, str] = {}  # unit -> why its calls are planned each time
+        self.fallbacks: dict[str, str] = {}  # unit -> why each of its calls is planned
         self.states = states
         self._session = session
         self._schemas = schemas
@@ -99,11 +102,11 @@ class Caller:
         now_us: int = 0,
         once: bool = False,
     ) -> CallResult:
-        """One Spark job over `inputs`. Raises what Spark raises; nothing is kept of a failed call.
+        """Run one call on Spark over `inputs`. Raises what Spark raises; a failed call leaves the state as it was.
 
-        `plan` is what is left of the whole plan when queries have stopped: it says which outputs are still wanted.
-        `bounds` are the instants that each operator with state evaluates, `now_us` the arrival that its results have
-        when none of their own caused them. What is run `once`, after a failure, is not worth a prepared plan.
+        `plan` is the part of the plan whose queries still run: it says which outputs are still wanted. `bounds` are
+        the instants that each operator with state evaluates; `now_us` is the arrival of results that no tuple caused.
+        A call that is made `once`, after a failure, is not worth a prepared plan.
         """
         shape = shape_of(plan or self._plan, operators, inputs, self.states)
         schemas = {edge: self._schema(edge) for edge in shape.edges}
@@ -134,10 +137,10 @@ class Caller:
         return _result(self._plan, call, outputs, given, events, seconds, way, steady)
 
     def keep(self, plan: Plan, units: tuple[Unit, ...]) -> None:
-        """From now on only these units have prepared plans; those of other units are dropped, for they hold memory of
-        the JVM. What else is run, after a failure or by a call that outlives its unit, is planned each time.
+        """From now on keep prepared plans for these units only; those of other units are dropped, to free memory in
+        the JVM. Other calls, made after a failure or still in flight when their unit went, are planned each time.
 
-        Called whenever the units may be others, under the runtime's lock; the same ones again cost nothing.
+        Called whenever the units may have changed, under the runtime's lock; if they have not, it costs nothing.
         """
         if units is self._units:
             return
@@ -157,12 +160,12 @@ class Caller:
             return sorted(shape.operators for shape, found in self._prepared.items() if found is not None)
 
     def forget_calls(self) -> None:
-        """Those so far were a rehearsal."""
+        """Reset the counts of calls: those so far were the rehearsal."""
         self.calls.clear()
         self._trains = Trains()
 
     def told(self, plan: Plan) -> dict[str, Any]:
-        """What a report has of calls and state, by the classes of now."""
+        """The report's sections on calls and state, by the plan's present classes."""
         with self._lock:
             trains = self._trains.by_class(plan)
         return {
@@ -173,12 +176,12 @@ class Caller:
         }
 
     def close(self) -> None:
-        """Let Spark forget the cached tables; called when the run ends."""
+        """Release cached tables and state; called when the run ends."""
         self._spread_tables.close()
         self.states.release()
 
     def _schema(self, edge: Edge) -> pa.Schema:
-        """What a call reads at an edge."""
+        """The schema of what a call reads at an edge."""
         read = self.states.reads.get(edge)
         return self._schemas[self._plan.operators[edge.operator].inputs[edge.input]] if read is None else read
 
@@ -193,8 +196,10 @@ class Caller:
         return Composer(self._markers.mark, tables, self._plan.flows, stateful, single)
 
     def _prepare(self, call: _JobData) -> _Prepared | None:
-        """The prepared plan of a call's shape, built at first use with its data; None when it cannot be prepared, or is
-        not worth it."""
+        """The prepared plan for calls of this shape, made at first use with this call's data.
+
+        None if it cannot be prepared or its unit is not kept.
+        """
         shape = call.shape
         with self._lock:
             if shape in self._prepared or not self._keeps(shape):
@@ -209,12 +214,12 @@ class Caller:
         except (NotPreparable, LeafError) as reason:
             self._note_fallback(shape, str(reason))
         with self._lock:
-            if self._keeps(shape):  # still
+            if self._keeps(shape):  # it may have been dropped meanwhile
                 self._prepared[shape] = found
         return found
 
     def _run_first(self, prepared: _Prepared, call: _JobData) -> tuple[pa.Table, dict[Port, int]]:
-        """Planned with this very data, it is the ordinary way: there is nothing to compare it with."""
+        """The plan was just made with this data, so there is nothing to compare the answer with."""
         found = self._run_prepared(prepared, call)
         prepared.checked.add(_digest(call.inputs))
         return found
@@ -225,7 +230,7 @@ class Caller:
 
     @contextmanager
     def _dropped_on_failure(self, shape: JobShape) -> Iterator[None]:
-        """Cut off or failed, a job may still be reading the leaves: nobody may swap their bytes again."""
+        """Drop the prepared plan on failure: its job may still be reading the leaves, so they must not be reused."""
         try:
             yield
         except BaseException:
@@ -234,21 +239,21 @@ class Caller:
             raise
 
     def _run_and_compare(self, prepared: _Prepared, call: _JobData) -> tuple[pa.Table, dict[Port, int]]:
-        """Run it prepared and planned afresh, and compare rows and counts. The fresh answer is the one that counts.
+        """Run the prepared plan and a new plan, compare rows and counts, and return the new plan's answer.
 
-        Both read the same leaves; that a leaf holds what was put in was tried when Spark was set up.
+        Both read the same leaves; that leaves return what was put in is checked once, when Spark is set up.
         """
         table, given = self._run_prepared(prepared, call)
         with self._dropped_on_failure(call.shape):
             expected, counts = prepared.job.run_replanned()
-        # Planned on an empty input, a query may lose branches, and their counts with them.
+        # A query planned on empty input may lose branches, and with them their counts.
         wrong = sorted(str(port) for port in counts if port in given and given[port] != counts[port])
         if wrong or not same_rows(table, expected):
             with self._lock:
                 if self._keeps(call.shape):
                     self._prepared[call.shape] = None
-            told = f"counts of {', '.join(wrong)}" if wrong else f"{table.num_rows} rows, not {expected.num_rows}"
-            self._note_fallback(call.shape, f"it gave another answer than the ordinary way ({told})")
+            difference = f"counts of {', '.join(wrong)}" if wrong else f"{table.num_rows} rows, not {expected.num_rows}"
+            self._note_fallback(call.shape, f"its prepared answer differs from a newly planned one ({difference})")
         else:
             prepared.checked.add(_digest(call.inputs))
         return expected, counts
@@ -270,7 +275,7 @@ class Caller:
 
 @dataclass(frozen=True)
 class _JobData:
-    """The data of one call."""
+    """What one call reads: its input, the logs, the instants to evaluate."""
 
     shape: JobShape
     inputs: Mapping[Edge, pa.Table]
@@ -291,7 +296,7 @@ class _JobData:
 
     @cached_property
     def chunks(self) -> dict[LogName, list[Chunk]]:
-        """What it needs of each log."""
+        """The chunks of each log that the call needs."""
         return {name: log.chunks_for(self.bounds[name.operator]) for name, log in self.logs.items()}
 
     @property
@@ -300,7 +305,7 @@ class _JobData:
 
     @cached_property
     def instants(self) -> dict[str, Instants]:
-        """What each operator with state evaluates."""
+        """The instants that each operator with state evaluates."""
         return {name: Instants(*within, self.now_us) for name, within in self.bounds.items()}
 
 
@@ -331,7 +336,7 @@ def _result(
 
 
 def same_rows(left: pa.Table, right: pa.Table) -> bool:
-    """The same multiset of rows?"""
+    """Do two tables hold the same multiset of rows?"""
     if left.num_rows != right.num_rows or left.schema.names != right.schema.names:
         return False
     if left.equals(right):

@@ -1,4 +1,4 @@
-"""Operators as DataFrames: how Spark computes each kind."""
+"""Operators as DataFrames: how Spark computes each kind of operator."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ Tables = Mapping[str, DataFrame]
 class Composer:
     """Builds the DataFrame of each output of an operator from those of its inputs.
 
-    `mark` turns a port into a condition that is always true and that the plan keeps as a filter of its own, whose
-    row count is the port's (see row_counts.py). `single` says that all inputs have one partition and that the result
-    must have one too: joins then avoid every exchange. `stateful` says how operators with state are computed.
+    `mark` turns a port into a condition that is always true; the plan keeps it as a filter, whose row count is the
+    port's (see internals/row_counts.py). `single`: all inputs have one partition and the result must have one too, so
+    joins avoid every exchange. `stateful` says how operators with state are computed.
     """
 
     def __init__(
@@ -58,12 +58,12 @@ class Composer:
     def step(
         self, operator: Operator, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: CallBounds
     ) -> StepResult:
-        """The output of an operator with state, and what it adds to its logs."""
+        """The output of an operator with state, and the rows that it adds to its logs."""
         step = self._stateful[operator.id].step(inputs, logs, bounds)
         return StepResult(step.output.where(self._mark(Port(operator.id))), step.grown, step.joint)
 
     def outputs(self, operator: Operator, inputs: Sequence[DataFrame]) -> dict[Port, DataFrame]:
-        """The outputs of an operator that treats each row alone."""
+        """The outputs of an operator without state, which treats each row by itself."""
         match operator:
             case Select():
                 return self._single_output(
@@ -98,12 +98,13 @@ class Composer:
         return self.one_partition(reduce(DataFrame.union, inputs))
 
     def one_partition(self, frame: DataFrame) -> DataFrame:
+        """The frame in one partition, if everything must be."""
         return frame.coalesce(1) if self._single else frame
 
     def _split(self, operator: Split, frame: DataFrame) -> dict[Port, DataFrame]:
         conditions = [F.expr(text) for text in operator.conditions.values()]
         if operator.match == "first":
-            # CASE stops at the first true condition, so a later one never sees what an earlier one has taken.
+            # CASE stops at the first true condition, so a later one is never evaluated on rows of an earlier one.
             chosen = F.when(conditions[0], 0)
             for number, condition in enumerate(conditions[1:], start=1):
                 chosen = chosen.when(condition, number)
@@ -112,8 +113,8 @@ class Composer:
         return {port: self._filtered(frame, fits, port) for port, fits in zip(ports, conditions, strict=True)}
 
     def _joined(self, operator: TableJoin, frame: DataFrame) -> DataFrame:
-        # The table's columns get names that no stream has, so that nothing is ambiguous; those that are given out
-        # stand beside them under the names that they get, for the condition.
+        # The table's columns get names that no stream has, so that none is ambiguous. Columns of the output are there
+        # a second time under their output names, for the condition.
         prefix = f"\x1f{operator.table}\x1f"
         table = self._tables[operator.table]
         named = {c.lower(): F.col(f"`{c}`") for c in table.columns}
@@ -145,5 +146,5 @@ class Composer:
 
 
 def stamps_of(frame: DataFrame) -> tuple[str, ...]:
-    """The stamps that rows carry, in their order."""
+    """The stamp columns of a frame, in their fixed order."""
     return tuple(name for name in RELATION_STAMPS if name in frame.columns)

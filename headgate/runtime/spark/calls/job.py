@@ -1,4 +1,4 @@
-"""A unit call as one Spark query: which operators take part, what goes in, what comes out."""
+"""A call of a unit as one Spark query: which operators take part, what goes in, what comes out."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from headgate.runtime.spark.calls.composer import Composer
 from headgate.runtime.spark.stateful.base import JOINT, CallBounds
 from headgate.runtime.spark.stateful.state import LogName, States
 
-_OUTPUT = "_output"  # which output a row belongs to, in a job with several
+_OUTPUT = "_output"  # the number of the output that a row belongs to, in a job with several
 
 
 @dataclass(frozen=True)
 class JobShape:
-    """What makes two calls the same query: only their data differs."""
+    """What identifies the query of a call. Calls of the same shape differ only in their data."""
 
     operators: tuple[str, ...]  # inputs first
-    edges: tuple[Edge, ...]  # queues that are read
-    outputs: tuple[Port, ...]  # outputs that leave the unit: to other units or to a sink
-    logs: tuple[LogName, ...] = ()  # what its operators with state remember, read and added to
-    copies: tuple[tuple[LogName, Edge], ...] = ()  # logs that grow by what came at an edge: no result of the job
-    joint: tuple[str, ...] = ()  # operators whose output and logs come in one frame
+    edges: tuple[Edge, ...]  # the queues that are read
+    outputs: tuple[Port, ...]  # outputs that leave the unit, to other units or sinks
+    logs: tuple[LogName, ...] = ()  # of its operators with state: read and appended to
+    copies: tuple[tuple[LogName, Edge], ...] = ()  # logs that append an edge's input: not computed by the job
+    joint: tuple[str, ...] = ()  # operators whose output and log rows come in one frame
 
     @property
     def pieces(self) -> list[tuple[Port | LogName, ...]]:
-        """What comes out of the job, a frame each; a joint frame holds an output and the logs of its operator."""
+        """What comes out of the job, one tuple per frame; a joint frame holds an output and its operator's logs."""
         copied = dict(self.copies)
         made = [log for log in self.logs if log not in copied]
         mine = {name: tuple(log for log in made if log.operator == name) for name in self.joint}
@@ -45,17 +45,17 @@ class JobShape:
 
 @dataclass(frozen=True)
 class StateInputs:
-    """What an operator with state gets besides its inputs: its logs, and the instants to evaluate."""
+    """What an operator with state reads besides its inputs: its logs, and the instants to evaluate."""
 
     logs: Mapping[str, DataFrame]
     bounds: CallBounds
 
 
 def shape_of(plan: Plan, operators: Iterable[str], waiting: Iterable[Edge], states: States | None = None) -> JobShape:
-    """The shape of a call that runs `operators` on what waits at the edges named.
+    """The shape of a call that runs `operators` on what waits at the given edges.
 
-    Every edge from outside is read, whether or not something waits there now: one plan then serves all calls, and a
-    union always has all its inputs. Edges inside are read only when another unit left something at them.
+    Every edge from outside the unit is read, even if nothing waits there: so one plan serves all calls, and a union
+    always has all its inputs. Edges inside the unit are read only if something waits there, left by another unit.
     """
     named, left = set(operators), set(waiting)
     members = [name for name in plan.operators if name in named]
@@ -97,8 +97,8 @@ def compose(
     state_inputs: Mapping[str, StateInputs],
     composer: Composer,
 ) -> DataFrame:
-    """The DataFrame of a call: its outputs and what its logs grow by, rows tagged and side by side when there are
-    several (see `separate`)."""
+    """The DataFrame of a call: its outputs and the rows for its logs. Several of them come in one frame, tagged and
+    side by side, and `separate` takes them apart."""
     frames: dict[Port, DataFrame] = {}
     grown: dict[LogName, DataFrame] = {}
     joint: dict[str, DataFrame] = {}
@@ -126,7 +126,7 @@ def _inputs(
     for index, port in enumerate(operator.inputs):
         queued, made = inputs.get(Edge(operator.id, index)), frames.get(port)
         if made is not None and operator.stateful:
-            made = composer.one_partition(made)  # the planner does not believe it of the result of a join
+            made = composer.one_partition(made)  # after a join, the planner no longer knows that it is one
         if made is not None and queued is not None:
             made = made.select(*[F.col(f"`{name}`") for name in queued.columns])
         parts = [frame for frame in (queued, made) if frame is not None]
@@ -134,7 +134,7 @@ def _inputs(
 
 
 def _side_by_side(results: list[DataFrame], composer: Composer) -> DataFrame:
-    """Rows of several outputs in one: a tag, and a nullable struct for each output."""
+    """The rows of several outputs in one frame: a tag, and a nullable struct per output."""
     tagged = []
     for index, result in enumerate(results):
         columns = [
@@ -150,7 +150,7 @@ Names = Callable[[Port | LogName], list[str]]
 
 
 def separate(table: pa.Table, shape: JobShape, names: Names) -> tuple[dict[Port, pa.Table], dict[LogName, pa.Table]]:
-    """The outputs of a job and what its logs grow by, apart again; `names` are the columns of each."""
+    """A job's outputs and the rows for its logs, taken apart; `names` gives the columns of each."""
     pieces = shape.pieces
     parts = [table] if len(pieces) == 1 else [_part(table, index) for index in range(len(pieces))]
     found: dict[Port | LogName, pa.Table] = {}
@@ -165,7 +165,7 @@ def separate(table: pa.Table, shape: JobShape, names: Names) -> tuple[dict[Port,
 
 
 def _part(table: pa.Table, index: int) -> pa.Table:
-    # The column of its own first: a filter over the whole table would copy those of the other outputs too.
+    # Take the output's own column first: filtering the whole table would copy the other outputs' columns too.
     rows = table.column(f"_{index}").filter(pc.equal(table[_OUTPUT], index))
     schema = pa.schema([pa.field(f.name, f.type, f.nullable) for f in rows.type])
     batches = [pa.RecordBatch.from_arrays(chunk.flatten(), schema=schema) for chunk in rows.chunks]

@@ -1,4 +1,4 @@
-"""The partitioned way: planned for each call, with as many partitions as the rows justify."""
+"""The partitioned way to run a call: planned each time, with as many partitions as the rows justify."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from headgate.runtime.spark.internals.row_counts import Markers
 from headgate.runtime.spark.stateful.base import Instants
 from headgate.runtime.spark.stateful.state import Log, LogName
 
-# Below this a further partition costs more (a task, its scheduling) than it saves.
+# With fewer rows, another partition costs more (a task and its scheduling) than it saves.
 ROWS_PER_PARTITION = 25_000
 
 
 def partitions_for(session: SparkSession, rows: int) -> int:
-    """How many partitions so many rows justify."""
+    """How many partitions this number of rows justifies."""
     return max(1, min(session.sparkContext.defaultParallelism, rows // ROWS_PER_PARTITION))
 
 
@@ -37,7 +37,7 @@ def run_partitioned(
     markers: Markers,
     partitions: int,
 ) -> tuple[pa.Table, dict[Port, int]]:
-    """One job, planned now; the same answer as the prepared way. Small inputs stay in one partition."""
+    """Plan and run one job: its rows, and the row counts of the marked ports. Small inputs stay in one partition."""
     frames = {edge: _frame(session, table, partitions) for edge, table in inputs.items()}
     state_inputs = {
         name: StateInputs(

@@ -1,4 +1,4 @@
-"""The prepared way: plan once, swap the leaves' bytes, run again."""
+"""The prepared way to run a call: plan once, swap the leaves' bytes, run again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NotPreparable(Exception):
 
 @dataclass(frozen=True)
 class LeafData:
-    """What goes into the leaves for one call."""
+    """The data that one call puts into the leaves."""
 
     inputs: Mapping[Edge, pa.Table]
     logs: Mapping[LogName, Sequence[Chunk]]
@@ -36,9 +36,9 @@ class LeafData:
 
 
 class PreparedJob:
-    """A planned query with leaves for its inputs and for what its operators remember. One call at a time.
+    """A planned query with leaves for its inputs and for its operators' logs. One call at a time.
 
-    It is planned when the data of its first call is in the leaves, so that call is run as any query is.
+    It is planned with the data of its first call in the leaves, so that call is run like any other query.
     """
 
     def __init__(
@@ -71,9 +71,9 @@ class PreparedJob:
         self._busy = threading.Lock()
 
     def run(self, data: LeafData) -> tuple[pa.Table, dict[Port, int]]:
-        """One job over new data: its rows, and the row counts of the marked ports."""
+        """Run one job over new data: its rows, and the row counts of the marked ports."""
         if not self._busy.acquire(blocking=False):
-            raise RuntimeError("a prepared plan has one call at a time")
+            raise RuntimeError("a prepared plan was called while another call of it was running")
         try:
             self._fill(data)
             rows = collect(self._frame, self._schema)
@@ -82,7 +82,7 @@ class PreparedJob:
             self._busy.release()
 
     def _fill(self, data: LeafData) -> None:
-        for name, log_leaf in self._logs.items():  # first: a log may have grown by what a leaf still holds
+        for name, log_leaf in self._logs.items():  # first: a new chunk may be what a leaf still holds
             log_leaf.set({chunk.number: chunk.table for chunk in data.logs[name]}, self._input_leaves.get(name))
         for edge, leaf in self._leaves.items():
             leaf.set(data.inputs[edge])
@@ -90,10 +90,10 @@ class PreparedJob:
             leaf.set(bounds_table(data.bounds[operator]))
 
     def run_replanned(self) -> tuple[pa.Table, dict[Port, int]]:
-        """The same query on the same data as the last run, but planned now: what a prepared run is compared with."""
-        fresh = self._frame.select("*")
-        rows = collect(fresh, self._schema)
-        counters = self._markers.counters(fresh._jdf.queryExecution().executedPlan())
+        """Run the same query on the data of the last run, but plan it again: prepared runs are compared with this."""
+        replanned = self._frame.select("*")
+        rows = collect(replanned, self._schema)
+        counters = self._markers.counters(replanned._jdf.queryExecution().executedPlan())
         return rows, {port: counter.value() for port, counter in counters.items()}
 
     def _state_inputs(self, operator: str) -> StateInputs:

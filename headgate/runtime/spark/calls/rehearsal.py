@@ -1,6 +1,6 @@
-"""Before the clock starts: plan every unit and let it pass its comparison on a sample of its input.
+"""The rehearsal: before the clock starts, plan and check the prepared plan of every unit on a sample of its input.
 
-Otherwise the first seconds of a run would go to Spark's planner and to the JVM's compiler, and every latency with them.
+Without it, Spark's planner and the JVM's compiler would take up the first seconds of a run and spoil its latencies.
 """
 
 from __future__ import annotations
@@ -34,13 +34,16 @@ from headgate.sql.schema import TIME
 log = logging.getLogger("headgate.spark")
 
 SAMPLE_ROWS = 600
-REHEARSAL_S = 5.0  # what the first seconds need most comes first; the rest is planned by its first calls
+REHEARSAL_S = 5.0  # the most important units come first; units left over are planned by their first calls
 THREADS = 2
 
 
 def rehearses(app: CheckedApplication) -> bool:
-    """Does a run begin with a rehearsal? Unless the application says: when tuples arrive in the course of time. Files
-    that are read as fast as they can be have no latency worth it."""
+    """Does a run begin with a rehearsal?
+
+    As the application says; by default, if tuples arrive over time. Files that are read as fast as possible have no
+    latencies worth a rehearsal.
+    """
     if app.rehearse is not None:
         return app.rehearse
     return any(
@@ -50,21 +53,21 @@ def rehearses(app: CheckedApplication) -> bool:
 
 
 def rehearsal_s(app: CheckedApplication) -> float | None:
-    """How long it may take: as long as it takes where it is asked for."""
+    """How long the rehearsal may take; None, no limit, if the application asks for one."""
     return None if app.rehearse else REHEARSAL_S
 
 
 def sample(plan: Plan, sources: Mapping[str, Source]) -> dict[str, pa.Table]:
-    """The first rows of the sources of streams, which nobody else reads, if they have some.
+    """The first rows of each source that has any. The sources are read for this alone and then closed.
 
-    They should be quiet ones: the run will read, log and count malformed rows. ApplicationError: a file makes no sense.
+    Pass quiet sources: the run itself will log and count malformed rows. ApplicationError: a file cannot be understood.
     """
     found = {name: _sample(source, Entrance(plan.streams[name])) for name, source in sources.items()}
     return {name: table for name, table in found.items() if table is not None}
 
 
 def _sample(source: Source, entrance: Entrance) -> pa.Table | None:
-    """None when it has no rows, or fails: the run will find that."""
+    """None if the source has no rows or fails; a failure is left for the run to find."""
     with closing(source):
         try:
             rows = _first_rows(source)
@@ -95,11 +98,11 @@ def warm_up(
     seconds: float | None = None,
     tell: Callable[[str], None] = lambda doing: None,
 ) -> None:
-    """Run each unit on parts of the sampled tuples; the results are thrown away, a failure is left to the real run.
+    """Run each unit on parts of the sample. Results are thrown away, and failures are left for the run to find.
 
-    First every unit once, which plans it, the most important ones first; then all again, which compares. After
-    `seconds` only the most important class is planned to its end: others are planned by their first calls. Units whose
-    input is known are rehearsed side by side: planning is slow, and one thread of the driver's.
+    The first round plans every unit, the most important first; the second round compares. After `seconds`, only the
+    units of the most important class are still planned; others are planned by their first calls. Units whose input is
+    known are rehearsed in parallel, since planning is slow and takes one thread of the driver.
     """
     until = math.inf if seconds is None else time.monotonic() + seconds
     ranks = {unit.id: _rank(plan, unit) for unit in units}
@@ -133,12 +136,12 @@ def warm_up(
 
 
 def _rank(plan: Plan, unit: Unit) -> int:
-    """The priority of the most important query that it works for."""
+    """The priority of the unit's most important query."""
     return max((plan.priorities[plan.queries[name].class_name] for name in unit.queries), default=0)
 
 
 def _disjoint(units: Sequence[Unit]) -> list[Unit]:
-    """Those of the units, first come first served, that share no operator, and so no state."""
+    """As many of the units, in order, as share no operator and so no state."""
     found: list[Unit] = []
     for unit in units:
         if all(set(unit.operators).isdisjoint(other.operators) for other in found):
@@ -147,15 +150,15 @@ def _disjoint(units: Sequence[Unit]) -> list[Unit]:
 
 
 def _reads_unrehearsed(plan: Plan, unit: Unit, left: Sequence[Unit]) -> bool:
-    """Does it read what another unit gives out that is still to be rehearsed?"""
+    """Does the unit read the output of another one that has not been rehearsed yet?"""
     sources = {plan.operators[edge.operator].inputs[edge.input].node for edge in unit.edges} - set(unit.operators)
     return any(other is not unit and not sources.isdisjoint(other.operators) for other in left)
 
 
 def _rehearse(caller: Caller, plan: Plan, unit: Unit, waiting: Mapping[Edge, pa.Table]) -> Mapping[Port, pa.Table]:
-    """What a unit gives for its part of the sample; nothing when it has none, or fails.
+    """A unit's outputs for its part of the sample; none if it has no input or fails.
 
-    Units with a user function are passed over: a function may have effects that a rehearsal must not have.
+    Units with a user function are skipped: a function may have side effects, which a rehearsal must not cause.
     """
     inputs = {edge: waiting[edge] for edge in unit.edges if edge in waiting and not _inside(plan, unit, edge)}
     if not inputs or any(isinstance(plan.operators[name], Function) for name in unit.operators):
@@ -168,7 +171,8 @@ def _rehearse(caller: Caller, plan: Plan, unit: Unit, waiting: Mapping[Edge, pa.
 
 
 def _bounds(plan: Plan, unit: Unit, tables: Iterable[pa.Table]) -> dict[str, Bounds]:
-    """All instants of the sample, so that everything an operator with state does is rehearsed; not years of them."""
+    """Bounds that cover the sample, so that all the work of operators with state is rehearsed, but within the budget
+    of boundaries: a sample may span years."""
     ends = [pc.min_max(table.column(TIME)).as_py() for table in tables]
     first = min((end["min"] for end in ends if end["min"] is not None), default=BEGINNING)
     last = max((end["max"] for end in ends if end["max"] is not None), default=BEGINNING)
@@ -185,6 +189,6 @@ def _inside(plan: Plan, unit: Unit, edge: Edge) -> bool:
 
 
 def _part(table: pa.Table, turn: int) -> pa.Table:
-    """Another part of the sample at each turn, so that comparisons are made on different batches."""
+    """A different part of the sample for each round, so that plans are compared on different batches."""
     size = max(1, table.num_rows // CHECKS)
     return table.slice(turn * size, size)

@@ -1,4 +1,4 @@
-"""Stored tables for calls of several partitions."""
+"""Stored tables for calls with several partitions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ log = logging.getLogger("headgate.spark")
 
 
 class SpreadTables(Mapping[str, DataFrame]):
-    """Tables for calls of several partitions, in Spark's cache from the first such call to `close`."""
+    """Tables for calls with several partitions, kept in Spark's cache from their first use until `close`."""
 
     def __init__(self, session: SparkSession, data: Mapping[str, pa.Table]) -> None:
         self._session = session
@@ -32,7 +32,7 @@ class SpreadTables(Mapping[str, DataFrame]):
         return len(self._data)
 
     def close(self) -> None:
-        """Let Spark forget them. A Spark that is gone has forgotten them."""
+        """Take the tables out of Spark's cache. Errors are ignored: if Spark has ended, its cache is gone too."""
         for name, frame in self._cached.items():
             try:
                 frame.unpersist()
@@ -41,5 +41,6 @@ class SpreadTables(Mapping[str, DataFrame]):
 
 
 def frame_of(session: SparkSession, table: pa.Table) -> DataFrame:
+    """An Arrow table as a DataFrame."""
     frame: DataFrame = session.createDataFrame(table, schema=from_arrow_schema(table.schema))
     return frame

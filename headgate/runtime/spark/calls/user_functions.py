@@ -1,4 +1,4 @@
-"""User functions over Arrow batches, shipped to Spark's Python workers."""
+"""User functions over Arrow batches, run in Spark's Python workers."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from pyspark import cloudpickle
 from headgate.errors import ApplicationError
 
 _LIMIT = "time_limit"
-_GRACE_S = 5.0  # that a function which was told to end may take to do so
+_GRACE_S = 5.0  # how long a function may go on after its time limit before its worker is ended
 Batches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def show_functions(folder: Path) -> None:
-    """Let user functions be imported from beside the application file."""
+    """Make the folder of the application file importable, for user functions."""
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 
 
 def load_function(target: str) -> Callable[..., object]:
-    """The callable that `module:name` names; raises ApplicationError when it cannot be had."""
+    """The callable named by `module:name`. ApplicationError: it cannot be loaded or is not callable."""
     module_name, _, name = target.partition(":")
     try:
         module = importlib.import_module(module_name)
@@ -41,30 +41,34 @@ def load_function(target: str) -> Callable[..., object]:
         ) from error
     if not callable(function):
         raise ApplicationError("function", f"'{target}' is not callable", "name a Python function")
-    # Shipped by value: the module of an application need not be installed on the workers.
+    # Pickled by value, so that the application's module need not be installed on the workers.
     if module_name not in sys.stdlib_module_names:
         cloudpickle.register_pickle_by_value(module)
     return function
 
 
 def arrow_function(target: str, schema: pa.Schema, stamps: tuple[str, ...], limit_s: float) -> Batches:
-    """Wrap a user's function so that stamps go around it, and so that what it does wrong is said in its name. Runs in
-    Spark's Python workers; `limit_s` is how long it may take for one batch."""
+    """Wrap a user's function for Spark's Python workers.
+
+    The function does not see the stamps, its errors name it, and it may take `limit_s` for one batch.
+    """
     function = load_function(target)
-    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # nor need Headgate be
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # Headgate need not be installed there either
 
     def call(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        pa.array([0])  # loads what Arrow needs of pandas, which takes time that is not the function's
+        pa.array([0])  # makes Arrow import pandas now, outside the function's time limit
         for batch in batches:
             kept = [i for i, name in enumerate(batch.schema.names) if name not in stamps]
             with _guarded(target, limit_s):
                 given = function(batch.select(kept))
             result, rows = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
             if not isinstance(result, pa.RecordBatch):
-                raise TypeError(f"function {target} gave a {type(result).__name__} instead of a pyarrow.RecordBatch")
+                raise TypeError(
+                    f"function {target} returned a {type(result).__name__} instead of a pyarrow.RecordBatch"
+                )
             if rows is None and result.num_rows != batch.num_rows:
                 raise ValueError(
-                    f"{target} got {batch.num_rows} rows and gave {result.num_rows}; when rows are dropped or added "
+                    f"{target} got {batch.num_rows} rows and returned {result.num_rows}; to drop or add rows "
                     "it must return (batch, rows) with the input row of each output row"
                 )
             columns = [_column(result, field, target) for field in schema]
@@ -77,16 +81,16 @@ def arrow_function(target: str, schema: pa.Schema, stamps: tuple[str, ...], limi
 
 
 def took_too_long(error: Exception) -> bool:
-    """Did a call fail because a function reached its time limit?"""
+    """Did a call fail because a function exceeded its time limit?"""
     return f"({_LIMIT})" in str(error)
 
 
 @contextmanager
 def _guarded(target: str, limit_s: float) -> Iterator[None]:
-    """Around a call of a user's function: what it raises is told in its name, and it ends after so many seconds.
+    """Surround a call of a user's function: errors name the function, and it is stopped at its time limit.
 
-    A signal ends what runs Python code. What holds on to the interpreter gets no signal: a watchdog, which needs no
-    interpreter, then ends the worker without a word, and Spark starts another one.
+    A signal interrupts Python code. Native code that holds the interpreter gets no signal; a watchdog that does not
+    need the interpreter then ends the worker silently, and Spark starts another.
     """
 
     def too_long(*_: object) -> None:
@@ -102,7 +106,7 @@ def _guarded(target: str, limit_s: float) -> Iterator[None]:
         yield
     except GeneratorExit:
         raise
-    except BaseException as error:  # SystemExit too: it would end the worker without a word
+    except BaseException as error:  # SystemExit too: it would end the worker silently
         reason = f"{type(error).__name__}: {error}".rstrip(": ").replace("\n", " ")
         raise RuntimeError(f"function {target} failed: {reason}") from error
     finally:
@@ -114,10 +118,10 @@ def _guarded(target: str, limit_s: float) -> Iterator[None]:
 
 
 def _column(result: pa.RecordBatch, field: pa.Field, target: str) -> pa.Array:
-    """A column as the schema promises it. Numbers may come in another width when every value fits."""
+    """A column of the type that the schema declares. Numbers may have another width if every value fits."""
     at = result.schema.get_field_index(field.name)
     if at < 0:
-        raise ValueError(f"function {target} gave no column {field.name}; its schema promises it")
+        raise ValueError(f"function {target} returned no column {field.name}, which its schema declares")
     column = result.column(at)
     if column.type == field.type:
         return column
@@ -126,7 +130,7 @@ def _column(result: pa.RecordBatch, field: pa.Field, target: str) -> pa.Array:
             raise TypeError
         return column.cast(field.type)
     except (pa.ArrowException, TypeError):
-        problem = f"function {target} gave column {field.name} as {column.type}, its schema promises {field.type}"
+        problem = f"function {target} returned column {field.name} as {column.type}; its schema declares {field.type}"
         raise TypeError(problem) from None
 
 
@@ -145,12 +149,14 @@ def _same_kind(given: pa.DataType, promised: pa.DataType) -> bool:
 
 
 def _input_stamps(stamped: pa.RecordBatch, rows: Any, expected: int, target: str) -> pa.RecordBatch:
-    """The stamps of the input rows that a function names, one for each output row."""
+    """The stamps of the input rows that a function names, one per output row."""
     try:
         named = pa.array(rows, pa.int64())
         if len(named) != expected or named.null_count:
             raise ValueError(f"{len(named)} rows for {expected}")
         return stamped.take(named)
     except (pa.ArrowException, ValueError, TypeError) as error:
-        problem = f"function {target}: (batch, rows) needs the number of an input row for each of its rows: {error}"
+        problem = (
+            f"function {target}: (batch, rows) must name one input row, by its number, for each output row: {error}"
+        )
         raise ValueError(problem) from None

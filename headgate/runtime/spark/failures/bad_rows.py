@@ -1,4 +1,4 @@
-"""A row that makes an operator fail: where it came from, and what to say of it."""
+"""A row that makes an operator fail: where it came from, and its error message."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from headgate.runtime.spark.failures.error_messages import essence
 from headgate.sql.schema import LATE, RELATION_STAMPS, SEQUENCE
 
 _WORKER_ENDED = "Python worker exited unexpectedly"
-KIND = "failed"  # what its dead letters are called
+KIND = "failed"  # the kind of its dead letters
 _SHOWN = 200  # characters of a row in a message
 
 
 class RowError(Exception):
-    """The error of a row, with the row in its message."""
+    """An error caused by a row; the message shows the row."""
 
 
 @dataclass(frozen=True)
 class BadRow:
-    """A row as it reached the operator that fails on it."""
+    """A row as it reached the operator that failed on it."""
 
     operator: str
     stream: str
@@ -35,7 +35,7 @@ class BadRow:
 
     @property
     def error(self) -> RowError:
-        """What the report says of a query that stops at it."""
+        """The error of a query that stops at this row, for the report."""
         name = self.operator.partition("/")[2]
         row = str(dict(self.row))
         shown = row if len(row) <= _SHOWN else row[:_SHOWN] + "..."
@@ -43,34 +43,34 @@ class BadRow:
         return RowError(f"{self.reason} ({' '.join(where.split())})")
 
     def put_aside(self, plan: Plan, letters: DeadLetters) -> None:
-        """A dead letter for each query that goes on without it."""
+        """Write a dead letter for each query that goes on without this row."""
         for query in plan.owners.get(self.operator, ()):
             letters.put(KIND, self.stream, self.position, self.row, self.reason, query)
 
 
 def bad_row(plan: Plan, operator: str, table: pa.Table, error: Exception) -> BadRow:
-    """The one row of a table on which an operator failed."""
+    """The bad row, from a table that holds only this row."""
     values = table.to_pylist(maps_as_pydicts="lossy")[0]
     row = {name: value for name, value in values.items() if name not in RELATION_STAMPS}
     known = plan.operators[operator]
-    said = _in_its_name(known, error) if isinstance(known, Function) else essence(error)
-    return BadRow(operator, ", ".join(_streams(plan, operator)), values[SEQUENCE] % LATE, row, said)
+    reason = _function_error(known, error) if isinstance(known, Function) else essence(error)
+    return BadRow(operator, ", ".join(_streams(plan, operator)), values[SEQUENCE] % LATE, row, reason)
 
 
-def whole_error(operator: str, error: Exception) -> RowError:
-    """What the report says when an operator fails and no row of its input is to blame."""
+def operator_error(operator: str, error: Exception) -> RowError:
+    """The error of an operator that failed without a single row to blame, for the report."""
     return RowError(f"{essence(error)} (operator {operator.partition('/')[2]}, over several rows: none can be skipped)")
 
 
-def _in_its_name(function: Function, error: Exception) -> str:
-    """What a function did wrong, beginning with its name."""
+def _function_error(function: Function, error: Exception) -> str:
+    """The message of a user function's error, beginning with the function's name."""
     name = f"function {function.target}"
     if _WORKER_ENDED in str(error):
         limit = f"it could not be interrupted at its time_limit of {function.time_limit_s:g} s"
         return f"{name} failed: it ended its Python process, or {limit}"
-    said = essence(error)
-    _, named, reason = said.partition(name)
-    return named + reason if named else f"{name} failed: {said}"
+    message = essence(error)
+    _, named, reason = message.partition(name)
+    return named + reason if named else f"{name} failed: {message}"
 
 
 def _streams(plan: Plan, operator: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What an error of Spark says to a person: one sentence, without the words of the machinery that passed it on."""
+"""Reduces an error from Spark to the one sentence that a person needs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _JAVA_CLASS = re.compile(r"^:?\s*([a-z]\w*\.)+[A-Z]\w*(Exception|Error)\w*:\s*")
 
 
 def essence(error: BaseException) -> str:
-    """The line of an error that a person needs: what a Python worker raised, the cause that Java gives, or the first
-    line, with the rest of a sentence that ends in a colon."""
+    """The line of an error that a person needs: what a Python worker raised, else Java's last cause, else the first
+    line. A line that ends in a colon is continued."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     raised = [line for line in lines if _RAISED.match(line)]
     if raised and any(line.startswith("Traceback") for line in lines):
@@ -23,15 +23,15 @@ def essence(error: BaseException) -> str:
     if not lines:
         return type(error).__name__
     first = _start(lines, isinstance(error, Py4JJavaError))
-    said = _JAVA_CLASS.sub("", _CAUSE.sub("", lines[first]))
+    message = _JAVA_CLASS.sub("", _CAUSE.sub("", lines[first]))
     for line in lines[first + 1 :]:
-        if not said.endswith(":") or line.startswith("at "):
+        if not message.endswith(":") or line.startswith("at "):
             break
-        said = f"{said} {line}"
-    return said
+        message = f"{message} {line}"
+    return message
 
 
 def _start(lines: list[str], is_java: bool) -> int:
-    """Where to begin: Java wraps errors in errors, and the last cause is the one that happened first."""
+    """The line to begin at: Java wraps errors in errors, and the last cause is the original error."""
     causes = [at for at, line in enumerate(lines) if _CAUSE.match(line)] if is_java else []
     return causes[-1] if causes else 0

@@ -1,4 +1,4 @@
-"""After a failed call: which row made which operator fail, and what can still be saved."""
+"""After a failed call: finds which row made which operator fail, and saves what can be saved."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from headgate.plan.model import Edge, Plan
 from headgate.policies.query_shares import sharing_groups
 from headgate.runtime.spark.calls.caller import Caller
-from headgate.runtime.spark.failures.bad_rows import BadRow, bad_row, whole_error
+from headgate.runtime.spark.failures.bad_rows import BadRow, bad_row, operator_error
 from headgate.scheduling.calls import Call, CallResult, Outcome
 
 Tables = Mapping[Edge, pa.Table]
@@ -28,8 +28,8 @@ class Rescued(NamedTuple):
 class Rescue:
     """A failed call, run again in parts. Used by a slot, without the lock.
 
-    `suspect`: calls with these rows have failed before, or took too long to try them again as they are. Once
-    `stopping`, nothing more is run, and what was cut off is no failure.
+    `suspect`: calls with these rows have failed before, or took too long to be repeated unchanged. Once `stopping`,
+    nothing more is run, and a call that was cut off does not count as a failure.
     """
 
     def __init__(
@@ -44,12 +44,13 @@ class Rescue:
         self._bad: list[BadRow] = []
 
     def run(self) -> Rescued:
-        """Queries of the unit that share nothing are tried one by one: a passing fault is thereby tried once more.
+        """Run the parts of the unit that share nothing one by one. This also repeats a call after a passing fault.
 
-        Where bad rows are skipped, the operators of the query are tried one by one, and rows are halved in front of the
-        one that fails: it looks at each row alone, so its calls are cheap. A query that must stop gives out what came
-        before the bad row. So the rows of one that fails again go back to their queues, to be taken in halves by
-        ordinary calls; when they cannot be halved any more, its operators are tried one by one.
+        If a part's queries skip bad rows, its operators are run one by one, and the input of the one that fails is
+        halved until the bad rows are found: such an operator treats each row by itself, so these calls are cheap. If a
+        query must stop, the results of the rows before the bad one still count. So if its part fails again, the rows
+        go back to their queues, and ordinary calls take them in halves; a single row that fails is narrowed down by
+        running the operators one by one.
         """
         parts = _connected(self._call.plan, [name for name in self._call.plan.operators if name in self._members])
         for part in parts:
@@ -76,7 +77,7 @@ class Rescue:
     def _run(self, names: Collection[str], given: Tables) -> CallResult:
         call = self._call
         result = self._caller.run(names, given, call.plan, call.bounds, call.now_us, True)
-        # Named as taken, the unit's operators get nothing through their queues.
+        # All operators of the unit count as having taken part, so that no results for them go through the queues.
         return replace(result, taken=dict.fromkeys(self._members, 0) | dict(result.taken), steady=False)
 
     def _tried(self, part: Sequence[str], given: Tables) -> CallResult | None:
@@ -87,18 +88,18 @@ class Rescue:
 
     def _one_by_one(self, part: Sequence[str]) -> None:
         inside: dict[Edge, pa.Table] = {}
-        held: set[str] = set()  # operators that must wait for rows that did not come through
+        blocked: set[str] = set()  # operators whose input did not come through
         for name in part:
             queued = {edge: table for edge, table in self._call.inputs.items() if edge.operator == name}
             made = {edge: table for edge, table in inside.items() if edge.operator == name}
             if not queued and not made and name not in self._call.bounds:
                 continue
-            waits = any(port.node in held for port in self._call.plan.operators[name].inputs)
+            waits = any(port.node in blocked for port in self._call.plan.operators[name].inputs)
             results = None if waits or self._stopping() else self._operator(name, _merged(queued, made))
             if results is None:
                 self._outcome.unused.update(queued)
                 self._outcome.stranded.update(made)
-                held.add(name)
+                blocked.add(name)
                 continue
             for port in self._call.plan.operators[name].ports:
                 tables = [result.outputs[port] for result in results if port in result.outputs]
@@ -108,7 +109,7 @@ class Rescue:
             self._outcome.results += results
 
     def _operator(self, name: str, given: Tables) -> list[CallResult] | None:
-        """What an operator gives for the rows that it can take; None when it must stop there."""
+        """An operator's results for its good rows; None if its queries must stop or the run is stopping."""
         try:
             return [self._run((name,), given)]
         except Exception as error:
@@ -116,13 +117,13 @@ class Rescue:
                 return None
             plan = self._call.plan
             if plan.operators[name].stateful or not given:
-                self._outcome.failed.update(dict.fromkeys(plan.owners[name], whole_error(name, error)))
+                self._outcome.failed.update(dict.fromkeys(plan.owners[name], operator_error(name, error)))
                 return None
             if sum(table.num_rows for table in given.values()) == 1:
                 edge = next(edge for edge, table in given.items() if table.num_rows)
                 found: Iterable[CallResult | BadRow] = [bad_row(plan, name, given[edge], error)]
             else:
-                found = self._sieved(name, given)
+                found = self._isolate(name, given)
         results: list[CallResult] = []
         strict = [query for query in plan.owners[name] if plan.queries[query].on_error == "stop"]
         for one in found:
@@ -135,15 +136,15 @@ class Rescue:
                 self._bad.append(one)
         return None if self._stopping() else results
 
-    def _sieved(self, name: str, given: Tables) -> Iterator[CallResult | BadRow]:
-        """What an operator that looks at each row alone gives, and the rows that make it fail, in order."""
+    def _isolate(self, name: str, given: Tables) -> Iterator[CallResult | BadRow]:
+        """The results of an operator that treats each row by itself, and the rows on which it fails, in order."""
         for edge, table in given.items():
             if not table.num_rows:
                 continue
-            yield from self._halves(name, edge, table)
+            yield from self._bisect(name, edge, table)
 
-    def _halves(self, name: str, edge: Edge, table: pa.Table) -> Iterator[CallResult | BadRow]:
-        """Of rows among which one is bad. If it is not in the first half, it is in the second."""
+    def _bisect(self, name: str, edge: Edge, table: pa.Table) -> Iterator[CallResult | BadRow]:
+        """The same for one table in which a row is bad. If it is not in the first half, it is in the second."""
         middle = table.num_rows // 2
         first, second = table.slice(0, middle), table.slice(middle)
         good = True
@@ -151,20 +152,20 @@ class Rescue:
             if self._stopping():
                 return
             if half is second and good and half.num_rows > 1:
-                yield from self._halves(name, edge, half)
+                yield from self._bisect(name, edge, half)
                 continue
             try:
                 yield self._run((name,), {edge: half})
             except Exception as error:
                 good = False
                 if half.num_rows > 1:
-                    yield from self._halves(name, edge, half)
+                    yield from self._bisect(name, edge, half)
                 elif not self._stopping():
                     yield bad_row(self._call.plan, name, half, error)
 
 
 def _connected(plan: Plan, members: Collection[str]) -> list[tuple[str, ...]]:
-    """The operators, inputs first, in parts between which no rows go."""
+    """The operators, inputs first, in parts that exchange no rows."""
     sources = {name: {port.node for port in plan.operators[name].inputs} for name in members}
     return sharing_groups({name: {name, *sources[name].intersection(members)} for name in members})
 

@@ -1,4 +1,4 @@
-"""Run a query and have its rows as an Arrow table."""
+"""Runs a query and returns its rows as an Arrow table."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.serializers import ArrowCollectSerializer
 from pyspark.util import local_connect_and_auth
 
-# A port and a secret, as Java prints an array of them and of the server behind them.
+# Port and secret, in the text that Java prints for the array [port, secret, server].
 _SERVED = re.compile(r"\[(\d+), ([^,\s]+), ")
 
 
 @lru_cache(maxsize=1)
 def _java(jvm: Any) -> tuple[Any, Any]:
-    """How Java prints an array, and takes an element out of it. Kept: py4j asks the JVM for each part of a name."""
+    """Java's functions that print an array and read an element. Cached: py4j asks the JVM about each part of a name."""
     return jvm.java.util.Arrays.toString, jvm.java.lang.reflect.Array.get
 
 
 def collect(frame: DataFrame, schema: pa.Schema) -> pa.Table:
-    """Run a query; its rows as an Arrow table.
+    """Run a query and return its rows.
 
-    As PySpark's own collector does it, but with four trips to the JVM instead of eleven.
+    Works like PySpark's own collector, but with four trips to the JVM instead of eleven.
     """
     run: Any = frame  # the Arrow collector is not among DataFrame's declared names
     printed, element = _java(run._sc._jvm)
     served = run._jdf.collectAsArrowToPython()
     server = element(served, 2)
     found = _SERVED.match(printed(served))
-    if found is None:  # served in a way that we do not know
+    if found is None:  # an unknown format: fall back to PySpark's collector
         server.getResult()
         return pa.Table.from_batches(run._collect_as_arrow(), schema=schema)
     try:
         batches = _received(int(found[1]), found[2])
     finally:
-        with unwrap_spark_exception():  # the stream of a job that failed may end well: this raises what went wrong
+        with unwrap_spark_exception():  # a failed job's stream may end normally: this raises the error
             server.getResult()
     return pa.Table.from_batches(batches, schema=schema)
 
@@ -46,7 +46,7 @@ def collect(frame: DataFrame, schema: pa.Schema) -> pa.Table:
 def _received(port: int, secret: str) -> list[pa.RecordBatch]:
     file, sock = local_connect_and_auth(port, secret)
     try:
-        sock.settimeout(None)  # how long a job takes cannot be foretold
+        sock.settimeout(None)  # a job may take any time
         return list(ArrowCollectSerializer().load_stream(file))
     finally:
         file.close()

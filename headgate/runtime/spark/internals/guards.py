@@ -1,7 +1,7 @@
-"""When a plan may be prepared: planned once and run again on other data.
+"""Decides whether a plan may be prepared: planned once and run again on other data.
 
-A prepared plan must read its leaves afresh on every run and freeze nothing at planning. Everything not known to be
-safe is refused; the call then runs the ordinary way, which costs time but never the answer.
+A prepared plan must read its leaves again on every run and must not freeze any value when it is planned. Everything not
+known to be safe is refused; such a call is planned each time, which is slower but just as correct.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame
 
 from headgate.runtime.spark.internals.row_counts import nodes
 
-# Physical nodes that compute from their children alone, every time. No exchange, no cache, no broadcast, no
-# adaptive node: those keep the data of the first run.
+# Physical nodes that compute everything from their children on each run. Exchanges, caches, broadcasts and adaptive
+# nodes are not among them: they keep the data of the first run.
 _SAFE_NODES = frozenset(
     {
         "WholeStageCodegenExec",
@@ -43,19 +43,19 @@ _SAFE_NODES = frozenset(
     }
 )
 
-# Words that Spark turns into a date while it reads the query text, before any plan exists.
+# Words that Spark turns into a date while it parses the query, before any plan exists.
 _FROZEN_WORDS = re.compile(r"""['"]\s*(now|today|tomorrow|yesterday)\b""", re.IGNORECASE)
 _WORD = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
 
 
 def why_not_prepared(frame: DataFrame, expressions: Iterable[str], leaves: int) -> str | None:
-    """The reason why a query must be planned for each call; None when it may be prepared.
+    """Why a query must be planned for each call; None if it may be prepared.
 
-    `leaves` is the number of leaves it was built from: each must be scanned in the final plan.
+    `leaves` is the number of leaves that the query was built from; the final plan must scan each of them.
     """
     for text in expressions:
         if _FROZEN_WORDS.search(text):
-            return f"{text!r} has a date word that is frozen when the query is read"
+            return f"{text!r} has a date word, which is frozen when the query is parsed"
     execution = frame._jdf.queryExecution()
     if reason := _frozen(execution.analyzed(), frame):
         return reason
@@ -76,11 +76,11 @@ def why_not_prepared(frame: DataFrame, expressions: Iterable[str], leaves: int) 
 def _frozen(analyzed: Any, frame: DataFrame) -> str | None:
     patterns = getattr(frame.sparkSession._jvm, "org.apache.spark.sql.catalyst.trees.TreePattern")
     if analyzed.containsPattern(patterns.CURRENT_LIKE()):
-        return "it asks for the current time, which is frozen at planning"
+        return "it asks for the current time, which is frozen when the query is planned"
     if not analyzed.deterministic():
         return "it is not deterministic"
     if any(_is_date_word(expression) for node in nodes(analyzed) for expression in _expressions(node)):
-        return "it casts a text that may be a date word, which is frozen at planning"
+        return "it casts a text that may be a date word, which is frozen when the query is planned"
     return None
 
 
@@ -96,7 +96,7 @@ def _expressions(node: Any) -> Iterator[Any]:
 
 
 def _is_date_word(expression: Any) -> bool:
-    """Is it a cast of a constant text that Spark may read as a moving date, such as 'today'?"""
+    """Does the expression cast a constant text that Spark may read as a moving date, such as 'today'?"""
     if expression.getClass().getSimpleName() != "Cast":
         return False
     text = expression.child()

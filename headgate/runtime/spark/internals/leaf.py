@@ -1,7 +1,7 @@
 """A leaf: a one-partition DataFrame whose Arrow bytes can be swapped between runs of one plan.
 
-Stands on Spark internals: the DataFrame is an RDD made from a Scala collection of serialised Arrow batches, and the
-arrays behind that collection are reached and written through py4j.
+This depends on Spark internals: the DataFrame is an RDD made from a Scala collection of serialized Arrow batches, and
+the arrays behind that collection are reached and written through py4j.
 """
 
 from __future__ import annotations
@@ -18,41 +18,41 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.runtime.spark.internals.collect import collect
 
-_FILE_BYTES = 300_000  # bytes; what passes through py4j is text in base 64
+_FILE_BYTES = 300_000  # larger data goes through a file, since py4j sends bytes as base64 text
 
 
 class LeafError(RuntimeError):
-    """This Spark does not keep a leaf's data where we expect it; nothing can be prepared."""
+    """This version of Spark does not keep a leaf's data where we expect it; no plan can be prepared."""
 
 
 class Leaf:
-    """A leaf for one batch, new at every call."""
+    """A leaf for one batch, replaced at every call."""
 
     def __init__(self, session: SparkSession, schema: pa.Schema) -> None:
         self.schema = schema
         self.current: pa.Table | None = None
         self._session = session
         jvm: Any = session._jvm
-        # Kept, since py4j asks the JVM what a name means each time that it is looked up.
+        # Looked up once, since py4j asks the JVM what a name means at each lookup.
         self._copy, self._put = jvm.java.lang.System.arraycopy, jvm.java.lang.reflect.Array.set
         with _layout_checked():
             self.frame, partition = _empty_leaf(session, schema)
             self._array = partition.values().unsafeArray()
-            self.batches = jvm.scala.jdk.javaapi.CollectionConverters.asJava(partition.values())  # a list of Java's
+            self.batches = jvm.scala.jdk.javaapi.CollectionConverters.asJava(partition.values())  # a Java list
 
     def set(self, table: pa.Table) -> None:
-        """Put new data in. Not while a job reads the leaf."""
+        """Replace the data. Must not be called while a job reads the leaf."""
         given = conform(table, self.schema)
         if given.nbytes > _FILE_BYTES:
             self._copy(_batches_in_jvm(self._session, given).toArray(), 0, self._array, 0, 1)
         else:
-            # One trip to the JVM; an index into the array through py4j would ask for its length first.
-            self._put(self._array, 0, _serialised(given))
+            # One trip to the JVM; indexing the array through py4j would ask for its length first.
+            self._put(self._array, 0, _serialized(given))
         self.current = table
 
 
 class LogLeaf:
-    """A leaf for the chunks of a log: only chunks that it does not have yet travel to the JVM."""
+    """A leaf for the chunks of a log. Only chunks that it does not hold yet are sent to the JVM."""
 
     def __init__(self, session: SparkSession, schema: pa.Schema) -> None:
         self._schema = schema
@@ -61,15 +61,17 @@ class LogLeaf:
         self._as_scala = jvm.scala.jdk.javaapi.CollectionConverters.asScala
         with _layout_checked():
             self.frame, self._partition = _empty_leaf(session, schema)
-        self._numbers: list[int] = []  # of the chunks that it holds, as they came
-        # Their serialised batches. A Vector, for what it removes it does not give back to Python.
+        self._numbers: list[int] = []  # of the chunks that it holds, in the order of their batches
+        # Their serialized batches. A Vector, because its removeElementAt does not return the bytes to Python.
         self._batches = jvm.java.util.Vector()
         with _layout_checked():
             self._publish()
 
     def set(self, chunks: Mapping[int, pa.Table], input_leaf: Leaf | None = None) -> None:
-        """Hold exactly these chunks, named by numbers that are never used twice. One of them may be what the leaf
-        `input_leaf` still holds from the last call."""
+        """Hold exactly these chunks, identified by numbers that are never reused.
+
+        If `input_leaf` still holds one of the tables from the last call, its bytes are not sent again.
+        """
         if chunks.keys() == set(self._numbers):
             return
         for at in reversed(range(len(self._numbers))):
@@ -88,16 +90,16 @@ class LogLeaf:
         elif table.nbytes > _FILE_BYTES:
             self._batches.addAll(_batches_in_jvm(self._session, conform(table, self._schema)))
         else:
-            self._batches.addElement(_serialised(conform(table, self._schema)))
+            self._batches.addElement(_serialized(conform(table, self._schema)))
 
     def _publish(self) -> None:
-        """Let the partition have the chunks of now; their bytes are not copied."""
+        """Point the partition at the current chunks; their bytes are not copied."""
         getattr(self._partition, "values_$eq")(self._as_scala(self._batches).toSeq())
 
 
 @contextmanager
 def _layout_checked() -> Iterator[None]:
-    """What is reached inside Spark may be elsewhere in another version: then nothing can be prepared."""
+    """LeafError where Spark's internals differ from what we expect, as they may in another version."""
     try:
         yield
     except Py4JError as error:
@@ -105,7 +107,7 @@ def _layout_checked() -> Iterator[None]:
 
 
 def try_leaves(session: SparkSession) -> None:
-    """See whether what is put into a leaf comes out of a query that was planned before; LeafError when it does not."""
+    """Check that a query planned earlier reads the data that is put into its leaves. LeafError: it does not."""
     schema = pa.schema([pa.field("a", pa.int64())])
     leaf, log = Leaf(session, schema), LogLeaf(session, schema)
     query = leaf.frame.selectExpr("a + 1 AS b").unionAll(log.frame.selectExpr("a + 1 AS b"))
@@ -119,27 +121,27 @@ def try_leaves(session: SparkSession) -> None:
 
 
 def _empty_leaf(session: SparkSession, schema: pa.Schema) -> tuple[DataFrame, Any]:
-    """A DataFrame over one empty batch, and the partition that keeps it."""
+    """A DataFrame over one empty batch, and the partition that holds the batch."""
     jvm: Any = session._jvm
     batches = jvm.java.util.ArrayList()
-    batches.add(_serialised(schema.empty_table()))
+    batches.add(_serialized(schema.empty_table()))
     rows = jvm.scala.jdk.javaapi.CollectionConverters.asScala(batches.iterator())
     jdf = jvm.PythonSQLUtils.toDataFrame(rows, from_arrow_schema(schema).json(), session._jsparkSession)
     return _one_partition(session, jdf), _partition(jdf)
 
 
 def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The columns of a schema, of its types; the table itself where it has just these."""
+    """The table with the columns and types of a schema; the table itself if it has exactly these."""
     return table if table.schema == schema else table.select(schema.names).cast(schema)
 
 
-def _serialised(table: pa.Table) -> bytes:
+def _serialized(table: pa.Table) -> bytes:
     return _one_batch(table).serialize().to_pybytes()
 
 
 def _batches_in_jvm(session: SparkSession, table: pa.Table) -> Any:
-    """A list of Java's with the serialised batch of a table. It is moved as PySpark moves large data: by a file, or by
-    a socket where Spark encrypts."""
+    """A Java list with the serialized batch of a table, sent the way PySpark sends large data: through a file, or
+    through a socket if Spark encrypts."""
     jvm: Any = session._jvm
     context: Any = session.sparkContext
     utils = jvm.PythonSQLUtils
@@ -159,8 +161,8 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch:
 
 
 def _one_partition(session: SparkSession, jdf: Any) -> DataFrame:
-    """The leaf as a plan that says itself that it is one partition: no exchange is added, and no coalesce is needed,
-    which would cut the generated code in two."""
+    """The leaf as a plan that declares itself to be one partition. So the planner adds no exchange, and no coalesce is
+    needed, which would split the generated code."""
     jvm: Any = session._jvm
     node = jdf.queryExecution().analyzed()
     none = jvm.scala.Option.empty()
@@ -175,11 +177,11 @@ def _one_partition(session: SparkSession, jdf: Any) -> DataFrame:
 
 
 def _partition(jdf: Any) -> Any:
-    """The partition of Spark's that keeps the batch of a DataFrame made of one."""
+    """Spark's partition that holds the batch of a one-batch DataFrame."""
     rdd = jdf.queryExecution().analyzed().rdd()
     while not rdd.getClass().getName().endswith("ParallelCollectionRDD"):
         if rdd.dependencies().isEmpty():
-            raise LeafError("the data of a leaf is not a parallelised collection")
+            raise LeafError("the data of a leaf is not a parallelized collection")
         rdd = rdd.dependencies().head().rdd()
     partitions = rdd.partitions()
     if len(partitions) != 1:

@@ -1,11 +1,12 @@
-"""Row counts of every operator inside one job, read from the plan's own metrics.
+"""Counts the rows of every operator inside one job, from the plan's own metrics.
 
-Each port of interest gets a filter that is always true: `_sequence >= 0 OR CAST(_sequence AS STRING) = '-17'`;
-sequence numbers are never negative. The number names the port, the optimiser is told to leave filters where they are,
-and Spark counts the rows that pass a filter anyway. So counts cost nothing in the job and a few look-ups after it.
+Each port to be counted gets a filter that is always true: `_sequence >= 0 OR CAST(_sequence AS STRING) = '-17'`;
+sequence numbers are never negative. The number identifies the port, the optimizer is told to leave filters where they
+are, and Spark counts the rows that pass a filter anyway. So counting costs nothing in the job, and a few lookups
+after it.
 
-Why so roundabout: in the code that Spark generates, numbers stand as they are but texts are parameters. Queries of one
-shape thus have the same code, which is compiled once for all of them.
+The cast is there because Spark writes numbers into the code that it generates but passes texts as parameters. So
+queries of the same shape share one piece of code, which is compiled once.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _MARK = re.compile(rf"cast\({SEQUENCE}#\d+L? as string\) = -(\d+)")
 
 
 class Markers:
-    """Numbers for ports; one object a plan."""
+    """Numbers the ports of a plan and marks them in queries; one object per plan."""
 
     def __init__(self, ports: Iterable[Port]) -> None:
         self._numbers = {port: number for number, port in enumerate(ports, start=1)}
@@ -33,22 +34,23 @@ class Markers:
 
     @classmethod
     def of(cls, plan: Plan) -> Markers:
-        """For every port of a plan's operators."""
+        """Markers for every port of a plan's operators."""
         return cls(port for operator in plan.operators.values() for port in operator.ports)
 
     def mark(self, port: Port) -> Column:
+        """The condition, always true, that identifies a port in a plan."""
         sequence = F.col(SEQUENCE)
         return (sequence >= F.lit(0).cast("bigint")) | (sequence.cast("string") == F.lit(f"-{self._numbers[port]}"))
 
     def counters(self, plan: Any) -> dict[Port, Any]:
-        """The row-count metric of each marked port in an executed plan; a port that is not found is left out."""
+        """The row-count metric of each marked port in an executed plan; ports that are not found are left out."""
         found: dict[Port, Any] = {}
         for node in nodes(plan):
             if node.getClass().getSimpleName() != "FilterExec":
                 continue
             numbers = _MARK.findall(node.condition().toString())
-            if len(numbers) == 1:  # two marks in one filter were merged: their counts are not known
-                # An output computed twice (see calls/job.py) is counted at its first place.
+            if len(numbers) == 1:  # filters that were merged count neither port
+                # An output that is computed twice (see calls/job.py) is counted where it appears first.
                 found.setdefault(self._ports[int(numbers[0])], node.metrics().apply("numOutputRows"))
         return found
 

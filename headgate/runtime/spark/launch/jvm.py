@@ -1,7 +1,7 @@
-"""Spark's JVM: a process of ours, in a process group and a folder of its own, so that it can be ended at any moment.
+"""Spark's JVM as a process of our own, in its own process group and folder, so that it can be ended at any moment.
 
-PySpark would start it, too, but hands out no handle before it is up; what is interrupted until then stays behind.
-Imports nothing of Spark: the JVM gets going while Python still imports that.
+PySpark could start it too, but returns no handle before the JVM is up: an interrupt until then would leave it behind.
+This module imports nothing from Spark, so the JVM starts while Python is still importing PySpark.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ import psutil
 from headgate.errors import ApplicationError
 from headgate.runtime.spark.launch.settings import find_java, launch_settings
 
-LEAVE_S = 10.0  # how long a JVM may take to leave by itself when Python ends
+LEAVE_S = 10.0  # how long a JVM may take to exit by itself when Python ends
 _NOISE = (b"WARNING: Using incubator modules",)  # Spark asks for one that Headgate does not use
 _lock = threading.Lock()
 _current: Jvm | None = None
 
 
 class SparkDied(RuntimeError):
-    """The JVM is gone and was not asked to leave; commands print this as one line and end with exit code 1."""
+    """The JVM ended without being asked to; commands print this as one line and exit with code 1."""
 
 
 class Jvm:
-    """The process in which Spark runs. Its temporary files are in `folder`, which goes when it ends."""
+    """The process in which Spark runs. Its temporary files are in `folder`, which `end` removes."""
 
     def __init__(self) -> None:
         try:
             self.folder = Path(tempfile.mkdtemp(prefix="headgate-spark-"))
         except OSError as error:
-            remedy = "set TMPDIR to a folder that can be written"
+            remedy = "set TMPDIR to a writable folder"
             raise ApplicationError(
-                "TMPDIR", f"there is no room for temporary files: {error.strerror}", remedy
+                "TMPDIR", f"cannot make a folder for temporary files: {error.strerror}", remedy
             ) from error
         self.process: Popen[bytes] | None = None
         self._ended = False
@@ -55,7 +55,7 @@ class Jvm:
         self._failure: OSError | None = None
 
     def launch(self, settings: Mapping[str, str]) -> None:
-        """Start the process; it is not yet up when this returns."""
+        """Start the process; this returns before the JVM is up."""
         quiet = Path(__file__).with_name("log4j2.properties")
         ours = f"-Djava.io.tmpdir={_quoted(self.folder)} -Dlog4j2.configurationFile={_quoted(quiet)} -XX:-UsePerfData"
         more = {"spark.driver.defaultJavaOptions": f"{ours} {settings.get('spark.driver.defaultJavaOptions', '')}"}
@@ -64,31 +64,32 @@ class Jvm:
             command += ["--conf", f"{key}={value}"]
         command += shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
         launcher = f"-XX:-UsePerfData -XX:TieredStopAtLevel=1 {os.environ.get('SPARK_LAUNCHER_OPTS', '')}"
-        said = {
+        environment = {
             "SPARK_CONNECT_MODE": "0",
             "SPARK_LAUNCHER_OPTS": launcher,
             "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self.folder / "gateway"),
         }
         self._launching = True
-        # In a thread: a signal can interrupt this one while the process is there and its handle is not.
-        opening = threading.Thread(target=self._open, args=(command, said), name="spark-jvm-start", daemon=True)
+        # In its own thread: a signal could interrupt this one after the process starts but before we have a handle.
+        opening = threading.Thread(target=self._open, args=(command, environment), name="spark-jvm-start", daemon=True)
         opening.start()
         opening.join()
         if self._failure is not None:
             raise self._failure
         assert self.process is not None
-        said_by_it = (self.process.stdout,)
-        threading.Thread(target=self._forward_output, args=said_by_it, name="spark-jvm-output", daemon=True).start()
+        output = (self.process.stdout,)
+        threading.Thread(target=self._forward_output, args=output, name="spark-jvm-output", daemon=True).start()
 
-    def _open(self, command: list[str], said: Mapping[str, str]) -> None:
-        # Its standard input is how it learns that Python is gone. What it prints is no output of a command's.
+    def _open(self, command: list[str], environment: Mapping[str, str]) -> None:
+        # The JVM notices through its standard input that Python is gone. What it prints goes to standard error, never
+        # into a command's own output.
         try:
             self.process = Popen(
                 command,
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=STDOUT,
-                env={**os.environ, **said},
+                env={**os.environ, **environment},
                 start_new_session=True,
                 bufsize=0,
             )
@@ -97,16 +98,19 @@ class Jvm:
         finally:
             self._launching = False
 
-    def _forward_output(self, said: IO[bytes]) -> None:
-        """Print what the JVM says on standard error, until it is closed."""
-        for line in said:
+    def _forward_output(self, output: IO[bytes]) -> None:
+        """Print the JVM's output on standard error, until the output is closed."""
+        for line in output:
             if not self._ended and not line.startswith(_NOISE):
                 with suppress(OSError, ValueError):  # closed
                     sys.stderr.write(line.decode(errors="replace"))
                     sys.stderr.flush()
 
     def address(self) -> tuple[int, str]:
-        """Port and secret of its gateway, which it writes down when it is up: waits for that. SparkDied: it ended."""
+        """Port and secret of its gateway, which the JVM writes to a file when it is up; waits for that file.
+
+        SparkDied: the JVM ended instead.
+        """
         file = self.folder / "gateway"
         while not file.exists():
             self.check()
@@ -120,7 +124,7 @@ class Jvm:
         return self.process is not None and self.process.poll() is None
 
     def check(self, patience_s: float = 0.0) -> None:
-        """SparkDied when it has ended, or does so in a moment."""
+        """Raise SparkDied if the JVM has ended, or ends within `patience_s`."""
         if self.process is None:
             return
         with suppress(TimeoutExpired):
@@ -129,11 +133,11 @@ class Jvm:
             raise SparkDied(f"Spark's JVM {how}")
 
     def end(self, patience_s: float = 0.0) -> None:
-        """End it with all its processes, and remove its folder. With patience it may leave by itself first."""
+        """End the JVM with all its processes and remove its folder; it may exit by itself within `patience_s`."""
         self._ended = True
         until = time.monotonic() + LEAVE_S
         while self._launching and time.monotonic() < until:
-            time.sleep(0.005)  # no lock: this may be a signal's handler, in a thread that holds it
+            time.sleep(0.005)  # no lock: this may run in a signal handler whose thread holds it
         processes = self._processes()
         if self.process is not None:
             if self.process.stdin is not None:
@@ -143,7 +147,7 @@ class Jvm:
                     self.process.wait(patience_s)
             if self.process.poll() is None:
                 with suppress(ProcessLookupError):
-                    os.killpg(self.process.pid, signal.SIGKILL)  # also what its scripts start at this moment
+                    os.killpg(self.process.pid, signal.SIGKILL)  # catches what its scripts start right now
         for member in processes:
             with suppress(psutil.Error):
                 member.kill()
@@ -151,7 +155,7 @@ class Jvm:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _processes(self) -> list[psutil.Process]:
-        """Its processes: scripts that launch it, the JVM, and Python workers, which leave its process group."""
+        """All its processes: launch scripts, the JVM, and Python workers, which leave its process group."""
         if self.process is not None:
             with suppress(psutil.Error):
                 found = psutil.Process(self.process.pid)
@@ -160,9 +164,9 @@ class Jvm:
 
 
 def begin_jvm(settings: Mapping[str, str]) -> Jvm:
-    """The JVM of this process: one that runs, or a new one, which is not yet up when this returns.
+    """This process's JVM: the running one, or a new one that is still starting when this returns.
 
-    Commands call it as soon as they know the settings. ApplicationError: the master is none, or there is no Java.
+    Commands call it as soon as they know the settings. ApplicationError: the master is invalid or no Java was found.
     """
     global _current
     chosen = launch_settings(settings)
@@ -177,15 +181,15 @@ def begin_jvm(settings: Mapping[str, str]) -> Jvm:
 
 
 def end_jvm(patience_s: float = 0.0) -> None:
-    """End the JVM that this process has started, if it has; nothing of it stays behind."""
+    """End the JVM that this process started, if any, with all its processes and files."""
     global _current
-    jvm, _current = _current, None  # without the lock: a signal may come while it is held
+    jvm, _current = _current, None  # without the lock: a signal handler may call this while it is held
     if jvm is not None:
         jvm.end(patience_s)
 
 
 def check_jvm(patience_s: float = 0.0) -> None:
-    """SparkDied when the JVM that this process has started is gone, or goes in a moment."""
+    """Raise SparkDied if the JVM that this process started has ended, or ends within `patience_s`."""
     if _current is not None:
         _current.check(patience_s)
 
@@ -194,13 +198,13 @@ atexit.register(end_jvm, LEAVE_S)
 
 
 def _quoted(path: Path) -> str:
-    """For a list of Java options, which is cut at spaces."""
+    """Quoted for a list of Java options, which is split at spaces."""
     text = str(path).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{text}"'
 
 
 def _spark_home() -> str:
-    """As PySpark finds it, without importing it."""
+    """Spark's home as PySpark would find it, without importing PySpark."""
     if home := os.environ.get("SPARK_HOME"):
         return home
     found = importlib.util.find_spec("pyspark")

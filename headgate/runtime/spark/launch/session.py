@@ -1,4 +1,4 @@
-"""The Spark session that Headgate works in."""
+"""Starts and stops Spark, and makes the session that Headgate works in."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from headgate.runtime.spark.launch.settings import launch_settings
 
 log = logging.getLogger("headgate.spark")
 
-# The optimiser leaves each operator's filter where the plan put it: our own rewriting has pushed selections down
-# already, and separate filters are what lets one job report the row count of every operator inside it.
+# Excluded, so that the optimizer leaves each operator's filter where the plan put it. Our own rules have already pushed
+# selections down, and only with separate filters can one job report the row count of every operator in it.
 _RULES_THAT_MOVE_FILTERS = (
     "PushDownPredicates",
     "PushPredicateThroughNonJoin",
@@ -36,17 +36,17 @@ _RULES_THAT_MOVE_FILTERS = (
     "PruneFilters",
 )
 
-# Session settings, valid for Headgate's queries only (they run in a session of their own).
+# SQL settings for Headgate's queries only: they run in their own session.
 _SQL = {
     "spark.sql.adaptive.enabled": "false",  # re-planning costs more than a small job
     "spark.sql.autoBroadcastJoinThreshold": "-1",  # a broadcast is a second job, and keeps old data
     "spark.sql.maxSinglePartitionBytes": str(2**63 - 1),  # single partitions join without an exchange
-    "spark.sql.defaultSizeInBytes": "1",  # else leaves joined with each other seem too big for one partition
+    "spark.sql.defaultSizeInBytes": "1",  # otherwise joined leaves look too big for one partition
     "spark.sql.execution.arrow.localRelationThreshold": "0",  # leaves must be RDDs, whose data can be swapped
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.execution.usePartitionEvaluator": "true",  # else the closure of every stage is examined for each job
+    "spark.sql.execution.usePartitionEvaluator": "true",  # otherwise each job examines every stage's closure
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.ui.explainMode": "simple",  # the plan is written down for each call, for Spark's page of queries
+    "spark.sql.ui.explainMode": "simple",  # each call prints its plan, for Spark's UI
     "spark.sql.maxPlanStringLength": "1000",
     "spark.sql.debug.maxToStringFields": "10000",
     "spark.sql.optimizer.excludedRules": ",".join(
@@ -59,14 +59,14 @@ _NOISY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 def spark_runs() -> bool:
-    """Does this process have a Spark, whichever thread started it? It is then not ours to stop or to hush."""
+    """Is Spark running in this process, whoever started it? If so, it is not ours to stop or to silence."""
     return SparkContext._active_spark_context is not None
 
 
 def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
-    """Start Spark, or join the one this process has. `settings` may name `master` and any Spark setting.
+    """Start Spark, or join the one that runs in this process. `settings` may name `master` and any Spark setting.
 
-    Raises ApplicationError when it does not start, which commands print as one line.
+    ApplicationError: Spark did not start; commands print this as one line.
     """
     joins = spark_runs()
     given = dict(settings or {})
@@ -81,25 +81,25 @@ def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
     with _keeping_sigint_handler():
         spark = _get_or_create(builder, master, joins)
     if not joins:
-        # A failing job is reported once, by us; embedded Spark would add its stack traces to the console.
+        # Headgate reports a failing job once; embedded Spark would add its stack traces to the console.
         spark.sparkContext.setLogLevel("FATAL" if master.startswith("local") else "ERROR")
     _silence_pyspark()
     return spark
 
 
 def stop_spark(spark: SparkSession) -> None:
-    """Stop Spark, also one whose JVM has died: the next start is a new one then."""
+    """Stop Spark, even if its JVM has died; the next `start_spark` then starts a new one."""
     try:
         spark.stop()
     except (Py4JError, OSError):
-        log.debug("Spark was gone before it could be stopped", exc_info=True)
+        log.debug("Spark had ended before it could be stopped", exc_info=True)
         SparkContext._active_spark_context = None
         SparkContext._gateway = SparkContext._jvm = None
         SparkSession._instantiatedSession = None
 
 
 def lost_spark(error: Exception) -> SparkDied | None:
-    """Has a call failed because the JVM has died? It may take a moment until it is gone."""
+    """SparkDied if a call failed because the JVM died, else None. Waits a moment: the JVM may still be ending."""
     if isinstance(error, Py4JJavaError) or not isinstance(error, (Py4JError, OSError, EOFError)):
         return None
     try:
@@ -110,14 +110,14 @@ def lost_spark(error: Exception) -> SparkDied | None:
 
 
 def _connect(jvm: Jvm) -> None:
-    """Let PySpark use this JVM, when it is up."""
+    """Connect PySpark to this JVM; waits until it is up."""
     port, secret = jvm.address()
-    told = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
-    os.environ.update(told)
+    variables = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
+    os.environ.update(variables)
     try:
         gateway: Any = launch_gateway()
     finally:
-        for name in told:
+        for name in variables:
             os.environ.pop(name, None)
     gateway.proc = jvm.process
     SparkContext._ensure_initialized(gateway=gateway)
@@ -125,7 +125,7 @@ def _connect(jvm: Jvm) -> None:
 
 
 def goes_with_spark(spark: SparkSession, folder: Path) -> None:
-    """Have the JVM remove a folder when it leaves, as it does by itself when Python is killed."""
+    """Have the JVM remove a folder when it exits, which it also does when Python is killed."""
     _delete_with_jvm(spark._jvm, folder)
 
 
@@ -135,9 +135,9 @@ def _delete_with_jvm(java: Any, folder: Path) -> None:
 
 @contextmanager
 def _keeping_sigint_handler() -> Iterator[None]:
-    """Spark's start leaves Ctrl-C as it was: PySpark's own handler would cancel the calls in flight."""
-    mine = threading.current_thread() is threading.main_thread()  # PySpark installs it in this one only
-    before = signal.getsignal(signal.SIGINT) if mine else None
+    """Leave the Ctrl-C handler as it was while Spark starts: PySpark's own would cancel the calls in flight."""
+    in_main = threading.current_thread() is threading.main_thread()  # PySpark installs its handler only there
+    before = signal.getsignal(signal.SIGINT) if in_main else None
     try:
         yield
     finally:
@@ -152,20 +152,20 @@ def _get_or_create(builder: SparkSession.Builder, master: str, joins: bool) -> S
         check_jvm(patience_s=1.0)
         half_started = SparkContext._active_spark_context
         if half_started is not None and not joins:
-            with suppress(Py4JError):  # what it has to say matters less than why it did not start
-                half_started.stop()  # else the next start would join a Spark that does not run
-        said = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
-        reason = (said.splitlines() or ["no reason given"])[0].rstrip(".")
+            with suppress(Py4JError):  # the reason why Spark did not start matters more than this error
+                half_started.stop()  # otherwise the next start would join a Spark that does not run
+        message = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
+        reason = (message.splitlines() or ["no reason given"])[0].rstrip(".")
         remedy = "check the master and the Spark settings"
         raise ApplicationError("spark", f"Spark did not start on '{master}': {reason}", remedy) from error
 
 
 def _silence_pyspark() -> None:
     for name in _NOISY_LOGGERS:
-        # Made by PySpark's own class: its callers pass what a plain logger does not take.
+        # Made by PySpark's own class: its callers pass arguments that a plain logger does not accept.
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
-    # Py4j prints a stack trace for each call that is cut off; what fails reaches us as an exception anyway. Some come
-    # by its own loggers, some by the root's.
+    # Py4j prints a stack trace for each canceled call, although failures reach us as exceptions. It logs some through
+    # its own loggers, others through the root logger.
     logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
     logging.getLogger().addFilter(_is_not_from_py4j)
 
@@ -175,7 +175,7 @@ def _is_not_from_py4j(record: logging.LogRecord) -> bool:
 
 
 def own_session(spark: SparkSession) -> SparkSession:
-    """A session beside the user's, with Headgate's SQL settings."""
+    """A new session with Headgate's SQL settings; the user's own session stays as it is."""
     session = spark.newSession()
     for key, value in _SQL.items():
         session.conf.set(key, value)

@@ -1,4 +1,7 @@
-"""What Spark is started with, and the Java it needs. Imports nothing of Spark, so that its JVM can start before."""
+"""The settings that Spark starts with, and the Java it needs.
+
+Imports nothing from Spark, so that the JVM can start before PySpark is imported.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +15,20 @@ from pathlib import Path
 
 from headgate.errors import ApplicationError
 
-# Defaults of the application, when Headgate starts Spark itself.
+# Defaults when Headgate starts Spark itself; the application's own settings win.
 _CORE = {
-    # Every sort and hash table of a job takes at least one page. Pages of the usual 16 to 64 MB are fine for a few
-    # large tasks, but many small jobs a second would keep the garbage collector busy with them.
+    # Every sort and hash table of a job takes at least one page. The usual pages of 16 to 64 MB suit a few large
+    # tasks; with many small jobs a second they would keep the garbage collector busy.
     "spark.buffer.pageSize": "1m",
-    # A broadcast is made in blocks of this size, filled with zeros first; the usual 4 MB are for one broadcast a while,
-    # and every job broadcasts its few kilobytes of code.
+    # A broadcast is built in blocks of this size, zero-filled first. Every job broadcasts its few kilobytes of code,
+    # so the usual 4 MB would be zeroed for each job.
     "spark.broadcast.blockSize": "128k",
-    # PySpark notes for each column expression which line of Python made it: three trips to the JVM for one.
+    # PySpark records which line of Python made each column expression: three trips to the JVM instead of one.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
-    # Generated code is kept by its text. The usual 100 entries are few for tens of queries with several stages each.
+    # Generated code is cached by its text. The usual 100 entries are too few for tens of queries of several stages.
     "spark.sql.codegen.cache.maxEntries": "5000",
     "spark.ui.showConsoleProgress": "false",
-    "spark.ui.retainedJobs": "200",  # thousands of small jobs an hour: keep the newest only
+    "spark.ui.retainedJobs": "200",  # thousands of small jobs an hour: keep only the newest
     "spark.ui.retainedStages": "200",
     "spark.ui.retainedTasks": "2000",
     "spark.sql.ui.retainedExecutions": "50",
@@ -33,26 +36,26 @@ _CORE = {
     "spark.scheduler.mode": "FIFO",
 }
 
-# What Spark takes as a master. Told anything else, its launcher ends with a stack trace on the console.
+# The masters that Spark accepts. Given anything else, its launcher prints a stack trace and ends.
 _MASTER = re.compile(r"local(\[(\d+|\*)(\s*,\s*\d+)?\])?|local-cluster\[[\d\s,]+\]|yarn|(spark|k8s)://.+")
 
 
 def launch_settings(given: Mapping[str, str]) -> dict[str, str]:
-    """Headgate's settings for a Spark of its own, with what the application says; `spark.master` is among them.
+    """Headgate's settings for starting Spark, overridden by the application's; `spark.master` is among them.
 
-    ApplicationError: the master is none.
+    ApplicationError: the master is invalid.
     """
     chosen = {key: str(value) for key, value in given.items() if key != "master"}
     master = given.get("master") or "local[*]"
     if not _MASTER.fullmatch(master):
         remedy = "write local[*], local[2], spark://host:7077, k8s://host:443 or yarn"
-        raise ApplicationError("spark.master", f"'{master}' is no Spark master", remedy)
+        raise ApplicationError("spark.master", f"'{master}' is not a Spark master", remedy)
     defaults = _CORE | ({"spark.ui.enabled": "false"} if master.startswith("local") else {})
     return {"spark.app.name": "headgate", "spark.master": master} | defaults | chosen
 
 
 def find_java() -> None:
-    """Make sure Spark finds Java 17 or newer; raises ApplicationError saying what to install."""
+    """Make sure that Spark finds Java 17 or newer. ApplicationError: there is none; it says what to install."""
     homes = [os.environ.get("JAVA_HOME", ""), *sorted(glob.glob("/usr/lib/jvm/*"))]
     candidates = [os.path.join(h, "bin", "java") for h in homes[:1] if h]
     candidates += [path for path in [shutil.which("java")] if path]
@@ -73,7 +76,7 @@ def _is_too_old(home: str) -> bool:
 
 
 def _java_version(java: str) -> int:
-    """Its major version; 0 when it does not run. Asking it takes a fifth of a second, its release file nothing."""
+    """Java's major version; 0 when it does not run. Running it takes 0.2 s; reading its release file, no time."""
     try:
         text = (Path(java).resolve().parent.parent / "release").read_text()
         if found := re.search(r'^JAVA_VERSION="(?:1\.)?(\d+)', text, re.MULTILINE):

@@ -1,4 +1,4 @@
-"""aggregate: which of the ways computes it."""
+"""aggregate: chooses the method that computes it."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from headgate.runtime.spark.stateful.sliding_groups import explode_sliding_windo
 from headgate.runtime.spark.stateful.ungrouped_panes import UngroupedPaneAggregate
 from headgate.sql.schema import RELATION_STAMPS
 
-MOST_BOUNDARIES = 64  # of a sliding window that a row is sent to one by one
+MOST_BOUNDARIES = 64  # a row is sent to each of its boundaries if a sliding window has at most so many
 
 
 def make_aggregate(
     operator: Aggregate, schema: StructType, flow: Flow, session: SparkSession, single: bool
 ) -> Stateful:
-    """Panes where a window slides, running totals where rows stay or sums are exact, a tree of instants where values
+    """Panes if the window slides, running totals if rows never leave or sums are exact, a tree of instants if values
     can be merged, else all rows at each instant."""
     types = value_types(session, schema, operator.group, operator.values)
     names = {*columns_read(schema, operator.expressions), *flow.stamps}
@@ -43,29 +43,30 @@ def make_aggregate(
         return final
     relation = replace(operator, gives="relation")
     itself = _comparable(types) or operator.gives == "rstream"
-    # A relation that says what changes at a boundary says it once; its rows would be given again at each.
+    # Changes say once what differs at a boundary; as a relation, every row would be repeated at each boundary.
     asked = replace(operator, gives="changes") if operator.gives == "relation" and operator.sliding else operator
     found = _relation(asked if itself else relation, needed, flow, types, session, single)
     found.reads = {0: needed}
     if operator.gives == "relation" or (itself and isinstance(found, PaneAggregate)):
         return found
-    # What it gives is made of the relation, by the operator that would else stand behind it.
+    # The stream is made from the relation, by the operator that would otherwise follow in the plan.
     schemas = [StructType([*types, *[StructField(name, LongType(), False) for name in RELATION_STAMPS]])]
     flows = [relation.flow((flow,), operator.id)]
     if operator.gives != "rstream":
-        behind: Stateful = StatefulSetOperator(
+        second: Stateful = StatefulSetOperator(
             Changes(id=operator.id, inputs=(), mode=operator.gives), schemas, flows, single
         )
     else:
         assert operator.window is not None
         assert operator.window.slide is not None
         stream = RStream(id=operator.id, inputs=(), slides=(operator.window.slide,))
-        behind = StatefulRStream(stream, schemas, flows, single)
-    return Chained(found, behind, Frames(single))
+        second = StatefulRStream(stream, schemas, flows, single)
+    return Chained(found, second, Frames(single))
 
 
 def _few_boundaries(operator: Aggregate, flow: Flow) -> bool:
-    """Is each row in so few windows that it may be sent to every one of them? All are given out as a stream anyway."""
+    """Is each row in so few windows that it can be sent to each? For `rstream` the whole relation is output at each
+    boundary anyway."""
     assert operator.window is not None
     length, slide = operator.window.length_ticks(flow.clock), operator.window.slide_ticks(flow.clock)
     assert length is not None
@@ -74,7 +75,7 @@ def _few_boundaries(operator: Aggregate, flow: Flow) -> bool:
 
 
 def _comparable(types: StructType) -> bool:
-    """Can Spark say whether two values are the same? Not of maps."""
+    """Can Spark compare all values for equality? It cannot compare maps."""
     return not any("map<" in f.dataType.simpleString() for f in types)
 
 

@@ -1,7 +1,7 @@
-"""How Spark computes operators that remember: functions from DataFrames to DataFrames, with the memory passed in.
+"""The contract of operators with state: functions from DataFrames to DataFrames, with the state passed in.
 
-What an operator remembers is in *logs*, to which a call only appends. So a call never rewrites what it remembers, and
-the runtime forgets by dropping whole chunks of a log, without asking Spark.
+An operator keeps its state in *logs*, to which a call only appends. So no call rewrites state, and the runtime forgets
+by dropping whole chunks of a log, without asking Spark.
 """
 
 from __future__ import annotations
@@ -18,75 +18,77 @@ from headgate.plan.flows import Flow
 from headgate.plan.operators import Aggregate, Changes, Distinct, Except, Intersect, RowWindow, RStream, StreamJoin
 from headgate.plan.operators.base import Operator
 
-# In a joint frame: 0 for rows of the output, 1 and up for rows of the logs in order. Each reads its columns by name.
+# A column of joint frames: 0 for rows of the output, 1 and up for rows of the logs, in order. Columns go by name.
 JOINT = "\x1fjoint"
 
 
 class Instants(NamedTuple):
-    """What a call evaluates: the instants after `start`, up to `end`. `now` is the arrival of what no tuple causes."""
+    """The instants that a call evaluates: those after `start`, up to `end`. `now` is the arrival of results that no
+    tuple caused."""
 
     start: int
     end: int
     now: int
 
 
-# A prepared plan reads the bounds of its call from a DataFrame of one row: `_from`, `_to`, `_now`.
+# The bounds of a call; a prepared plan reads them from a DataFrame of one row: `_from`, `_to`, `_now`.
 CallBounds = Instants | DataFrame
 
 
 @dataclass(frozen=True)
 class LogSpec:
-    """A log: rows that an operator remembers; calls only append to it. Chunks of which every row has expired are
-    dropped by the runtime."""
+    """A log: rows of an operator's state, to which calls only append. The runtime drops chunks all of whose rows have
+    expired."""
 
     schema: StructType
-    expiry: str | None  # BIGINT column: of no use any more once <= the instant evaluated up to; None: never by time
-    hold: int = 0  # ticks that a row is of use beyond its expiry
+    expiry: str | None  # BIGINT column: the row expires once that instant is evaluated; None: rows never expire
+    hold: int = 0  # ticks by which a row outlives its expiry
     events: tuple[str, ...] = ()  # BIGINT columns: instants at which the operator must be run even without input
-    # (values <= evaluated, and FOREVER, don't count)
-    shrinks: bool = False  # may `compacted` make it smaller?
-    sparse: bool = False  # a call needs only chunks with an event among the instants that it evaluates
-    copies: int | None = None  # may be the rows of this input as it `reads` them: then appended without a job
+    # (instants already evaluated, and FOREVER, do not count)
+    shrinks: bool = False  # can `compacted` make it smaller?
+    sparse: bool = False  # does a call need only chunks with an event among the instants that it evaluates?
+    copies: int | None = None  # the input whose rows, as in `reads`, the log takes unchanged: they need no job
 
 
 @dataclass
 class StepResult:
-    """What one call gives."""
+    """The results of one call, and what it adds to the logs."""
 
     output: DataFrame  # results: user columns, then the stamps of the operator's flow in order (plan.flows .stamps)
-    grown: dict[str, DataFrame]  # rows to append to each log, columns as in its LogSpec
-    joint: DataFrame | None = None  # all of these in one frame, so that nothing is computed twice: see JOINT
+    grown: dict[str, DataFrame]  # rows to append to each log, with the columns of its LogSpec
+    joint: DataFrame | None = None  # all of these in one frame (see JOINT), so that nothing is computed twice
 
 
 class Stateful(ABC):
-    """An operator with memory. The runtime holds the logs; this says what a call reads, gives out and appends."""
+    """How an operator with state is computed. The runtime holds the logs; this says what a call reads, returns and
+    appends."""
 
     logs: Mapping[str, LogSpec]
-    joint: bool = False  # does `step` give a joint frame?
-    reads: Mapping[int, StructType] = {}  # what it needs of an input, where that may be less than all
-    slide: int | None = None  # ticks: while any log has rows it must also be run at every multiple of this
+    joint: bool = False  # does `step` return a joint frame?
+    reads: Mapping[int, StructType] = {}  # the columns it needs of an input, where these may be fewer than all
+    slide: int | None = None  # ticks: while a log that expires has rows, also run at every multiple of this
 
     @abstractmethod
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: CallBounds) -> StepResult:
         """Evaluate the instants within `bounds`.
 
-        `inputs` hold rows in any order, late ones (`_time` null: dropped) and ones beyond the end (kept in a log).
-        However the rows were cut into calls, the results are the same.
+        `inputs` hold rows in any order, among them late ones (`_time` is null), which are dropped, and rows beyond the
+        end, which are kept in a log. The results must not depend on how rows were cut into calls.
         """
 
     def compacted(self, name: str, log: DataFrame, bounds: CallBounds) -> DataFrame:
-        """The same log, smaller; everything up to the end of `bounds` has been evaluated."""
+        """A smaller log with the same meaning; everything up to the end of `bounds` has been evaluated."""
         return log
 
 
 def make_stateful(
     operator: Operator, schemas: Sequence[StructType], flows: Sequence[Flow], session: SparkSession, single: bool
 ) -> Stateful:
-    """How Spark computes `operator` on inputs of these schemas (stamps included) and characters.
+    """How Spark computes `operator` on inputs with these schemas (stamps included) and flows.
 
-    `single`: everything is in one partition, and the plans it makes can be prepared (see internals/guards.py).
+    `single`: everything is in one partition, so that its plans can be prepared (see internals/guards.py).
     """
-    # Here, not above: these modules need the contract.
+    # Imported here because these modules import this one.
     from headgate.runtime.spark.stateful.aggregate import make_aggregate
     from headgate.runtime.spark.stateful.join import StatefulJoin
     from headgate.runtime.spark.stateful.row_window import StatefulRowWindow
@@ -104,4 +106,4 @@ def make_stateful(
             return StatefulRowWindow(operator, schemas[0], single)
         case RStream():
             return StatefulRStream(operator, schemas, flows, single)
-    raise TypeError(f"an operator of kind {operator.kind} remembers nothing")
+    raise TypeError(f"an operator of kind {operator.kind} has no state")

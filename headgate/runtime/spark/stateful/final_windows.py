@@ -1,7 +1,7 @@
-"""aggregate by windows of Spark, each given out once: when time has passed its end.
+"""aggregate by Spark's own windows (`emit: final`): each window is output once, when time has passed its end.
 
-What a row adds is remembered until its windows close. Values that can be merged are, by window; of sessions, rows
-near each other become one piece, and pieces are merged again when they are looked at.
+What a row contributes is kept until its windows close. Mergeable values are kept merged, one row per window. For
+sessions, rows close to each other are kept as one piece, and the pieces are merged again at each evaluation.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _CARRIED = (*STAMPS, FROM, TO, NOW)
 
 
 class FinalWindowAggregate(Stateful):
-    """`calls`: how values are merged; None: they are computed from all rows of a window at once."""
+    """`calls` says how values are merged; if None, they are computed from all rows of a window at once."""
 
     def __init__(
         self,
@@ -94,11 +94,11 @@ class FinalWindowAggregate(Stateful):
         return ended.where(col(_LATEST) > col(TO)).select(*cols(log.columns))
 
     def _taken(self, frame: DataFrame) -> DataFrame:
-        """Each row in each of its windows, or as a session of its own; merged where that can be."""
+        """Each row in each of its windows, or as a session of its own; merged if possible."""
         rows = stream_rows(frame)
         groups = [F.expr(text).alias(mine) for mine, text in self._plain.items()]
         values = cols(self._payload) if self._merges is None else [p.row() for p in self._merges.partials]
-        # Values stand before the stamps, as in the log.
+        # Values come before the stamps, as in the log.
         taken = rows.select(*groups, *values, *cols(STAMPS), self._starts().alias(_START))
         length = self._durations[0]
         pieces = taken.withColumn(_END, col(_START) + long(length))
@@ -117,8 +117,8 @@ class FinalWindowAggregate(Stateful):
         return cols(self._plain) or [col(SEQUENCE).bitwiseAND(0)]
 
     def _in_sessions(self, pieces: DataFrame) -> DataFrame:
-        """Pieces with the number of their session in their group. As Spark has it, one that begins where another ends
-        belongs to it."""
+        """Pieces with the number of their session in the group. As in Spark, a piece that begins where another ends
+        belongs to the same session."""
         order = Window.partitionBy(*self._partition()).orderBy(col(_START))
         before = F.max(_END).over(order.rowsBetween(Window.unboundedPreceding, -1))
         begins = F.when(col(_BEFORE) >= col(_START), F.lit(0)).otherwise(F.lit(1))
@@ -132,7 +132,7 @@ class FinalWindowAggregate(Stateful):
         return [F.min(_START).alias(_START), F.max(_END).alias(_END)] if self._sessions else []
 
     def _merged(self, pieces: DataFrame) -> DataFrame:
-        """Merged values by window or session."""
+        """The merged values of each window or session."""
         assert self._merges is not None
         placed = self._in_sessions(pieces) if self._sessions else pieces
         carried = [F.max(c).alias(c) for c in _CARRIED if c in pieces.columns]
@@ -163,6 +163,6 @@ class FinalWindowAggregate(Stateful):
 
 
 def _window_of(operator: Aggregate) -> tuple[str, WindowCall]:
-    """Which group is a window of Spark; the loader has seen that exactly one is."""
+    """The group that is a window of Spark; the loader has checked that there is exactly one."""
     found = [(name, call) for name, text in operator.group.items() if (call := window_call(text)) is not None]
     return found[0]

@@ -1,4 +1,4 @@
-"""What the operators with state have in common: windows on rows, the bounds of a call, frames in one partition."""
+"""Helpers that the operators with state share: columns, windows on rows, the bounds of a call, joins and unions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headgate.plan.windows import UNBOUNDED, RangeWindow
 from headgate.runtime.spark.stateful.base import CallBounds, Instants
 from headgate.sql.schema import ARRIVAL, CHANGE, FOREVER, LATE, RELATION_STAMPS, SEQUENCE, STAMPS, TIME, UNTIL
 
-FROM, TO, NOW = "\x1ffrom", "\x1fto", "\x1fnow"  # the bounds, once joined to rows: names that no user column has
+FROM, TO, NOW = "\x1ffrom", "\x1fto", "\x1fnow"  # the bounds of a call as columns; no user column has these names
 _ZERO = "\x1fzero"
 
 
@@ -24,20 +24,22 @@ def private(name: str) -> str:
 
 
 def col(name: str) -> Column:
-    """A column by its exact name, whatever characters it has."""
+    """A column by its exact name, whatever characters the name has."""
     return F.col("`" + name.replace("`", "``") + "`")
 
 
 def cols(names: Iterable[str]) -> list[Column]:
+    """Columns by their exact names."""
     return [col(name) for name in names]
 
 
 def long(value: int) -> Column:
+    """A BIGINT constant."""
     return F.lit(value).cast("bigint")
 
 
 def user_fields(schema: StructType) -> list[StructField]:
-    """The fields of the user's columns. Any of them may hold nulls, whatever the input promised."""
+    """The fields of the user's columns, all nullable, whatever the input declares."""
     return [StructField(f.name, f.dataType, True) for f in schema if f.name not in RELATION_STAMPS]
 
 
@@ -62,7 +64,7 @@ def floor(time: Column, step: int) -> Column:
 
 
 def as_relation(frame: DataFrame, window: RangeWindow | None, flow: Flow) -> DataFrame:
-    """Rows of an input as rows of a relation: the user's columns, then all five stamps. Late rows are left out."""
+    """Rows of an input as rows of a relation: the user's columns, then all five stamps. Late rows are dropped."""
     users = [c for c in frame.columns if c not in RELATION_STAMPS]
     time = col(TIME)
     placed = frame.where(on_time())
@@ -74,12 +76,12 @@ def as_relation(frame: DataFrame, window: RangeWindow | None, flow: Flow) -> Dat
     until = long(FOREVER) if length is None else ceiling(time + long(length), slide or 1)
     stamps = [col(ARRIVAL), col(SEQUENCE), start.alias(TIME), until.alias(UNTIL), long(1).alias(CHANGE)]
     rows = placed.select(*cols(users), *stamps)
-    # A tuple that comes and goes between two evaluations is never seen.
+    # A tuple that enters and leaves between two evaluations is never seen.
     return rows.where(col(TIME) < col(UNTIL)) if length is not None and slide is not None else rows
 
 
 def expiry_of(flow: Flow, window: RangeWindow | None) -> tuple[str | None, int]:
-    """When a row that `as_relation` reads is of no use any more: the column that says so, and ticks beyond it."""
+    """When a row that `as_relation` reads expires: the column with its expiry, and the ticks to add to it."""
     if flow.relation:
         return UNTIL, 0
     window = window or UNBOUNDED
@@ -88,7 +90,7 @@ def expiry_of(flow: Flow, window: RangeWindow | None) -> tuple[str | None, int]:
 
 
 def earliest(rows: DataFrame) -> DataFrame:
-    """The earliest time among rows, with the latest SEQUENCE; no row where there is none."""
+    """One row with the earliest TIME and the latest SEQUENCE; no row if there are no rows."""
     first = rows.groupBy().agg(F.max(SEQUENCE).alias(SEQUENCE), F.min(TIME).alias(TIME))
     return first.where(col(TIME).isNotNull())
 
@@ -100,12 +102,12 @@ def stream_rows(frame: DataFrame) -> DataFrame:
 
 
 def on_time() -> Column:
-    """Has a row a place in time, and did it come in time for it?"""
+    """Does the row have a time, and did it arrive in time?"""
     return col(TIME).isNotNull() & (col(SEQUENCE) < long(LATE))
 
 
 class Frames:
-    """Joins and unions that keep one partition one, without an exchange, when `single`."""
+    """Joins and unions that, when `single`, stay in one partition without an exchange."""
 
     def __init__(self, single: bool) -> None:
         self.single = single
@@ -115,10 +117,10 @@ class Frames:
         return united.coalesce(1) if self.single and len(frames) > 1 else united
 
     def with_bounds(self, frame: DataFrame, bounds: CallBounds, by: str = SEQUENCE) -> DataFrame:
-        """Each row with the bounds of the call beside it (FROM, TO, NOW). `by` is any BIGINT column without nulls.
+        """Each row with the bounds of the call (FROM, TO, NOW). `by` is any BIGINT column without nulls.
 
-        From a leaf: a hash join on a key that is always 0, but that the optimiser cannot see through. Unlike a nested
-        loop it is part of the generated code of its neighbours.
+        Bounds from a leaf are added by a hash join on a key that is always 0, which the optimizer cannot know. Unlike a
+        nested loop, such a join becomes part of the code generated for its neighbors.
         """
         if isinstance(bounds, Instants):
             return frame.select(
@@ -131,27 +133,27 @@ class Frames:
     def join(self, left: DataFrame, right: DataFrame, on: Column, how: str = "inner") -> DataFrame:
         """A join whose right side is the smaller one.
 
-        The planner does not believe that the result of a join is one partition: it is told so, before each join.
+        The planner does not know that the result of a join is one partition, so a coalesce says so before each join.
         """
         if not self.single:
             return left.join(right, on, how)
         return left.coalesce(1).join(self.hash_side(right.coalesce(1)), on, how)
 
     def restore_single_partition(self, frame: DataFrame, texts: Iterable[str]) -> DataFrame:
-        """A frame in which expressions were computed: `window` may have made several rows of one, and the planner
-        then no longer knows that they are in one partition."""
+        """A frame after these expressions were computed. `window` may make several rows of one, after which the planner
+        no longer knows that there is one partition."""
         return frame.coalesce(1) if self.single and any("window" in text.lower() for text in texts) else frame
 
     def hash_side(self, frame: DataFrame) -> DataFrame:
-        """The side of a join that is to be made into a hash table."""
+        """The side of a join from which Spark is to build the hash table."""
         return frame.hint("shuffle_hash") if self.single else frame
 
     def semi_join(self, frame: DataFrame, keys: DataFrame, on: Column) -> DataFrame:
-        """The rows with a key among `keys`, which has each once. A semi join would bring an exchange."""
+        """The rows whose key is among `keys`, which are distinct. Spark's own semi join would need an exchange."""
         return self.join(frame, keys, on).select(*cols(frame.columns))
 
     def colocated(self, frame: DataFrame, *keys: str) -> DataFrame:
-        """Rows with equal keys in one partition; what follows may then rely on their order."""
+        """Rows with equal keys in the same partition, so that what follows can order them."""
         if self.single:
             return frame
         return frame.repartition(*cols(keys)) if keys else frame.coalesce(1)
@@ -162,33 +164,33 @@ class Frames:
 
 
 def in_range(time: Column) -> Column:
-    """Is it an instant that this call evaluates?"""
+    """Does this call evaluate the instant?"""
     return (time > col(FROM)) & (time <= col(TO))
 
 
 def null_safe_equal(left: Sequence[str], right: Sequence[str]) -> Column:
-    """Are the columns pairwise equal, nulls too?"""
+    """Are the columns equal in pairs, with null equal to null?"""
     pairs = [col(a).eqNullSafe(col(b)) for a, b in zip(left, right, strict=True)]
     return reduce(lambda a, b: a & b, pairs)
 
 
 def with_fresh_names(frame: DataFrame, names: Sequence[str], prefix: str) -> tuple[DataFrame, list[str]]:
-    """The frame with some columns under names that nothing else has, for a join; and those names."""
+    """The frame with some columns under new, unique names, for a join; and those names."""
     fresh = [private(f"{prefix}{i}") for i in range(len(names))]
     mapping = dict(zip(names, fresh, strict=True))
     return frame.select(*[col(c).alias(mapping.get(c, c)) for c in frame.columns]), fresh
 
 
 def repeat_rows(frame: DataFrame, times: Column) -> DataFrame:
-    """Each row as many times as it counts."""
+    """Each row `times` times."""
     copy = private("copy")
     return frame.withColumn(copy, F.explode(F.array_repeat(F.lit(0), times.cast("int")))).drop(copy)
 
 
 def net_rows(frames: Frames, log: DataFrame, bounds: CallBounds, keys: Sequence[str]) -> DataFrame:
-    """A log of relation rows with equal rows made one, and those that cancel each other gone.
+    """A log of relation rows in which equal rows are merged and rows that cancel each other are dropped.
 
-    Everything up to `_to` has been evaluated, so only what a row still does after `_to` matters: when it leaves.
+    Everything up to `_to` has been evaluated, so of a row's past only what it does after `_to` matters: when it leaves.
     """
     beside = frames.with_bounds(log, bounds)
     moment = private("moment")

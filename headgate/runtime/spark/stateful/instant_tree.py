@@ -1,8 +1,8 @@
-"""aggregate of values that can be merged but not taken back, min and max above all, over rows that leave.
+"""aggregate of values that can be merged but not subtracted, such as min and max, over rows that leave.
 
-The instants of a call are the leaves of a binary tree. A row that is there from one instant to another is counted in
+The instants of a call are the leaves of a binary tree. A row that is present from one instant to another is counted in
 the few nodes that make up this span, and each instant merges the nodes above it. So n rows and m instants cost
-(n + m) log m, not n times m, however long rows stay.
+(n + m) log m instead of n times m, however long rows stay.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from headgate.runtime.spark.stateful.timeline import (
 from headgate.sql.schema import ARRIVAL, CHANGE, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 
 _LEVEL, _NODE = private("level"), private("node")
-_BEGIN, _END = private("begin"), private("stop")  # of the nodes of a level that are whole in a span
+_BEGIN, _END = private("begin"), private("stop")  # of the nodes of a level that lie wholly within a span
 _NUMBER = private("number")
 _ROWS = private("rows")  # rows in the group
-_INSTANT = -1  # the level of what is known of an instant
+_INSTANT = -1  # the level that holds the data of each instant itself
 
 
 class InstantTreeAggregate(Stateful):
-    """Remembers rows by what they add to their group's values; compaction nets equal ones."""
+    """Keeps, for each row, what it contributes to its group's values; compaction merges equal rows."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class InstantTreeAggregate(Stateful):
         return self._folded(log) if self._operator.sliding else net_rows(self._frames, log, bounds, self._names)
 
     def _taken(self, frame: DataFrame) -> DataFrame:
-        """Each row as what it adds to its group's values."""
+        """Each row as its contribution to its group's values."""
         rows = as_relation(frame, self._operator.window, self._flow)
         groups = group_values(self._groups, self._operator.group)
         taken = rows.select(*groups, *[p.row() for p in self._calls.partials], *cols(RELATION_STAMPS))
@@ -102,14 +102,14 @@ class InstantTreeAggregate(Stateful):
         return self._folded(expanded) if self._operator.sliding else expanded
 
     def _folded(self, rows: DataFrame) -> DataFrame:
-        """Rows of a sliding window that come and go together as one."""
+        """Rows of a sliding window that enter and leave together, merged into one."""
         merged = [p.merged() for p in self._calls.partials]
         latest = [F.max(c).alias(c) for c in (ARRIVAL, SEQUENCE)]
         folded = rows.groupBy(*cols([*self._groups, TIME, UNTIL])).agg(*merged, *latest)
         return folded.withColumn(CHANGE, long(1)).select(*cols(rows.columns))
 
     def _nodes(self, rows: DataFrame) -> DataFrame:
-        """Merged values by node of the tree; and, one level below its leaves, what is known of each instant."""
+        """The merged values of each tree node and, one level below the leaves, the data of each instant."""
         span = col(LAST) - col(FIRST)
         levels = F.sequence(F.lit(0), F.length(F.bin(span)) - 1)
         wanted = F.when(col(CHANGE) > 0, F.concat(F.array(F.lit(_INSTANT)), levels)).otherwise(F.array(F.lit(_INSTANT)))
@@ -118,7 +118,7 @@ class InstantTreeAggregate(Stateful):
         begin = F.ceil(col(FIRST) / size).cast("int")
         end = F.floor(col(LAST) / size).cast("int")
         spanned = lifted.withColumn(_BEGIN, begin).withColumn(_END, end)
-        # At each level at most two nodes are not part of a larger one within the span.
+        # At each level, at most two nodes are not part of a larger node within the span.
         odd = [
             F.when((col(_BEGIN) % 2 == 1) & (col(_BEGIN) < col(_END)), col(_BEGIN)),
             F.when((col(_END) % 2 == 1) & (col(_BEGIN) < col(_END)), col(_END) - 1),
@@ -136,7 +136,7 @@ class InstantTreeAggregate(Stateful):
         return [*[p.merged() for p in self._calls.partials], F.sum(_ROWS).alias(_ROWS)]
 
     def _instants(self, nodes: DataFrame) -> DataFrame:
-        """Merged values by instant: of all nodes that it is in."""
+        """The merged values of each instant: those of all nodes that contain it."""
         size = F.expr(f"shiftleft(1, greatest(`{_LEVEL}`, 0))")
         covered = F.sequence(col(_NODE) * size, F.least((col(_NODE) + 1) * size, col(COUNT)) - 1)
         spread = nodes.withColumn(_NUMBER, F.explode(covered))

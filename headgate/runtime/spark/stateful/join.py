@@ -1,4 +1,4 @@
-"""join of two relations: bilinear, so new rows meet what is remembered and each other, and nothing has to wait."""
+"""join of two relations. A join is bilinear: new rows are joined with the logs and with each other, and none waits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SIDES = ("left", "right")
 
 
 class StatefulJoin(Stateful):
-    """Results may begin after `_to`: whoever reads them knows what to do with rows of the future."""
+    """Results may begin after `_to`; their readers handle rows that lie in the future."""
 
     def __init__(
         self, operator: StreamJoin, schemas: Sequence[StructType], flows: Sequence[Flow], single: bool
@@ -52,13 +52,13 @@ class StatefulJoin(Stateful):
         return LogSpec(self.reads[index], expiry, hold, shrinks=retracts, copies=None if retracts else index)
 
     def _columns(self, side: str) -> dict[str, str]:
-        """What is needed of a side: its output columns, and those it is joined on under names of their own."""
+        """What is needed of a side: its output columns, and its join columns under private names."""
         return {**self._names[side], **{private(f"{side}{i}"): name for i, name in enumerate(self._keys[side])}}
 
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: CallBounds) -> StepResult:
         came = [self._came(side, frame) for side, frame in zip(_SIDES, inputs, strict=True)]
         left, right = (self._taken(index, frame) for index, frame in enumerate(came))
-        # The new rows are the few: they become the hash table, and what is remembered streams past it.
+        # There are few new rows, so they become the hash table, and the logs are streamed past it.
         output = self._frames.union(
             self._joined(self._frames.hash_side(left), self._taken(1, self._frames.union(logs["right"], came[1]))),
             self._joined(self._taken(0, logs["left"]), self._frames.hash_side(right)),
@@ -66,8 +66,8 @@ class StatefulJoin(Stateful):
         return StepResult(output, dict(zip(_SIDES, came, strict=True)))
 
     def _came(self, side: str, frame: DataFrame) -> DataFrame:
-        """The new rows of a side. Those that a row of the same call takes away end there: joined one by one, each
-        would meet all that the other side ever was."""
+        """The new rows of a side, in which rows that the same call takes away have an end. Without that, each would
+        be joined with everything that the other side ever held."""
         rows = frame.select(*cols(self.logs[side].schema.names))
         return with_ends(rows) if self.logs[side].shrinks else rows
 

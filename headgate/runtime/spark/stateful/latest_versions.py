@@ -1,4 +1,4 @@
-"""Logs of which the latest version of each group counts, as the running aggregates keep their values."""
+"""Logs in which only the latest version of each group counts, as running aggregates keep them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pyspark.sql import functions as F
 from headgate.runtime.spark.stateful.frames import col, cols, private
 from headgate.sql.schema import SEQUENCE, TIME
 
-ONE = private("one")  # a key that all rows share: without GROUP BY there is one group
+ONE = private("one")  # a key with one value for all rows: without GROUP BY there is one group
 NEXT = private("next")  # the time of the version that follows
 
 
 def keyed(frame: DataFrame) -> DataFrame:
-    """The frame with the key ONE, which the optimiser cannot see through."""
+    """The frame with the key ONE, in a form that the optimizer cannot recognize as constant."""
     return frame.withColumn(ONE, col(SEQUENCE).bitwiseAND(0))
 
 

@@ -1,11 +1,11 @@
 """aggregate over RANGE .. SLIDE ..: partial values of short panes, merged into windows at each boundary.
 
-Counts, exact sums and extremes are folded as they come: what a call adds to a pane is remembered in one row for each
-group. A sum of DOUBLE must have the same bits however the rows were cut into calls. So its rows wait until no row of
-their pane can come any more, and are folded then, in order of time; windows are merged from panes in order.
+Counts, exact sums and extremes are folded as they arrive: what a call adds to a pane is kept as one row per group. A
+sum of DOUBLE must have the same bits however rows are cut into calls. So its rows wait until their pane is complete,
+and are then folded in order of time; windows are merged from panes in order.
 
-One look at the rows gives the results and what is to be remembered: each pane is sent to the boundaries that see it
-and, when it is new, to the log.
+One pass over the rows yields both the results and the rows to keep: each pane is sent to the boundaries that look at
+it and, if it is new, to the log.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ from headgate.sql.schema import ARRIVAL, CHANGE, FOREVER, SEQUENCE, STAMPS, TIME
 END = private("end")  # the last instant of a pane
 AT = private("at")  # a boundary
 REAL = private("real")  # panes in the window at a boundary
-_LAST = private("last")  # the last instant at which a pane is looked at
-_PANE = private("pane")  # 1: a remembered pane, 0: a row
-KEPT = private("kept")  # a pane to remember, not a window
+_LAST = private("last")  # the last boundary that looks at a pane
+_PANE = private("pane")  # 1: a pane from the log, 0: a row
+KEPT = private("kept")  # a pane to keep in the log, not a window
 BEFORE = private("before")  # panes in the window at the boundary before
-SIGN = private("sign")  # 1 comes, -1 goes, 0 is a pane to remember, 2 and up a row of the log at that place
+SIGN = private("sign")  # 1: a value appears, -1: it goes, 0: a pane for the log, 2 and up: for the log of that number
 _SECOND = 1_000_000
-_MOST_PANES = 64  # between two boundaries: more would save nothing
-_MOST_LOGICAL = 16  # on a clock of whatever unit
+_MOST_PANES = 64  # between two boundaries: more would not save anything
+_MOST_LOGICAL = 16  # the same on a logical clock, whose unit is unknown
 
 
 class PaneAggregate(Stateful):
-    """Gives what the operator says: the relation, its changes, or all of it at each boundary."""
+    """Outputs what the operator asks for: the relation, its changes, or the whole relation at each boundary."""
 
     joint = True
     logs: dict[str, LogSpec]
@@ -76,7 +76,7 @@ class PaneAggregate(Stateful):
         assert slide is not None
         self._length, self._slide = length, slide
         self._stamps = operator.flow((flow,), operator.id).stamps
-        # Is a pane looked at once more, at the boundary where it has just gone?
+        # Is a pane looked at once more, at the first boundary whose window no longer has it?
         self._looks_back = operator.gives in ("changes", "istream", "dstream") or not operator.group
         self._block = gcd(length, slide)
         self._pane = self._block if not calls.ordered else -(-self._block // self._panes(flow.clock))
@@ -91,7 +91,7 @@ class PaneAggregate(Stateful):
             ),
             **self._other_logs(),
         }
-        if calls.ordered:  # last: where it copies the input, it has no place in the joint frame
+        if calls.ordered:  # last, since a log that copies the input is not in the joint frame
             self.logs["waiting"] = LogSpec(schema, expiry=TIME, hold=self._pane - 1, copies=0)
 
     def _other_logs(self) -> dict[str, LogSpec]:
@@ -100,7 +100,7 @@ class PaneAggregate(Stateful):
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: CallBounds) -> StepResult:
         windows = self._windows(inputs[0], logs, bounds)
         joint = self._changed(windows, logs) if self._looks_back else self._shown(windows)
-        # In a joint frame the rows of a log have its place among the logs.
+        # In a joint frame, the rows of a log have the log's position as their number.
         parts = [joint.where(col(JOINT) == number) for number in range(len(self.logs) + 1)]
         names = [*self._operator.group, *self._operator.values, *self._stamps]
         grown = {
@@ -122,7 +122,7 @@ class PaneAggregate(Stateful):
         return merged.select(*cols(log.columns))
 
     def _windows(self, frame: DataFrame, logs: Mapping[str, DataFrame], bounds: CallBounds) -> DataFrame:
-        """Merged partial values at each boundary in range, and (KEPT) the panes to remember, END in place of AT."""
+        """Merged partial values at each boundary in range, and (KEPT) the panes for the log, with END as their AT."""
         new = self._taken(frame).withColumn(_PANE, long(0))
         parts = [logs["panes"].withColumn(TIME, col(END)).withColumn(_PANE, long(1)), new]
         if self._calls.ordered:
@@ -132,11 +132,11 @@ class PaneAggregate(Stateful):
         return self._merged(self._sent(self._folded(beside) if self._calls.ordered else beside))
 
     def _panes(self, clock: Clock) -> int:
-        """Into how many panes the time between two boundaries is cut."""
+        """The number of panes between two boundaries."""
         return _MOST_LOGICAL if clock is Clock.LOGICAL else min(_MOST_PANES, -(-self._block // _SECOND))
 
     def _taken(self, frame: DataFrame) -> DataFrame:
-        """Each row as partial values of its pane. A row that no window sees is left out."""
+        """Each row as partial values of its pane. Rows that are in no window are dropped."""
         rows = stream_rows(frame)
         groups = group_values(self._groups, self._operator.group)
         partials = [p.row() for p in self._calls.partials]
@@ -158,21 +158,21 @@ class PaneAggregate(Stateful):
         return F.least(start + ceiling(col(TIME) - start, self._pane), block)
 
     def _first(self) -> Column:
-        """The first boundary whose window holds the pane."""
+        """The first boundary whose window has the pane."""
         return ceiling(col(END), self._slide)
 
     def _gone(self) -> Column:
-        """The last one."""
+        """The last boundary whose window has the pane."""
         return floor(col(END) + long(self._length - 1), self._slide)
 
     def _looked(self) -> Column:
-        """The last one that looks at it."""
+        """The last boundary that looks at the pane."""
         return self._gone() + long(self._slide) if self._looks_back else self._gone()
 
     def _folded(self, beside: DataFrame) -> DataFrame:
-        """Panes, remembered or complete now, folded in order. A remembered one is folded alone, which changes nothing.
+        """Panes, from the log or complete now, folded in order. A pane from the log is alone, so folding keeps it.
 
-        A row that waited for a pane of an earlier call may still be there: it is in that pane already.
+        The log of waiting rows may still hold rows of panes completed by earlier calls; they are left out.
         """
         there = (col(END) <= col(TO)) & ((col(_PANE) == 1) | (col(END) > col(FROM)))
         keys = [*self._groups, END]
@@ -181,7 +181,7 @@ class PaneAggregate(Stateful):
         return rows.groupBy(*cols(keys)).agg(*[p.merged() for p in self._calls.partials], *_latest(), *bounds)
 
     def _sent(self, panes: DataFrame) -> DataFrame:
-        """Each pane to each boundary in range that looks at it, and a new one to the log, under its END."""
+        """Send each pane to each boundary in range that looks at it, and new panes also to the log, under their END."""
         first = F.greatest(self._first(), floor(col(FROM), self._slide) + long(self._slide))
         last = F.least(self._looked(), floor(col(TO), self._slide))
         nowhere = F.array().cast("array<bigint>")
@@ -211,7 +211,7 @@ class PaneAggregate(Stateful):
         return merged.withColumn(END, col(AT))
 
     def _shown(self, windows: DataFrame) -> DataFrame:
-        """The relation: each value holds until the next boundary. As a stream: all values, at each boundary."""
+        """The relation, in which each value holds until the next boundary; as a stream, all values at each boundary."""
         return self._calls.valued(windows, ~col(KEPT), self._partials).select(
             *self._named_groups(),
             *cols(self._operator.values),
@@ -224,11 +224,11 @@ class PaneAggregate(Stateful):
         )
 
     def _changed(self, windows: DataFrame, logs: Mapping[str, DataFrame]) -> DataFrame:
-        """What differs at a boundary from the one before: the old values of a group go, the new ones come."""
+        """What differs between a boundary and the one before: a group's old values go, its new ones appear."""
         return self._differing(windows, came=col(REAL) > 0, went=col(BEFORE) > 0)
 
     def _differing(self, windows: DataFrame, came: Column, went: Column, *more: Column) -> DataFrame:
-        """`came`: are there new values? `went`: were there old ones? `more` signs stand for rows of other logs."""
+        """`came`: are there new values? `went`: were there old ones? `more`: signs of rows for other logs."""
         values = list(self._operator.values)
         old = [private(f"was{i}") for i in range(len(values))]
         with_old = self._calls.valued(windows, ~col(KEPT) & went, self._old, old)
@@ -257,7 +257,7 @@ class PaneAggregate(Stateful):
         )
 
     def _remembered(self) -> list[Column]:
-        """The columns of the log that the results do not have."""
+        """The log's columns that the results do not have."""
         return [*cols(self._groups), *cols(self._partials), col(END), self._looked().alias(_LAST)]
 
     def _named_groups(self) -> list[Column]:

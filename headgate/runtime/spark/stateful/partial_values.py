@@ -1,7 +1,7 @@
-"""Aggregate expressions taken apart into calls whose partial values can be merged: count, sum, avg, min, max, ...
+"""Decomposes aggregate expressions into calls whose partial values can be merged: count, sum, avg, min, max, ...
 
-A row is first turned into partial values of its own (1 for a count, v for sum(v)); from then on rows, panes and
-remembered values are merged by one function a column. What cannot be taken apart so goes the general way.
+Each row is first turned into partial values (1 for a count, v for sum(v)); from then on rows, panes and logged values
+are merged by one function per column. Aggregates that cannot be decomposed are computed by `recompute.py`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from headgate.sql.schema import RELATION_STAMPS
 
 _PARTIAL = re.compile(f"`({private('partial')}[0-9]+)`")
 _MERGE = {"sum": F.sum, "min": F.min, "max": F.max}
-# Function -> the call that it is.
+# Function -> the call that it is a name for.
 _CALLS = {name: name for name in ("count", "sum", "avg", "min", "max", "count_if", "bool_and", "bool_or")} | {
     "every": "bool_and",
     "some": "bool_or",
@@ -56,7 +56,7 @@ _ORDERLESS = frozenset(
 
 @dataclass(frozen=True)
 class PartialColumn:
-    """A column of partial values: what a row adds (Spark SQL text), and how two of them make one."""
+    """A column of partial values: what a row contributes (Spark SQL text), and how values are merged."""
 
     name: str
     text: str
@@ -65,22 +65,26 @@ class PartialColumn:
 
     @property
     def ordered(self) -> bool:
-        """Does the merged value depend, in its last bits, on the order?"""
+        """Do the last bits of the merged value depend on the order?"""
         return self.merge == "sum" and isinstance(self.type, (DoubleType, FloatType))
 
     @property
     def exact_sum(self) -> bool:
+        """Is it a sum that can be added and subtracted exactly?"""
         return self.merge == "sum" and not self.ordered
 
     def row(self) -> Column:
+        """What one row contributes."""
         return F.expr(self.text).cast(self.type).alias(self.name)
 
     def merged(self, where: Column | None = None, name: str | None = None) -> Column:
+        """The merged value of many rows, or of those that meet a condition."""
         value = col(self.name) if where is None else F.when(where, col(self.name))
         return _MERGE[self.merge](value).cast(self.type).alias(name or self.name)
 
     def weighed(self, times: Column) -> Column:
-        """What so many equal rows add, or take away. A decimal times a number would lose digits: 1 and -1 do not."""
+        """What this many equal rows add, or take away. Multiplying a decimal loses digits, so 1 and -1 are not
+        multiplied by."""
         value = col(self.name)
         if not self.exact_sum:
             return value
@@ -88,29 +92,31 @@ class PartialColumn:
         return F.when(times == 1, value).when(times == -1, (-value).cast(self.type)).otherwise(many)
 
     def running(self, frame: WindowSpec) -> Column:
+        """The merged value over a window frame."""
         return _MERGE[self.merge](col(self.name)).over(frame).cast(self.type).alias(self.name)
 
     def field(self) -> StructField:
+        """The column's field in a schema."""
         return StructField(self.name, self.type, True)
 
 
 @dataclass
 class AggregateCalls:
-    """All values of an aggregate as partial columns and final expressions over them."""
+    """All values of an aggregate operator, as partial columns and final expressions over them."""
 
     partials: list[PartialColumn] = field(default_factory=list)
-    finals: dict[str, tuple[str, DataType]] = field(default_factory=dict)  # output name -> text over calls, its type
-    calls: dict[str, str] = field(default_factory=dict)  # name of a call -> its value, over partial columns
+    finals: dict[str, tuple[str, DataType]] = field(default_factory=dict)  # output name -> (text over calls, type)
+    calls: dict[str, str] = field(default_factory=dict)  # name of a call -> its value, as text over partial columns
 
     @property
     def ordered(self) -> list[str]:
-        """The partial columns that must be merged in order."""
+        """The names of partial columns that must be merged in order."""
         return [p.name for p in self.partials if p.ordered]
 
     def valued(self, frame: DataFrame, where: Column, partials: Sequence[str], names: Sequence[str] = ()) -> DataFrame:
-        """The frame and beside its columns the values, from merged partial columns under these names.
+        """The frame with the values added, computed from the merged partial columns of these names.
 
-        Only where there are values: an expression may fail on those that never were, as `1 / count(*)` does.
+        Only rows that meet `where` get values: an expression such as `1 / count(*)` may fail on the others.
         """
         mine = {p.name: f"`{name}`" for p, name in zip(self.partials, partials, strict=True)}
         texts = {name: _PARTIAL.sub(lambda found: mine[found[1]], text) for name, text in self.calls.items()}
@@ -120,7 +126,7 @@ class AggregateCalls:
         return calls.select(*cols(frame.columns), *values)
 
     def results(self, frame: DataFrame, group: Sequence[str], stamps: Sequence[Column]) -> DataFrame:
-        """Output rows from merged partial columns: groups under their output names, values, stamps."""
+        """Output rows from merged partial columns: groups under their output names, then values, then stamps."""
         groups = group_columns(len(group))
         kept = [private(f"stamp{i}") for i in range(len(stamps))]
         calls = frame.select(
@@ -133,27 +139,28 @@ class AggregateCalls:
             *[F.expr(text).cast(kind).alias(name) for name, (text, kind) in self.finals.items()],
             *[
                 col(mine).alias(name) for mine, name in zip(kept, RELATION_STAMPS, strict=False)
-            ],  # a stream has the first
+            ],  # a stream has only the first ones
         )
 
 
 def group_columns(count: int) -> list[str]:
+    """The private names of the columns that hold the groups."""
     return [private(f"group{i}") for i in range(count)]
 
 
 def group_fields(names: Sequence[str], types: StructType) -> list[StructField]:
-    """The fields of group columns; `types` are those of all results, groups first."""
+    """The fields of the group columns; `types` are the types of all results, groups first."""
     kinds = [f.dataType for f in types][: len(names)]
     return [StructField(name, kind, True) for name, kind in zip(names, kinds, strict=True)]
 
 
 def group_values(names: Sequence[str], group: Mapping[str, str]) -> list[Column]:
-    """What a row has in its group columns."""
+    """The values of a row's group columns."""
     return [F.expr(text).alias(name) for name, text in zip(names, group.values(), strict=True)]
 
 
 def columns_read(schema: StructType, texts: Sequence[str]) -> set[str]:
-    """The columns that expressions may speak of: those whose name stands anywhere in one."""
+    """The columns that expressions may refer to: those whose name occurs anywhere in one."""
     words = {word.lower() for text in texts for word in re.findall(r"\w+", text)}
     whole = " ".join(texts).lower()
     return {
@@ -164,7 +171,7 @@ def columns_read(schema: StructType, texts: Sequence[str]) -> set[str]:
 def value_types(
     session: SparkSession, schema: StructType, group: Mapping[str, str], values: Mapping[str, str]
 ) -> StructType:
-    """The user columns of the output, as Spark's analyser types the original expressions."""
+    """The user columns of the output, with the types that Spark's analyzer gives the original expressions."""
     empty = empty_frame(session, StructType(user_fields(schema)))
     groups = [F.expr(text).alias(name) for name, text in group.items()]
     found = [F.expr(text).alias(name) for name, text in values.items()]
@@ -174,7 +181,7 @@ def value_types(
 
 
 def order_matters(text: str) -> bool:
-    """May the value of an aggregate depend on the order of the rows? Sums of reals do, in their last bits."""
+    """Can the value of an aggregate depend on the order of the rows? Sums of reals do, in their last bits."""
     try:
         called = list(read_expression(text).find_all(exp.Func))
     except sqlglot.errors.SqlglotError:
@@ -190,9 +197,10 @@ def decompose(
     types: StructType,
     signed: bool = False,
 ) -> AggregateCalls | None:
-    """None when some value has to be computed from all rows at once.
+    """The calls of these values; None if some value must be computed from all rows at once.
 
-    `signed`: rows will be taken back, too. So only exact sums are of use, and each says how many values it has.
+    `signed`: rows will also be subtracted. Then all partial values must be exact sums, and each sum also counts its
+    values.
     """
     try:
         groups = [read_expression(text) for text in group.values()]
@@ -208,10 +216,12 @@ def decompose(
 
 
 class _NotMergeable(Exception):
-    """This aggregate needs all rows at once."""
+    """The aggregate must be computed from all rows at once."""
 
 
 class _Decomposer:
+    """Collects the calls of one operator's values. Raises _NotMergeable where one cannot be decomposed."""
+
     def __init__(self, session: SparkSession, schema: StructType, groups: list[exp.Expr], signed: bool) -> None:
         self._empty = empty_frame(session, schema)
         self._session = session
@@ -227,7 +237,7 @@ class _Decomposer:
         self.found.finals[name] = (sql_of(tree), kind)
 
     def check(self, types: StructType) -> None:
-        """Spark must see in the final expressions what it saw in the original ones, and no aggregate any more."""
+        """Check that Spark gives the final expressions the original types and finds no aggregate left in them."""
         group_types = [f.dataType for f in types][: len(self._groups)]
         fields = [StructField(n, t) for n, t in zip(group_columns(len(self._groups)), group_types, strict=True)]
         merged = empty_frame(self._session, StructType([*fields, *[p.field() for p in self.found.partials]]))
@@ -260,7 +270,7 @@ class _Decomposer:
         return replacement_for(node, exp.column(exp.to_identifier(name, quoted=True)))
 
     def _call(self, kind: str, arguments: list[str], condition: str | None) -> str:
-        """Adds the partial columns of a call; its value over them."""
+        """Add the partial columns of a call; returns its value, as text over them."""
         if kind == "count":
             tests = [] if arguments == ["*"] else [f"({a}) IS NOT NULL" for a in arguments]
             return f"coalesce(`{self._counted(tests, condition)}`, 0L)"
@@ -283,9 +293,9 @@ class _Decomposer:
         count = self._counted([f"({argument}) IS NOT NULL"], condition)
         if kind == "sum":
             return f"CASE WHEN `{count}` > 0 THEN {self._one(argument, condition, 'sum', _sum_type(given))} END"
-        if isinstance(given, DecimalType):  # an average of decimals is rounded in a way of its own
+        if isinstance(given, DecimalType):  # Spark rounds averages of decimals in a special way
             raise _NotMergeable
-        # Short integers add up exactly, so that their order does not matter; Spark's own sum is the same number.
+        # Short integers add up exactly, so their order does not matter, and the sum is the same as Spark's own.
         short = isinstance(given, (ByteType, ShortType, IntegerType))
         total = self._one(argument, condition, "sum", LongType() if short else DoubleType())
         return f"CASE WHEN `{count}` > 0 THEN CAST({total} AS DOUBLE) / `{count}` END"
@@ -300,7 +310,7 @@ class _Decomposer:
         return f"`{self._partial(text, merge, kind)}`"
 
     def _partial(self, text: str, merge: str, kind: DataType) -> str:
-        """The name of a partial column; calls that need the same one share it."""
+        """The name of this partial column; calls that need the same column share it."""
         for partial in self.found.partials:
             if (partial.text, partial.merge, partial.type) == (text, merge, kind):
                 return partial.name
@@ -324,7 +334,7 @@ def _sum_type(given: DataType) -> DataType:
 
 
 def _called(node: exp.Expr) -> tuple[str | None, list[str]]:
-    """Which call it is, and its arguments; (None, []) for anything else."""
+    """The call that a node is, and its arguments; (None, []) if it is none."""
     if not isinstance(node, exp.Anonymous) or node.name.lower() not in _CALLS:
         return None, []
     opening, *others = node.args["words"]

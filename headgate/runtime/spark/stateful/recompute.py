@@ -1,6 +1,6 @@
-"""aggregate, the general way: at each instant with a change, the group's rows of that instant, aggregated by Spark.
+"""aggregate by recomputation: at each instant with a change, Spark aggregates the group's rows of that instant.
 
-Right for every aggregate that Spark has; it costs the rows that are in a group at each of its instants.
+Works for every aggregate that Spark has; its cost is the number of rows in a group, summed over the group's instants.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ _PLACE = (private("time"), private("sequence"))  # TIME and SEQUENCE of a row of
 
 
 class RecomputeAggregate(Stateful):
+    """Keeps the rows themselves; compaction drops those that were taken away."""
+
     def __init__(self, operator: Aggregate, schema: StructType, flow: Flow, types: StructType, single: bool) -> None:
         self._operator = operator
         self._flow = flow
@@ -56,14 +58,14 @@ class RecomputeAggregate(Stateful):
         self._retracts = windowed_flow(flow, operator.window, operator.id).retracts
         self._types = types
         sessions = {n: text for n, text in operator.group.items() if "session_window" in text.lower()}
-        self._sessions = sessions  # found by Spark among the rows of an instant, not a column of each row
+        self._sessions = sessions  # Spark finds them among the rows of an instant; no column of a row
         self._plain = {n: text for n, text in operator.group.items() if n not in sessions}
         self._groups = group_columns(len(self._plain))
         self._global = not operator.group
         self._ordered = bool(sessions) or any(order_matters(text) for text in operator.values.values())
         fields = user_fields(schema)
         self._names = [f.name for f in fields]
-        # A row of a relation that takes rows away is any of its equals: only values can say the order.
+        # In a relation that takes rows away, equal rows are interchangeable, so only values can define the order.
         places = () if self._retracts else _PLACE
         self._order = [_NUMBER, *places, *sortable(fields)]
         same_rows = [*fields, *[StructField(name, LongType(), False) for name in places]]
@@ -106,7 +108,7 @@ class RecomputeAggregate(Stateful):
         return self._frames.restore_single_partition(grouped, self._plain.values())
 
     def _valued(self, rows: DataFrame) -> DataFrame:
-        """The values of each group at each of its instants with rows."""
+        """The values of each group at each instant at which it has rows."""
         there = rows.where(col(CHANGE) > 0)
         numbers = F.sequence(col(FIRST), col(LAST) - 1)
         pairs = repeat_rows(there.withColumn(_NUMBER, F.explode(numbers)), col(CHANGE))
@@ -117,19 +119,19 @@ class RecomputeAggregate(Stateful):
         try:
             return lined.groupBy(*by).agg(*values, F.count(F.lit(1)).alias(private("rows")))
         except AnalysisException:
-            # A value may speak of what is grouped by: then Spark must see the very expression among the keys.
-            spoken = [F.expr(text).alias(private(f"spoken{i}")) for i, text in enumerate(self._plain.values())]
-            return lined.groupBy(*by, *spoken).agg(*values, F.count(F.lit(1)).alias(private("rows")))
+            # A value may refer to a grouping expression; then Spark must find that very expression among the keys.
+            grouping = [F.expr(text).alias(private(f"grouping{i}")) for i, text in enumerate(self._plain.values())]
+            return lined.groupBy(*by, *grouping).agg(*values, F.count(F.lit(1)).alias(private("rows")))
 
     def _with_empty(self, rows: DataFrame, instants: DataFrame, valued: DataFrame, match: Column) -> DataFrame:
-        """Without groups: instants without rows have the values of an empty relation."""
+        """Without groups, instants that have no rows get the values of an empty relation."""
         names = list(self._operator.values)
-        # Sequence numbers are never negative: no row, but the optimiser cannot know.
+        # Sequence numbers are never negative, so this has no rows, but the optimizer cannot know that.
         none = rows.where(col(SEQUENCE) < -1)
         values = [F.expr(text).alias(private(f"empty{i}")) for i, text in enumerate(self._operator.values.values())]
         empty = none.groupBy().agg(*values, F.coalesce(F.max(ONE), long(0)).alias(private("zero")))
         every = self._frames.join(instants, empty, col(ONE) == col(private("zero")))
-        # Its count of rows says whether there is a value: one that is null is not missing.
+        # The count of rows tells a missing value from one that is null.
         joined = self._frames.join(every, valued, match, "left")
         filled = [
             F.when(col(private("rows")).isNotNull(), col(name)).otherwise(col(private(f"empty{i}"))).alias(name)

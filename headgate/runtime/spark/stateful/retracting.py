@@ -1,7 +1,7 @@
-"""aggregate of counts and exact sums over rows that leave or are taken away: running totals of what comes and goes.
+"""aggregate of counts and exact sums over rows that leave or are taken away: running totals that add and subtract.
 
-A total changes by what a row adds when it comes and takes back when it goes, so a call costs its events, not the rows
-of the window. Only for types that add and subtract exactly: for DOUBLE, taking back does not give the old bits.
+A row is added to its group's total when it enters and subtracted when it leaves. So a call costs only these events,
+however many rows are in the window. Only for types that subtract exactly: a DOUBLE does not return to its old bits.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _FOLLOWING = ((TIME, NEXT), (ARRIVAL, _NEXT_ARRIVAL), (SEQUENCE, _NEXT_SEQUENCE)
 
 
 class RetractingAggregate(Stateful):
-    """The log of totals holds every version; the latest wins, and compaction drops the others."""
+    """The log of totals holds every version; only the latest counts, and compaction drops the others."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class RetractingAggregate(Stateful):
         return kept.where(col(_COUNT) > 0) if self._groups else kept
 
     def _taken(self, frame: DataFrame) -> DataFrame:
-        """Each row as what it adds to its group's totals."""
+        """Each row as its contribution to its group's totals."""
         rows = as_relation(frame, self._operator.window, self._flow)
         groups = group_values(self._groups, self._operator.group)
         last = F.when(col(UNTIL) == FOREVER, col(TIME)).otherwise(col(UNTIL))
@@ -105,13 +105,13 @@ class RetractingAggregate(Stateful):
         return taken.select(*[weighed.get(c, col(c)) for c in taken.columns])
 
     def _folded(self, rows: DataFrame) -> DataFrame:
-        """Rows that come and go together as one."""
+        """Rows that enter and leave together, merged into one."""
         sums = [F.sum(name).cast(rows.schema[name].dataType).alias(name) for name in self._totals]
         latest = [F.max(c).alias(c) for c in (ARRIVAL, SEQUENCE)]
         return rows.groupBy(*cols([*self._groups, TIME, UNTIL, _LAST])).agg(*sums, *latest)
 
     def _changes(self, beside: DataFrame) -> DataFrame:
-        """By how much the totals of a group change at each instant in range."""
+        """The change of each group's totals at each instant in range."""
         touched = keyed(beside).where(in_range(col(TIME)) | in_range(col(UNTIL)))
         came = F.struct(col(TIME).alias(_AT), F.lit(1).alias(_SIGN))
         went = F.struct(col(UNTIL).alias(_AT), F.lit(-1).alias(_SIGN))
@@ -129,7 +129,7 @@ class RetractingAggregate(Stateful):
         return total.cast(kinds.get(name, "bigint")).alias(name)
 
     def _running(self, changes: DataFrame, log: DataFrame) -> DataFrame:
-        """The totals of each changed group at each of its instants, and the remembered ones."""
+        """The totals of each changed group: those from the log, and those at each of its instants."""
         affected, fresh = with_fresh_names(changes.select(*cols(self._keys)).distinct(), self._keys, "key")
         mine = self._frames.semi_join(keyed(log), affected, null_safe_equal(self._keys, fresh))
         columns = [*self._keys, *self._totals, *STAMPS]
@@ -149,9 +149,9 @@ class RetractingAggregate(Stateful):
     def _results(self, totals: DataFrame) -> DataFrame:
         old = col(_OLD) == 1
         shown = ~old | col(NEXT).isNotNull()
-        if self._groups:  # without groups there is a row for nothing, too
+        if self._groups:  # without groups, an empty relation has a row too
             shown = shown & (col(_COUNT) > 0)
-        # What takes an old value away is the cause of the instant that follows.
+        # An old value is taken away by the cause of the instant that follows.
         stamps = [
             F.when(old, col(_NEXT_ARRIVAL)).otherwise(col(ARRIVAL)),
             F.when(old, col(_NEXT_SEQUENCE)).otherwise(col(SEQUENCE)),

@@ -1,7 +1,7 @@
-"""rows: the last n tuples, by their positions in order of time.
+"""rows: a window of the last n tuples, by their position in order of time.
 
-With SLIDE m, the tuple at position p (from 1) comes in with tuple number ceil(p/m)*m and goes out with the first
-multiple of m that is not below p + n. When those come is known only once they have come.
+With SLIDE m, the tuple at position p (counted from 1) enters with tuple number ceil(p/m)*m, and leaves with the tuple
+whose number is the first multiple of m not below p + n. Their times are known only when these tuples have arrived.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from headgate.runtime.spark.stateful.frames import (
 from headgate.sql.schema import ARRIVAL, CHANGE, FOREVER, SEQUENCE, STAMPS, TIME, UNTIL
 
 _POSITION = private("position")
-_COUNT = private("count")  # tuples of the partition before this call
-_ONE = private("one")  # stands for the columns to partition by when there are none
+_COUNT = private("count")  # the partition's tuples before this call
+_ONE = private("one")  # one key for all rows, where no column partitions them
 
 
 class StatefulRowWindow(Stateful):
-    """Remembers the tuples that wait for their instant, and the placed ones that have not left (with `boundaries`,
-    only how many there were)."""
+    """Keeps the tuples that wait for their instant, and the placed ones that have not left; with `boundaries`, only
+    how many were placed."""
 
     def __init__(self, operator: RowWindow, schema: StructType, single: bool) -> None:
         self._window = operator.window
@@ -97,7 +97,7 @@ class StatefulRowWindow(Stateful):
         return cols(self._keys) or [col(SEQUENCE).bitwiseAND(0)]
 
     def _placed(self, ready: DataFrame, log: DataFrame) -> DataFrame:
-        """The tuples of this call with their positions."""
+        """The tuples that this call places, with their positions."""
         order = Window.partitionBy(*self._partition()).orderBy(*cols(self._order))
         numbered = ready.withColumn(_POSITION, F.row_number().over(order).cast("bigint"))
         before = self._keyed(log).groupBy(*cols([*self._keys, _ONE])).agg(F.max(_POSITION).alias(_COUNT))
@@ -116,7 +116,7 @@ class StatefulRowWindow(Stateful):
         return ceiling(col(_POSITION) + long(self._window.count), self._window.slide)
 
     def _results(self, log: DataFrame, placed: DataFrame) -> DataFrame:
-        """Tuples whose coming in or going out is among the tuples of this call."""
+        """Tuples that enter or leave with a tuple of this call."""
         turns = self._keyed(placed).where(F.pmod(col(_POSITION), long(self._window.slide)) == 0)
         turns = turns.select(*cols([*self._keys, _ONE, _POSITION, TIME, ARRIVAL]))
         rows = self._keyed(self._frames.union(log, placed))

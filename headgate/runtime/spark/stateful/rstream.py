@@ -1,4 +1,4 @@
-"""rstream: the whole relation, again and again: with each tuple of its streams, and at each multiple of its slides."""
+"""rstream: the whole relation, repeated with each tuple of its streams and at each multiple of its slides."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from headgate.runtime.spark.stateful.timeline import with_ends
 from headgate.sql.schema import ARRIVAL, CHANGE, RELATION_STAMPS, SEQUENCE, STAMPS, TIME, UNTIL
 
 _AT = private("at")
-_CAUSE = private("cause")  # the latest arrival among the tuples that asked for the instant
+_CAUSE = private("cause")  # the latest arrival among the tuples of the instant
 
 
 class StatefulRStream(Stateful):
-    """Multiples of a slide are counted out for each row, so a time without rows costs nothing, however long."""
+    """The multiples of a slide are enumerated for each row, so times without rows cost nothing."""
 
     def __init__(self, operator: RStream, schemas: Sequence[StructType], flows: Sequence[Flow], single: bool) -> None:
         self._operator = operator
@@ -59,7 +59,7 @@ class StatefulRStream(Stateful):
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: CallBounds) -> StepResult:
         new = as_relation(inputs[0], self._operator.window, self._flow)
         rows = self._frames.union(logs["rows"], new)
-        if self._retracts:  # else each instant would look at all that ever was
+        if self._retracts:  # otherwise each instant would look at all rows that ever were
             rows = with_ends(rows)
         parts = []
         kept = self._frames.with_bounds(new, bounds).where(col(UNTIL) > col(TO))
@@ -71,7 +71,7 @@ class StatefulRStream(Stateful):
             parts.append(self._at_tuples(rows, self._frames.union(logs["instants"], tuples), bounds))
             later = self._frames.with_bounds(tuples, bounds).where(col(TIME) > col(TO))
             grown["instants"] = later.select(*cols(STAMPS))
-        if not parts:  # nothing ever asks: no input, no slide
+        if not parts:  # neither tuples nor slides: there is no output
             parts.append(self._at_multiples(self._frames.with_bounds(rows, bounds).where(col(SEQUENCE) < 0), (1,)))
         return StepResult(self._results(self._frames.union(*parts)), grown)
 
@@ -79,7 +79,7 @@ class StatefulRStream(Stateful):
         return net_rows(self._frames, log, bounds, self._names) if self.logs[name].shrinks else log
 
     def _at_multiples(self, beside: DataFrame, slides: Sequence[int] = ()) -> DataFrame:
-        """Each row with each multiple in range at which it is there."""
+        """Each row with each multiple in range at which it is present."""
         begin = F.greatest(col(TIME), col(FROM) + 1)
         end = F.least(col(UNTIL) - 1, col(TO))
         lists = [_multiples(begin, end, slide) for slide in slides or self._slides]
@@ -90,13 +90,13 @@ class StatefulRStream(Stateful):
         return exploded.select(*cols([*self._names, CHANGE, SEQUENCE, _AT, _CAUSE]))
 
     def _at_tuples(self, rows: DataFrame, tuples: DataFrame, bounds: CallBounds) -> DataFrame:
-        """Each row with each instant in range at which it is there and a tuple came; not the multiples again."""
+        """Each row with each instant in range at which it is present and a tuple arrived; multiples are excluded."""
         asked = self._frames.with_bounds(tuples, bounds).where(in_range(col(TIME)))
         for slide in self._slides:
             asked = asked.where(F.pmod(col(TIME), long(slide)) != 0)
         instants = asked.groupBy(col(TIME).alias(_AT)).agg(F.max(ARRIVAL).alias(_CAUSE))
         there = (col(TIME) <= col(_AT)) & (col(_AT) < col(UNTIL))
-        # One side is the few instants of a call; hashing is no help with an inequality.
+        # One side has only the few instants of a call; hashing does not help with an inequality.
         paired = rows.join(instants, there)
         cause = F.when(col(TIME) == col(_AT), F.greatest(col(ARRIVAL), col(_CAUSE))).otherwise(col(_CAUSE))
         found = paired.withColumn(_CAUSE, cause).select(*cols([*self._names, CHANGE, SEQUENCE, _AT, _CAUSE]))

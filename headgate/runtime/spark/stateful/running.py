@@ -1,6 +1,7 @@
-"""aggregate over rows that never leave: each group's values so far, carried on from call to call.
+"""aggregate over rows that never leave: each group's values so far, carried from call to call.
 
-Values are folded row by row in order of time, from the remembered ones on: the bits do not depend on the calls.
+Values are folded row by row in order of time, beginning with those in the log, so their bits do not depend on how rows
+were cut into calls.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _NEXT_ARRIVAL = private("next_arrival")
 
 
 class RunningAggregate(Stateful):
-    """The log of values holds every version; the latest wins, and compaction drops the others."""
+    """The log of values holds every version; only the latest counts, and compaction drops the others."""
 
     def __init__(
         self,
@@ -85,7 +86,7 @@ class RunningAggregate(Stateful):
         return self._frames.restore_single_partition(taken, self._operator.group.values())
 
     def _folded(self, ready: DataFrame, log: DataFrame) -> DataFrame:
-        """One row for each group and instant with the values from there on, and one for the remembered ones."""
+        """The values of each group from each of its instants on, and those from the log."""
         keys = [*self._groups, ONE]
         came = keyed(ready)
         affected, fresh = with_fresh_names(came.select(*cols(keys)).distinct(), keys, "key")
@@ -106,7 +107,7 @@ class RunningAggregate(Stateful):
             F.max(ARRIVAL).over(so_far).alias(ARRIVAL),
             F.lead(TIME).over(by).alias(instant),
         )
-        # The old row's time is before all new ones, so the last row of an instant is where the next time differs.
+        # The old row's time is before all new ones, so an instant's last row is the one before a different time.
         last = merged.where(col(instant).isNull() | (col(instant) != col(TIME))).drop(instant)
         instants = Window.partitionBy(*cols(keys)).orderBy(col(TIME))
         return last.select(
@@ -116,7 +117,9 @@ class RunningAggregate(Stateful):
     def _results(self, folded: DataFrame) -> DataFrame:
         old = col(_OLD) == 1
         stamps = [
-            F.when(old, col(_NEXT_ARRIVAL)).otherwise(col(ARRIVAL)),  # what takes the old value away caused it
+            F.when(old, col(_NEXT_ARRIVAL)).otherwise(
+                col(ARRIVAL)
+            ),  # the cause of the next value takes the old one away
             col(SEQUENCE),
             F.when(old, col(NEXT)).otherwise(col(TIME)),
             F.when(old, long(FOREVER)).otherwise(F.coalesce(col(NEXT), long(FOREVER))),

@@ -1,6 +1,6 @@
-"""changes, istream, dstream, distinct, except, intersect: how often each row is there, before and after an instant.
+"""changes, istream, dstream, distinct, except, intersect: how often each row is present before and after an instant.
 
-Every row makes two events: it adds its change at its time, and takes it back when it ends. Only row values with an
+Every row makes two events: its change is added at its time and subtracted when it ends. Only rows whose values have an
 event in the range of a call are looked at.
 """
 
@@ -36,7 +36,7 @@ from headgate.runtime.spark.stateful.frames import (
 )
 from headgate.sql.schema import ARRIVAL, CHANGE, FOREVER, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 
-_SIDE = private("side")  # which input a row came from: 0 or 1
+_SIDE = private("side")  # the input that a row came from: 0 or 1
 _LAST = private("last")  # the last event that a row makes
 _AT, _EVENT, _MORE = private("at"), private("event"), private("more")
 _NEW, _WANTED = private("new"), private("wanted")
@@ -46,8 +46,8 @@ SetOperator = Changes | Distinct | Except | Intersect
 
 
 class StatefulSetOperator(Stateful):
-    """`changes` is linear: the difference at an instant is the sum of the events there, whatever was before. The
-    others need to know how often an affected row was there before."""
+    """`changes` is linear: the difference at an instant is the sum of its events, whatever was there before. The other
+    kinds need to know how often an affected row was present before."""
 
     def __init__(
         self, operator: SetOperator, schemas: Sequence[StructType], flows: Sequence[Flow], single: bool
@@ -81,10 +81,10 @@ class StatefulSetOperator(Stateful):
         return StepResult(results, {"rows": waiting.select(*cols(self.logs["rows"].schema.names))})
 
     def _linear_step(self, new: DataFrame, log: DataFrame, bounds: CallBounds) -> StepResult:
-        """Events of the range and rows to remember, from one look at the rows.
+        """The events of the range and the rows for the log, from one pass over the rows.
 
-        Rows to remember pass through the same sum as events, with their end as part of the key; equal ones become one
-        that counts more.
+        Rows for the log go through the same sum as events, with their end as part of the key; equal rows become one
+        with a higher count.
         """
         flagged = self._frames.union(log.withColumn(_NEW, F.lit(False)), new.withColumn(_NEW, F.lit(True)))
         beside = self._frames.with_bounds(flagged, bounds)
@@ -102,7 +102,7 @@ class StatefulSetOperator(Stateful):
         return StepResult(output, {"rows": waiting}, joint)
 
     def _joint(self, summed: DataFrame) -> DataFrame:
-        """One frame for results, a row for each copy, and for the log, a row with a count."""
+        """One frame for both: results, with one row per copy, and rows for the log, with a count."""
         logged = col(UNTIL).isNotNull()
         copies = F.when(logged, long(1)).otherwise(F.abs(col(_MORE)))
         rows = repeat_rows(summed, copies)
@@ -125,7 +125,7 @@ class StatefulSetOperator(Stateful):
         rows = as_relation(frame, self._operator.windows[side], self._flows[side])
         users = [c for c in rows.columns if c not in RELATION_STAMPS]
         aligned = [col(mine).cast(self._types[n]).alias(n) for mine, n in zip(users, self._names, strict=True)]
-        # A row that never leaves makes no event after its time; but who counts must remember that it is there.
+        # A row that never leaves makes no event after its time, but all kinds except `changes` must still count it.
         last = F.when(col(UNTIL) == FOREVER, col(TIME)).otherwise(col(UNTIL)) if self._linear else col(UNTIL)
         return rows.select(*aligned, *cols(RELATION_STAMPS), long(side).alias(_SIDE), last.alias(_LAST))
 
@@ -147,7 +147,7 @@ class StatefulSetOperator(Stateful):
         return known.where(col(_AT) > col(FROM)).withColumn(_MORE, more)
 
     def _events(self, rows: DataFrame) -> DataFrame:
-        """What each row does in the range, and what it counts for just before, at FROM."""
+        """The events of each row in the range, and at FROM how often it was present before."""
         nothing = F.lit(None).cast("bigint")
         begin = F.struct(col(TIME).alias(_AT), col(CHANGE).alias(CHANGE), col(ARRIVAL).alias(ARRIVAL))
         end = F.struct(col(UNTIL).alias(_AT), (-col(CHANGE)).alias(CHANGE), nothing.alias(ARRIVAL))
@@ -173,7 +173,7 @@ class StatefulSetOperator(Stateful):
         return F.when(first > 0, one).otherwise(zero)
 
     def _kept_counts(self) -> Column:
-        """Which changes of a count are wanted."""
+        """Which changes of a count are part of the result?"""
         match self._operator:
             case Changes(mode="istream"):
                 return col(_MORE) > 0
@@ -196,7 +196,7 @@ class StatefulSetOperator(Stateful):
 
 
 def _event(wanted: Column, at: Column, change: Column, arrival: Column, until: Column) -> Column:
-    """Something that a row does; `until` is given where it is to be remembered."""
+    """An event of a row; `until` is set if the row is to be kept in the log."""
     return F.struct(
         wanted.alias(_WANTED), at.alias(_AT), change.alias(CHANGE), arrival.alias(ARRIVAL), until.alias(UNTIL)
     )
@@ -207,7 +207,7 @@ def _latest() -> list[Column]:
 
 
 def _merged_fields(schemas: Sequence[StructType]) -> list[StructField]:
-    """The columns of the first input; types that differ are widened as a union widens them."""
+    """The columns of the first input; where types differ, they are widened as in a union."""
     first = user_fields(schemas[0])
     if len(schemas) == 1:
         return first

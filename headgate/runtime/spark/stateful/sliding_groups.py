@@ -1,7 +1,7 @@
-"""Spark's sliding windows in GROUP BY: a row is in several of them.
+"""Spark's sliding windows in GROUP BY, where a row is in several windows.
 
-Spark plans `window(ts, '1 hour', '1 minute')` as sixty branches, one for each window of a row. Planning and compiling
-them takes minutes. Here a row is repeated for its windows by one expression, however many they are.
+Spark plans `window(ts, '1 hour', '1 minute')` as sixty branches, one for each window of a row, and takes minutes to
+plan and compile them. Here, one expression repeats a row for its windows, however many there are.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from headgate.runtime.spark.stateful.frames import user_fields
 
 
 def explode_sliding_windows(session: SparkSession, schema: StructType, text: str) -> str:
-    """The text of a group that makes a row for each window, if it is a sliding one; else the text as it is.
+    """The text of a group that makes one row per window, if it is a sliding window; any other text unchanged.
 
-    Called after Spark has accepted the text: its durations are right.
+    Called after Spark has accepted the text, so its durations are valid.
     """
     call = window_call(text)
     if call is None or call.kind != "window" or len(call.durations) < 2:
         return text
     length, slide, start = [*(duration_us(session, d) for d in call.durations), 0][:3]
     if slide == length:
-        return text  # one window a row, which Spark computes as any expression
+        return text  # one window per row: Spark computes it like any expression
     moment = call.time
     kind = session.createDataFrame([], StructType(user_fields(schema))).select(F.expr(moment)).schema[0].dataType
     if not isinstance(kind, (TimestampType, TimestampNTZType)):

@@ -1,4 +1,4 @@
-"""What operators with state remember: logs of rows, in chunks, each chunk what one call added."""
+"""The state of operators: logs of rows, in chunks; each chunk is what one call added."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from headgate.sql.schema import FOREVER
 
 logger = logging.getLogger("headgate.spark")
 
-LARGE_CHUNK_SHARE = 8  # a chunk so many times its fair share of a log is rid of expired rows when they are half of it
+LARGE_CHUNK_SHARE = 8  # a chunk this many times its fair share of a log drops expired rows once half have expired
 MAX_CHUNKS = 32  # of a log; more are merged
 PERSISTED_ROWS = 20_000  # a chunk this large stays on the executors between partitioned calls
-COMPACT_ROWS = 2_000  # a log that can shrink is compacted when it has twice its compacted size and so many more rows
+COMPACT_ROWS = 2_000  # a log that can shrink is compacted at twice its last compacted size plus this many rows
 
 # The bounds of a call, as a table of one row: see `Stateful.step`.
 BOUNDS = pa.schema([pa.field(name, pa.int64(), nullable=False) for name in ("_from", "_to", "_now")])
@@ -44,7 +44,7 @@ class LogName(NamedTuple):
 
 
 class Chunk:
-    """Rows that never change. Dropped as a whole when all of them have expired."""
+    """Rows that never change; dropped as a whole when all of them have expired."""
 
     def __init__(self, table: pa.Table, spec: LogSpec) -> None:
         self.number = next(_numbers)
@@ -56,12 +56,12 @@ class Chunk:
         self._frame: DataFrame | None = None
 
     def next_event(self, after: int) -> int:
-        """The first instant after one at which something happens to its rows."""
+        """The first instant after `after` that is an event of one of its rows; FOREVER if there is none."""
         at = int(np.searchsorted(self._events, after, side="right"))
         return int(self._events[at]) if at < len(self._events) else FOREVER
 
     def frame(self, session: SparkSession) -> DataFrame:
-        """Its rows on Spark; a large chunk is kept there, in memory or on the executors' disks."""
+        """Its rows as a DataFrame; a large chunk is kept by Spark, in memory or on the executors' disks."""
         if self._frame is not None:
             return self._frame
         frame: DataFrame = session.createDataFrame(self.table, schema=from_arrow_schema(self.table.schema))
@@ -70,6 +70,7 @@ class Chunk:
         return frame
 
     def release(self) -> None:
+        """Let Spark drop the rows that it keeps."""
         if self._frame is not None:
             self._frame.unpersist()
             self._frame = None
@@ -93,13 +94,14 @@ class Log:
         return sum(chunk.bytes for chunk in self.chunks)
 
     def append(self, table: pa.Table) -> None:
+        """Add rows as a chunk of their own."""
         if table.num_rows:
             if table.schema != self.schema:
                 table = pa.Table.from_arrays(table.columns, schema=self.schema)
             self.chunks.append(Chunk(table, self.spec))
 
     def forget_expired(self, end: int) -> None:
-        """Everything up to an instant has been evaluated: forget what has expired, keep the chunks few."""
+        """Everything up to the instant `end` has been evaluated: drop what has expired, and keep the chunks few."""
         self._keep([chunk for chunk in self.chunks if chunk.expiry > end])
         for at, chunk in enumerate(self.chunks):
             if chunk.half_expiry <= end and chunk.rows * MAX_CHUNKS > self.rows * LARGE_CHUNK_SHARE:
@@ -110,6 +112,7 @@ class Log:
             self._merge(first, first + 2, end)
 
     def next_event(self, after: int) -> int:
+        """The first instant after `after` at which something happens to its rows."""
         return min((chunk.next_event(after) for chunk in self.chunks), default=FOREVER)
 
     @property
@@ -117,23 +120,23 @@ class Log:
         return self.spec.shrinks and self.rows > self._compact_at
 
     def postpone_compaction(self) -> None:
-        """Want compaction again only when it has grown much more."""
+        """Ask for compaction only after much more growth."""
         self._compact_at = 2 * self.rows + COMPACT_ROWS
 
     def replace(self, table: pa.Table) -> None:
-        """Take a smaller log that says the same."""
+        """Replace all rows by those of a smaller log with the same meaning."""
         self._keep([])
         self.append(table)
         self._compact_at = 2 * table.num_rows + COMPACT_ROWS
 
     def chunks_for(self, bounds: Bounds) -> list[Chunk]:
-        """The chunks that a call may need for the instants that it evaluates."""
+        """The chunks that a call with these bounds may need."""
         if not self.spec.sparse:
             return self.chunks
         return [chunk for chunk in self.chunks if chunk.next_event(bounds.start) <= bounds.end]
 
     def frame(self, session: SparkSession) -> DataFrame:
-        """All rows on Spark, for a partitioned call."""
+        """All rows as a DataFrame, for a partitioned call."""
         small = [chunk.table for chunk in self.chunks if chunk.rows < PERSISTED_ROWS]
         gathered = pa.concat_tables(small) if small else self.schema.empty_table()
         frame: DataFrame = session.createDataFrame(gathered, schema=self.spec.schema)
@@ -146,7 +149,7 @@ class Log:
         self._keep([])
 
     def _merge(self, first: int, last: int, end: int) -> None:
-        """Make one chunk of neighbours, without the rows that have expired; some have not."""
+        """Merge neighboring chunks into one, without expired rows. Not all of the rows have expired."""
         table = pa.concat_tables([chunk.table for chunk in self.chunks[first:last]])
         if self.spec.expiry is not None:
             table = table.filter(pc.greater(table.column(self.spec.expiry), end - self.spec.hold))
@@ -161,7 +164,7 @@ class Log:
 
 
 class OperatorState:
-    """The logs of one operator. Used by one call at a time: the one that runs the operator."""
+    """The logs of one operator. Only the call that runs the operator uses them."""
 
     def __init__(self, stateful: Stateful) -> None:
         self.logs = {name: Log(spec) for name, spec in stateful.logs.items()}
@@ -177,7 +180,7 @@ class OperatorState:
         return sum(log.bytes for log in self.logs.values())
 
     def grow(self, grown: Mapping[str, pa.Table], end: int) -> None:
-        """A call has succeeded: append what it added, and forget what nobody needs after the instant `end`."""
+        """A call has succeeded: append what it added, and drop what is not needed after the instant `end`."""
         self.evaluated_to = end
         for name, table in grown.items():
             self.logs[name].append(table)
@@ -186,9 +189,9 @@ class OperatorState:
 
     @property
     def next_event(self) -> int:
-        """When the operator has something to do even without input; FOREVER: never, as things are."""
+        """The next instant at which the operator has work even without input; FOREVER if there is none."""
         found = min((log.next_event(self.evaluated_to) for log in self.logs.values()), default=FOREVER)
-        # What never expires is there for ever, and alone gives no reason to look at every boundary.
+        # Rows that never expire are not a reason to evaluate every boundary.
         if self._slide is not None and any(log.rows for log in self.logs.values() if log.spec.expiry is not None):
             found = min(found, (self.evaluated_to // self._slide + 1) * self._slide)
         return found
@@ -199,14 +202,14 @@ class OperatorState:
 
 
 class States:
-    """What all operators of a plan remember, and how Spark computes them."""
+    """The state of all operators of a plan, and how Spark computes them."""
 
     def __init__(self, session: SparkSession, single: Mapping[str, Stateful], spread: Mapping[str, Stateful]) -> None:
         self._session = session
         self._ways = {True: single, False: spread}
         self.names = {name: tuple(stateful.logs) for name, stateful in single.items()}  # operator -> its logs
         self.joint = {name for name, stateful in single.items() if stateful.joint}
-        self.reads = {  # what is needed of an edge, where that may be less than all
+        self.reads = {  # the schema needed of an edge, where that may be less than all
             Edge(name, index): to_arrow_schema(schema, timezone="UTC")
             for name, stateful in single.items()
             for index, schema in stateful.reads.items()
@@ -216,7 +219,7 @@ class States:
         self._compactors: dict[LogName, Compactor] = {}  # made at first use
 
     def stateful(self, single: bool) -> Mapping[str, Stateful]:
-        """How operators are computed: in one partition, or in as many as Spark likes."""
+        """How operators are computed: in one partition (`single`) or in several."""
         return self._ways[single]
 
     def logs(self, names: Iterable[LogName]) -> dict[LogName, Log]:
@@ -226,7 +229,7 @@ class States:
         return self._states[operator].next_event
 
     def grow(self, bounds: Mapping[str, Bounds], grown: Mapping[LogName, pa.Table]) -> None:
-        """A call of some operators has succeeded."""
+        """A call of some operators has succeeded: grow their logs, and compact those that need it."""
         for name, within in bounds.items():
             added = {key.log: table for key, table in grown.items() if key.operator == name}
             self._states[name].grow(added, within.end)
@@ -235,26 +238,26 @@ class States:
                     self._compact(LogName(name, log_name), log, Instants(*within, 0))
 
     def forget(self, operators: Iterable[str] | None = None) -> None:
-        """Let go of what operators that have stopped remember; None: of everything, as if nothing had run."""
+        """Drop the state of operators that have stopped; None: of all operators, as if nothing had run."""
         for name in list(self._states) if operators is None else operators:
             if name in self._states:
                 self._states[name].release()
                 self._states[name] = OperatorState(self._ways[True][name])
 
     def sizes(self) -> dict[str, dict[str, int]]:
-        """Rows and bytes that each operator remembers."""
+        """The rows and bytes of each operator's state."""
         return {name: {"rows": state.rows, "bytes": state.bytes} for name, state in self._states.items()}
 
     def release(self) -> None:
-        """The run is over."""
+        """Release everything that Spark keeps; called when the run ends."""
         for name, state in self._states.items():
             try:
                 state.release()
-            except Exception as error:  # a Spark that is gone has forgotten it
-                logger.debug("what %s remembers could not be taken out of Spark's cache: %s", name, error)
+            except Exception as error:  # if Spark has ended, its cache is gone too
+                logger.debug("the state of %s could not be taken out of Spark's cache: %s", name, error)
 
     def _compact(self, name: LogName, log: Log, instants: Instants) -> None:
-        """Failing, it leaves the log as it is: the call whose rows are in it has succeeded and must not be repeated."""
+        """Make a log smaller. A failure leaves it as it is: the last call has succeeded and must not be repeated."""
         try:
             if log.rows < PERSISTED_ROWS:
                 if name not in self._compactors:
@@ -265,16 +268,14 @@ class States:
                 stateful = self._ways[False][name.operator]
                 smaller = collect_rows(stateful.compacted(name.log, log.frame(self._session), instants))
         except Exception as error:
-            logger.error(
-                "what %s remembers could not be made smaller, it will be tried again: %s", name.operator, error
-            )
+            logger.error("the state of %s could not be compacted; this will be tried again: %s", name.operator, error)
             log.postpone_compaction()
             return
         log.replace(smaller)
 
 
 class Compactor:
-    """Makes a log smaller, again and again, by a query that is planned once if that can be."""
+    """Makes a log smaller whenever asked, by a query that is planned only once if possible."""
 
     def __init__(self, session: SparkSession, stateful: Stateful, name: str, schema: pa.Schema) -> None:
         self._session, self._schema = session, schema
@@ -283,12 +284,13 @@ class Compactor:
         try:
             self._log, self._bounds = LogLeaf(session, schema), Leaf(session, BOUNDS)
             frame = self._compacted(self._log.frame, self._bounds.frame)
-        except LeafError:  # nothing can be prepared with this Spark
+        except LeafError:  # this Spark cannot prepare plans
             return
         if why_not_prepared(frame, (), 1) is None:
             self._frame = frame
 
     def run(self, chunks: Sequence[Chunk], instants: Instants) -> pa.Table:
+        """The compacted rows of a log."""
         if self._frame is None:
             table = pa.concat_tables([self._schema.empty_table(), *[chunk.table for chunk in chunks]])
             frame = self._session.createDataFrame(table, schema=from_arrow_schema(self._schema))
@@ -298,16 +300,16 @@ class Compactor:
         try:
             return collect_rows(self._frame)
         finally:
-            self._log.set({})  # the calls of the operator have a copy of their own
+            self._log.set({})  # the operator's own prepared plans have their own copy
 
 
 def collect_rows(frame: DataFrame) -> pa.Table:
-    """Run a query; its rows. What Spark knows of nulls in them may be more than the schema of a log says."""
+    """Run a query and return its rows, with Spark's own schema: it may know more about nulls than the log's does."""
     return collect(frame, to_arrow_schema(frame.schema, timezone="UTC"))
 
 
 def bounds_table(instants: Instants) -> pa.Table:
-    """The bounds of a call as a prepared plan reads them."""
+    """The bounds of a call, as the one-row table that a prepared plan reads."""
     values = [pa.array([value], pa.int64()) for value in instants]
     return pa.Table.from_arrays(values, schema=BOUNDS)
 
@@ -320,7 +322,7 @@ def _copies(operator: str, stateful: Stateful) -> dict[str, Edge]:
 def _expiries(table: pa.Table, spec: LogSpec) -> tuple[int, int]:
     if spec.expiry is None:
         return FOREVER, FOREVER
-    found = np.sort(table.column(spec.expiry).drop_null().to_numpy())  # a tuple without a time is of no use at all
+    found = np.sort(table.column(spec.expiry).drop_null().to_numpy())  # a tuple without a time is never needed
     if not len(found):
         return BEGINNING, BEGINNING
     last, half = (min(int(at), FOREVER - spec.hold) + spec.hold for at in (found[-1], found[len(found) // 2]))
@@ -328,7 +330,7 @@ def _expiries(table: pa.Table, spec: LogSpec) -> tuple[int, int]:
 
 
 def _sorted_instants(table: pa.Table, columns: Iterable[str]) -> NDArray[np.int64]:
-    """The instants in some columns, in order; an instant may be there several times."""
+    """The instants in some columns, in order, possibly with repetitions."""
     found = [table.column(name).to_numpy() for name in columns]
     instants: NDArray[np.int64] = np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
     return instants[: np.searchsorted(instants, FOREVER)]

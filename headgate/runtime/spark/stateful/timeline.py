@@ -1,8 +1,8 @@
-"""A relation within a call: where each of its rows is there, by numbered instants.
+"""A relation within a call: the instants, by number, at which each row is present.
 
-Rows that come are matched with those that take them away, so that a row costs only where it is there, however many
-changes went through before. The instants at which a group changes are numbered, so that rows and instants meet by
-equal numbers and not by comparing every row with every instant.
+New rows are matched with those that take them away. So a row costs only the instants at which it is present, however
+many changes there were before. The instants at which a group changes are numbered, so that rows and instants can be
+joined by number; otherwise every row would be compared with every instant.
 """
 
 from __future__ import annotations
@@ -32,33 +32,34 @@ from headgate.runtime.spark.stateful.frames import (
 )
 from headgate.sql.schema import ARRIVAL, CHANGE, FOREVER, RELATION_STAMPS, SEQUENCE, TIME, UNTIL
 
-ONE = private("one")  # a key that all rows share: without GROUP BY there is one group
+ONE = private("one")  # a key with one value for all rows: without GROUP BY there is one group
 AT = private("at")  # an instant
-FIRST, LAST = private("first"), private("end")  # numbers of a row's first instant, and of the one where it is gone
-COUNT = private("count")  # instants of the group in this call
-_BEGAN = private("began")  # 1: not a row, but that the only group was there before the call
+FIRST, LAST = private("first"), private("end")  # a row's first instant, and the first one without it, by number
+COUNT = private("count")  # the number of the group's instants in this call
+_BEGAN = private("began")  # 1: not a row; it says that the only group existed before the call
 _EVENT, _CAUSE = private("event"), private("cause")
 _NEXT, _NEXT_CAUSE, _NEXT_LATEST = private("next"), private("next_cause"), private("next_latest")
 _FOLLOWING = ((AT, _NEXT), (ARRIVAL, _NEXT_CAUSE), (SEQUENCE, _NEXT_LATEST))
-MOMENT = (AT, ARRIVAL, SEQUENCE, FROM)  # what is known of an instant
+MOMENT = (AT, ARRIVAL, SEQUENCE, FROM)  # the data of an instant
 
 BEGAN = LogSpec(log_schema([], (SEQUENCE, TIME)), expiry=None, shrinks=True)  # when a group without keys began
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """`keys` say to which group a row belongs (ONE is among them), `values` which rows are the same."""
+    """`keys` identify the group of a row (ONE is among them); rows with equal `values` are the same."""
 
     frames: Frames
     keys: Sequence[str]
     values: Sequence[StructField]
 
     def number_instants(self, beside: DataFrame, began: DataFrame | None, bounds: CallBounds) -> DataFrame:
-        """Rows with their bounds as rows that are there CHANGE times at the instants FIRST to LAST - 1 of their group.
+        """Rows, given with the bounds of the call, as rows that are present CHANGE times at the instants FIRST to
+        LAST - 1 of their group.
 
-        Only groups that change. Some rows have a CHANGE of 0: they say when something ended. AT is the time of the
-        first instant; with the arrival and sequence number of what caused it. `began` is the log of that name, for the
-        only group: once begun it is there without rows, too.
+        Only groups that change are included. Rows with a CHANGE of 0 mark where something ended. AT is the time of the
+        first instant, with the arrival and sequence number of its cause. `began` is the log of that name, for the case
+        of a single group, which exists from its first row on even while it has no rows.
         """
         events = self._events(self._touched(beside))
         if began is not None:
@@ -81,13 +82,13 @@ class Timeline:
         return all_of.select(*cols([*self.keys, *names, AT, SEQUENCE, FROM, CHANGE, FIRST, COUNT]), last, arrival)
 
     def with_next_instant(self, instants: DataFrame, number: str) -> DataFrame:
-        """Instants, one row each, with the one of their group that follows beside them; those that give results."""
+        """Instants, one row each, with the next instant of their group; only those that yield results."""
         order = Window.partitionBy(*cols(self.keys)).orderBy(col(number))
         led = instants.select("*", *[F.lead(c).over(order).alias(n) for c, n in _FOLLOWING])
         return led.where((col(AT) > col(FROM)) | col(_NEXT).isNotNull())
 
     def _touched(self, beside: DataFrame) -> DataFrame:
-        """The rows of groups in which something happens."""
+        """The rows of groups that change in this call."""
         alive = beside.where((col(UNTIL) > col(FROM)) & (col(TIME) <= col(TO)))
         if len(self.keys) == 1:
             return alive
@@ -96,7 +97,7 @@ class Timeline:
         return self.frames.semi_join(alive, groups, null_safe_equal(self.keys, fresh))
 
     def _events(self, alive: DataFrame) -> DataFrame:
-        """A row comes, or was there before, and goes."""
+        """The events of rows: each appears, or was there before the call, and goes."""
         names = [f.name for f in self.values]
         kept = [*self.keys, *names, SEQUENCE, FROM, TO, NOW]
         cause = F.when(col(TIME) > col(FROM), col(ARRIVAL))
@@ -123,13 +124,13 @@ class Timeline:
 
 
 def moment_aggregates() -> list[Column]:
-    """Aggregates: what is known of an instant, from the rows that begin or end there."""
+    """Aggregates that give the data of an instant, from the rows that begin or end there."""
     return [F.max(c).alias(c) for c in MOMENT]
 
 
 def result_stamps() -> list[Column]:
-    """Stamps of the value that a group has from an instant on (see `followed`). What it had before the call, at FROM,
-    is taken back at the first instant of the call, by its cause."""
+    """The stamps of the value that a group has from an instant on (see `with_next_instant`). The value from before the
+    call, at FROM, is taken back at the first instant of the call, with that instant's cause."""
     old = col(AT) <= col(FROM)
     return [
         F.when(old, col(_NEXT_CAUSE)).otherwise(col(ARRIVAL)),
@@ -141,7 +142,7 @@ def result_stamps() -> list[Column]:
 
 
 def with_ends(rows: DataFrame) -> DataFrame:
-    """Rows of a relation with the same meaning, in which rows that others take away have an end instead."""
+    """The same relation, in which rows that other rows take away have an end instead."""
     fields = [f for f in rows.schema if f.name not in RELATION_STAMPS]
     names = [f.name for f in fields]
     placed = rows.where(on_time())
@@ -152,7 +153,7 @@ def with_ends(rows: DataFrame) -> DataFrame:
     summed = events.groupBy(*cols([*names, AT])).agg(
         *[F.max(c).alias(c) for c in (ARRIVAL, SEQUENCE)], F.sum(CHANGE).alias(CHANGE)
     )
-    # Without columns all rows are the same.
+    # Without columns all rows are equal.
     whose = [_comparable(col(f.name), f.dataType) for f in fields] or [col(SEQUENCE).bitwiseAND(0)]
     row = Window.partitionBy(*whose).orderBy(col(AT))
     there = F.sum(CHANGE).over(row.rowsBetween(Window.unboundedPreceding, 0))
@@ -164,7 +165,7 @@ def with_ends(rows: DataFrame) -> DataFrame:
 
 
 def _comparable(value: Column, kind: DataType) -> Column:
-    """The value as one that a window can be partitioned by: maps as sorted entries."""
+    """The value in a form by which windows can be partitioned: maps as sorted entries."""
     if "map<" not in kind.simpleString():
         return value
     match kind:
@@ -179,4 +180,4 @@ def _comparable(value: Column, kind: DataType) -> Column:
         case StructType():
             parts = [_comparable(value.getField(f.name), f.dataType).alias(f.name) for f in kind]
             return F.when(value.isNotNull(), F.struct(*parts))
-    raise TypeError(f"no map can be in a {kind.simpleString()}")
+    raise TypeError(f"a {kind.simpleString()} cannot contain a map")

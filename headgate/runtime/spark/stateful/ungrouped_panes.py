@@ -1,4 +1,4 @@
-"""aggregate over RANGE .. SLIDE .. without groups: from the first tuple on there is a row, for the empty window too."""
+"""aggregate over RANGE .. SLIDE .. without groups: once the first tuple is in, even an empty window has a row."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from headgate.runtime.spark.stateful.panes import AT, BEFORE, KEPT, PaneAggregat
 from headgate.sql.schema import SEQUENCE, TIME
 
 _BEGAN = private("began")  # the boundary of the first window ever
-_KNOWN = private("known")  # a row of the log: what earlier calls knew of it
-_REMEMBERED = private("remembered")  # is there such a row?
+_KNOWN = private("known")  # a row from the log: the beginning, as earlier calls found it
+_REMEMBERED = private("remembered")  # does the log have such a row?
 
 
 class UngroupedPaneAggregate(PaneAggregate):
-    """Values that come take away those before them: of the window before, or of the empty one."""
+    """A new value replaces the one before it: that of the previous window, or of the empty one."""
 
     def _other_logs(self) -> dict[str, LogSpec]:
         return {"began": LogSpec(log_schema([], (SEQUENCE, TIME)), expiry=None, shrinks=True)}

@@ -62,7 +62,7 @@ def test_one_plan_serves_a_union_whichever_inputs_have_tuples(session: Any) -> N
         ("rand()", "not deterministic"),
         ("monotonically_increasing_id()", "not deterministic"),
         ("uuid()", "not deterministic"),
-        ("explode(array(k, k))", "several tuples of one"),
+        ("explode(array(k, k))", "several tuples out of one"),
         ("sum(1) OVER (ORDER BY k)", "other tuples"),
     ],
 )

@@ -142,6 +142,6 @@ def test_functions(spark: Any, tmp_path: Path) -> None:
             (2, "failed: SystemExit: 3"),
             (3, "failed: it ended its Python process, or it could not be interrupted at its time_limit of 3 s"),
             (4, "failed: TimeoutError: it took longer than 3 s (time_limit)"),
-            (5, "gave column w as string, its schema promises int64"),
+            (5, "returned column w as string; its schema declares int64"),
         )
     ]
