@@ -172,6 +172,9 @@ queries:
         ("map('a')", "WRONG_NUM_ARGS"),
         ("unnest(array(1, 2, 3))", "unnest"),
         ("make_ym_interval(k, 1)", "CAST(... AS STRING)"),
+        ("collate('a', 'nosuch')", "COLLATION_INVALID_NAME"),
+        ("array()", "it holds a value of no type; write CAST(... AS type)"),
+        ("array(map('a'), s.v)", "WRONG_NUM_ARGS"),
     ],
 )
 def test_what_only_spark_can_find_is_at_its_place(spark: Any, tmp_path: Path, text: str, said: str) -> None:
@@ -181,6 +184,44 @@ def test_what_only_spark_can_find_is_at_its_place(spark: Any, tmp_path: Path, te
     assert result.stderr.startswith(f"error: {path}:7: queries.bad.cql: line 2, character 8: "), result.stderr
     assert said in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+PLACES = """
+streams:
+  s: {schema: "k INT, v DOUBLE", source: {kind: feeder, rate: 1, rows: 1}}
+tables:
+  p: {kind: csv, path: places.csv, schema: "location STRING, floor INT"}
+queries:
+  bad:
+    cql: |
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("text", "place", "said"),
+    [
+        ("SELECT k FROM s\nWHERE make_dt_interval(k)", "line 2, character 7: ", "FILTER_NOT_BOOLEAN"),
+        ("SELECT k FROM s JOIN p\n ON none(s.k) = p.floor", "line 2, character 5: ", "`none`"),
+        ("SELECT k FROM s JOIN p\n ON s.k = floor AND none(v, floor)", "line 2, character 21: ", "`none`"),
+        (
+            "SELECT count(*) AS n FROM s\nGROUP BY map(k, v)",
+            "",
+            "type MAP cannot be compared; use map_entries",
+        ),
+    ],
+)
+def test_conditions_and_groups_that_only_spark_can_refuse(
+    spark: Any, tmp_path: Path, text: str, place: str, said: str
+) -> None:
+    indented = "".join(f"      {line}\n" for line in text.splitlines())
+    path = write_app(tmp_path, PLACES + indented)
+    result = runner.invoke(app, ["explain", str(path), "--json"])
+    assert (result.exit_code, result.stdout) == (2, "")
+    told = result.stderr.splitlines()[-1]
+    assert told.startswith(f"error: {path}:8: queries.bad.cql: {place}"), result.stderr
+    assert said in told
+    assert "_sequence" not in told
 
 
 @pytest.mark.spark

@@ -1,11 +1,13 @@
-"""Turns errors of Spark's analyzer into errors of the application file: which query, and where in its text."""
+"""What Spark's analyser says about a query, in terms of the application file: which query, and where in its text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from pyspark.errors import PySparkException
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -14,19 +16,52 @@ from headgate.plan.model import Plan
 from headgate.plan.operators.base import Operator
 from headgate.runtime.spark.failures.error_messages import essence
 
+
+class NoType(Exception):
+    """A value has no type: array() is an array of nothing."""
+
+
+# The errors of analyzing an expression. Some errors of Spark, such as an unknown collation, come as Java's.
+ANALYSIS_ERRORS = (PySparkException, Py4JJavaError, NoType)
 # A place in the text that Spark was given, which is only a piece of the user's text.
 _SPARKS_PLACE = re.compile(r"[;,]?\s*\(?line \d+,? pos \d+\)?;?")
 
 
-def error_at_query(
-    plan: Plan, operator: Operator, inputs: Sequence[DataFrame], error: PySparkException, remedy: str
-) -> ApplicationError:
-    """The error, naming its query; for CQL also line and character, if the faulty piece is found in the text."""
+def error_at_query(plan: Plan, operator: Operator, inputs: Sequence[DataFrame], error: Exception) -> ApplicationError:
+    """The error at its query; for CQL with line and character in the text, where the piece at fault stands there.
+
+    `error` is one of ANALYSIS_ERRORS.
+    """
     query = plan.queries.get(operator.id.partition("/")[0])
     text = query.cql if query is not None else ""
     where = _where(text, _fragments(error) or _at_fault(operator, inputs, error)) if text else ""
-    message = _SPARKS_PLACE.sub("", essence(error)).strip().rstrip(";.")
-    return ApplicationError(place_of(plan, operator), where + message, remedy)
+    said, remedy = _said(error)
+    return ApplicationError(place_of(plan, operator), where + said, remedy)
+
+
+def _said(error: Exception) -> tuple[str, str]:
+    """What is wrong, and what to do."""
+    condition = _condition_of(error)
+    said = _SPARKS_PLACE.sub("", essence(error)).strip().rstrip(";.")
+    if isinstance(error, NoType):
+        return "it holds a value of no type", "write CAST(... AS type) around it"
+    if condition == "UNSUPPORTED_FEATURE.SET_OPERATION_ON_MAP_TYPE":  # GROUP BY, DISTINCT
+        return "values of type MAP cannot be compared", "use map_entries(..) or to_json(..) of them"
+    if condition == "UNSUPPORTED_DATA_TYPE_FOR_ARROW_CONVERSION":  # intervals of months, say
+        return said, "write CAST(... AS STRING) around it"
+    if isinstance(error, (AnalysisException, Py4JJavaError)):
+        return said, "correct the expression"
+    return said, "Spark cannot run it"
+
+
+def arrow_schema_of(frame: DataFrame) -> pa.Schema:
+    """The Arrow schema of what a DataFrame gives; raises one of ANALYSIS_ERRORS."""
+    try:
+        return to_arrow_schema(frame.schema, timezone="UTC")
+    except PySparkException:
+        raise
+    except ValueError as error:  # Arrow's, of a field of the null type
+        raise NoType(str(error)) from error
 
 
 def place_of(plan: Plan, operator: Operator) -> str:
@@ -36,33 +71,58 @@ def place_of(plan: Plan, operator: Operator) -> str:
     return f"queries.{name}.cql" if query is not None and query.cql else f"queries.{name}.operators.{own}"
 
 
-def _fragments(error: PySparkException) -> list[str]:
-    contexts = error.getQueryContext() or []
+def _fragments(error: Exception) -> list[str]:
+    contexts = (error.getQueryContext() or []) if isinstance(error, PySparkException) else []
     return [context.fragment() for context in contexts if context.fragment()]
 
 
-def _at_fault(operator: Operator, inputs: Sequence[DataFrame], error: PySparkException) -> list[str]:
-    """The faulty expression, where Spark does not name it: the only one that fails with this error on its own."""
+def _at_fault(operator: Operator, inputs: Sequence[DataFrame], error: Exception) -> list[str]:
+    """The expression to which the error belongs, where Spark does not say: the only one, or the only one that fails so
+    by itself."""
+    if len(operator.expressions) == 1:
+        return list(operator.expressions)
     if len(inputs) != 1:
         return []
-    failing = [text for text in operator.expressions if _condition(inputs[0], text) == error.getCondition()]
+    failing = [text for text in operator.expressions if _condition(inputs[0], text) == _condition_of(error)]
     return failing if len(failing) == 1 else []
 
 
 def _condition(frame: DataFrame, text: str) -> str | None:
     """The name of the error that an expression causes on its own; None if it causes none."""
     try:
-        to_arrow_schema(frame.selectExpr(text).schema, timezone="UTC")
-    except PySparkException as error:
-        return error.getCondition()
+        arrow_schema_of(frame.selectExpr(text))
+    except ANALYSIS_ERRORS as error:
+        return _condition_of(error)
     return None
+
+
+def _condition_of(error: Exception) -> str:
+    """Spark's name for the error, or what stands for it."""
+    return (error.getCondition() if isinstance(error, PySparkException) else None) or essence(error)
 
 
 def _where(text: str, fragments: list[str]) -> str:
     for fragment in fragments:
-        words = re.findall(r"\w+|[^\w\s]", fragment.replace("`", ""))
-        found = re.search(r"[\s`]*".join(map(re.escape, words)), text, re.IGNORECASE) if words else None
+        found = re.search(_pattern(fragment), text, re.IGNORECASE) if fragment.strip("` ") else None
         if found:
             before = text[: found.start()]
             return f"line {before.count(chr(10)) + 1}, character {found.start() - before.rfind(chr(10))}: "
     return ""
+
+
+def _pattern(fragment: str) -> str:
+    """The fragment in the user's text, where columns may have other qualifiers, or none: a column `s.k` of Spark's may
+    be `k` there, and `k` may be `s.k`."""
+    words = re.findall(r"\w+|[^\w\s]", fragment.replace("`", ""))
+    parts: list[str] = []
+    for at, word in enumerate(words):
+        is_name, follows = re.fullmatch(r"\w+", word), words[at + 1 : at + 2]
+        if word == "." and at and parts[-1].endswith(")?"):
+            continue  # taken with its qualifier
+        if is_name and follows == ["."] and words[at - 1 : at] != ["."]:
+            parts.append(rf"(?:\b{re.escape(word)}[\s`]*\.)?")
+        elif is_name and follows != ["("] and words[at - 1 : at] != ["."]:
+            parts.append(rf"(?:\b\w+[\s`]*\.[\s`]*)?\b{re.escape(word)}\b")
+        else:
+            parts.append(rf"\b{word}\b" if is_name else re.escape(word))
+    return r"[\s`]*".join(parts)

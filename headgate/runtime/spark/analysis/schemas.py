@@ -1,4 +1,4 @@
-"""Determines every schema of a plan with Spark's analyzer; the last check before a run."""
+"""Every schema of a plan, as Spark's analyser sees it; the last check before a run."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.errors import ApplicationError
 from headgate.plan.arrow_types import port_schema
 from headgate.plan.model import Plan
+from headgate.plan.operators import Select, Split
 from headgate.plan.operators.base import Operator, Port
-from headgate.runtime.spark.analysis.errors import error_at_query, place_of
+from headgate.runtime.spark.analysis.errors import ANALYSIS_ERRORS, arrow_schema_of, error_at_query, place_of
 from headgate.runtime.spark.calls.composer import Composer, Tables
 from headgate.runtime.spark.internals.empty_frame import empty_frame
 from headgate.runtime.spark.internals.row_counts import Markers, nodes
@@ -28,8 +28,8 @@ _FILLED = set(RELATION_STAMPS) - {TIME}  # stamps that are never null
 
 @dataclass(frozen=True)
 class PlanSchemas:
-    """The Arrow schema of every stream and operator output, stamps included, and how operators with state are computed:
-    in one partition (`single`) and in several (`spread`)."""
+    """What Spark's analyser says of a plan: the Arrow schema of every stream and operator output, stamps included,
+    and how operators with state are computed in one partition and in several."""
 
     schemas: Mapping[Port, pa.Schema]
     single: Mapping[str, Stateful]
@@ -45,7 +45,7 @@ def typed(session: SparkSession, plan: Plan, tables: Tables, markers: Markers) -
         schemas[Port(name)] = port_schema(stream.schema, stream.flow)
     composer = Composer(markers.mark, tables, plan.flows, single, single=True)
     for operator in plan.operators.values():
-        # Consumers are given what a queue will hold, not what the optimizer could infer about this output.
+        # Consumers see what a queue will hold, not what the optimiser could still infer about this output.
         inputs = [_empty(session, schemas[port]) for port in operator.inputs]
         try:
             if operator.stateful:
@@ -53,19 +53,11 @@ def typed(session: SparkSession, plan: Plan, tables: Tables, markers: Markers) -
                 single[operator.id] = make_stateful(operator, *given, session, single=True)
                 spread.later(operator.id, partial(make_stateful, operator, *given, session, single=False))
             outputs = _outputs(session, operator, inputs, composer, single, place_of(plan, operator))
-            found_schemas = {port: _nullable(to_arrow_schema(f.schema, timezone="UTC")) for port, f in outputs.items()}
-        except AnalysisException as error:
-            raise error_at_query(plan, operator, inputs, error, "correct the expression") from error
-        except PySparkException as error:
-            raise error_at_query(plan, operator, inputs, error, _remedy(error)) from error
+            found_schemas = {port: _nullable(arrow_schema_of(f)) for port, f in outputs.items()}
+        except ANALYSIS_ERRORS as error:
+            raise error_at_query(plan, operator, inputs, error) from error
         schemas.update(found_schemas)
     return PlanSchemas(schemas, single, spread)
-
-
-def _remedy(error: PySparkException) -> str:
-    if error.getCondition() == "UNSUPPORTED_DATA_TYPE_FOR_ARROW_CONVERSION":  # intervals of months, say
-        return "write CAST(... AS STRING) around it"
-    return "Spark cannot run it"
 
 
 class _MadeOnFirstUse(Mapping[str, Stateful]):
@@ -99,6 +91,9 @@ def _outputs(
     place: str,
 ) -> dict[Port, DataFrame]:
     if not operator.stateful:
+        if isinstance(operator, (Select, Split)):
+            for condition in operator.expressions:
+                inputs[0].where(condition)  # alone: the composer adds to it what no error should show
         outputs = composer.outputs(operator, inputs)
         for frame in outputs.values():
             _refuse_batch_dependence(frame, place)
