@@ -1,4 +1,4 @@
-"""What Spark's analyser says about a query, in terms of the application file: which query, and where in its text."""
+"""Turns errors of Spark's analyzer into errors of the application file: which query, and where in its text."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ _SPARKS_PLACE = re.compile(r"[;,]?\s*\(?line \d+,? pos \d+\)?;?")
 
 
 def error_at_query(plan: Plan, operator: Operator, inputs: Sequence[DataFrame], error: Exception) -> ApplicationError:
-    """The error at its query; for CQL with line and character in the text, where the piece at fault stands there.
+    """The error, naming its query; for CQL also line and character, if the faulty piece is found in the text.
 
     `error` is one of ANALYSIS_ERRORS.
     """
     query = plan.queries.get(operator.id.partition("/")[0])
     text = query.cql if query is not None else ""
     where = _where(text, _fragments(error) or _at_fault(operator, inputs, error)) if text else ""
-    said, remedy = _said(error)
-    return ApplicationError(place_of(plan, operator), where + said, remedy)
+    message, remedy = _message_and_remedy(error)
+    return ApplicationError(place_of(plan, operator), where + message, remedy)
 
 
-def _said(error: Exception) -> tuple[str, str]:
+def _message_and_remedy(error: Exception) -> tuple[str, str]:
     """What is wrong, and what to do."""
     condition = _condition_of(error)
-    said = _SPARKS_PLACE.sub("", essence(error)).strip().rstrip(";.")
+    message = _SPARKS_PLACE.sub("", essence(error)).strip().rstrip(";.")
     if isinstance(error, NoType):
         return "it holds a value of no type", "write CAST(... AS type) around it"
     if condition == "UNSUPPORTED_FEATURE.SET_OPERATION_ON_MAP_TYPE":  # GROUP BY, DISTINCT
         return "values of type MAP cannot be compared", "use map_entries(..) or to_json(..) of them"
     if condition == "UNSUPPORTED_DATA_TYPE_FOR_ARROW_CONVERSION":  # intervals of months, say
-        return said, "write CAST(... AS STRING) around it"
+        return message, "write CAST(... AS STRING) around it"
     if isinstance(error, (AnalysisException, Py4JJavaError)):
-        return said, "correct the expression"
-    return said, "Spark cannot run it"
+        return message, "correct the expression"
+    return message, "Spark cannot run it"
 
 
 def arrow_schema_of(frame: DataFrame) -> pa.Schema:
-    """The Arrow schema of what a DataFrame gives; raises one of ANALYSIS_ERRORS."""
+    """The Arrow schema of a DataFrame. Raises one of ANALYSIS_ERRORS."""
     try:
         return to_arrow_schema(frame.schema, timezone="UTC")
     except PySparkException:
@@ -77,8 +77,8 @@ def _fragments(error: Exception) -> list[str]:
 
 
 def _at_fault(operator: Operator, inputs: Sequence[DataFrame], error: Exception) -> list[str]:
-    """The expression to which the error belongs, where Spark does not say: the only one, or the only one that fails so
-    by itself."""
+    """The faulty expression, where Spark does not name it: the only one, or the only one that fails with this error on
+    its own."""
     if len(operator.expressions) == 1:
         return list(operator.expressions)
     if len(inputs) != 1:
@@ -97,7 +97,7 @@ def _condition(frame: DataFrame, text: str) -> str | None:
 
 
 def _condition_of(error: Exception) -> str:
-    """Spark's name for the error, or what stands for it."""
+    """Spark's name for the error, or its message if it has none."""
     return (error.getCondition() if isinstance(error, PySparkException) else None) or essence(error)
 
 

@@ -1,4 +1,4 @@
-"""Every schema of a plan, as Spark's analyser sees it; the last check before a run."""
+"""Determines every schema of a plan with Spark's analyzer; the last check before a run."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _FILLED = set(RELATION_STAMPS) - {TIME}  # stamps that are never null
 
 @dataclass(frozen=True)
 class PlanSchemas:
-    """What Spark's analyser says of a plan: the Arrow schema of every stream and operator output, stamps included,
-    and how operators with state are computed in one partition and in several."""
+    """The Arrow schema of every stream and operator output, stamps included, and how operators with state are computed:
+    in one partition (`single`) and in several (`spread`)."""
 
     schemas: Mapping[Port, pa.Schema]
     single: Mapping[str, Stateful]
@@ -45,7 +45,7 @@ def typed(session: SparkSession, plan: Plan, tables: Tables, markers: Markers) -
         schemas[Port(name)] = port_schema(stream.schema, stream.flow)
     composer = Composer(markers.mark, tables, plan.flows, single, single=True)
     for operator in plan.operators.values():
-        # Consumers see what a queue will hold, not what the optimiser could still infer about this output.
+        # Consumers are given what a queue will hold, not what the optimizer could infer about this output.
         inputs = [_empty(session, schemas[port]) for port in operator.inputs]
         try:
             if operator.stateful:
