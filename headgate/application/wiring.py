@@ -156,7 +156,8 @@ class Wiring:
         if section.table is None:
             windows = self._two_windows(common, section.each_window)
             where = section.where or ""
-            return StreamJoin(left={}, right={}, on=section.pairs, condition=where, every=True, **windows, **common)
+            on = section.pairs
+            return StreamJoin(left={}, right={}, on=on, condition=where, all_columns=True, **windows, **common)
         if section.table not in self._file.tables:
             known = known_names("tables", self._file.tables, section.table)
             raise ApplicationError(f"{place}.table", f"there is no table '{section.table}'", known)

@@ -44,14 +44,14 @@ def emit_final(
     calls = {name: call for name, text in found.group.items() if (call := window_call(text)) is not None}
     if len(calls) == 1:
         _check(found, next(iter(calls.values())), known, streams, place)
-        return _with(operators, replace(found, gives="final")), root
+        return _with(operators, replace(found, emits="final")), root
     if len(calls) > 1 or any("window(" in text.lower().replace(" ", "") for text in found.group.values()):
         problem = "GROUP BY needs a single call of window or session_window with literal lengths"
         raise ApplicationError(place, problem, "group by one window(time, '1 minute'), and select its parts")
     if not found.sliding:
         raise ApplicationError(place, "nothing in the query says when a group is final", _REMEDY)
     if found.group:
-        return _with(operators, replace(found, gives="rstream")), root
+        return _with(operators, replace(found, emits="rstream")), root
     # Without groups there is a row at every boundary, even for an empty window.
     assert found.window is not None
     assert found.window.slide is not None

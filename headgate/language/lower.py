@@ -50,7 +50,7 @@ from headgate.plan.operators import (
     TimeWindow,
     Union,
 )
-from headgate.plan.operators.aggregate import Gives
+from headgate.plan.operators.aggregate import Emits
 from headgate.plan.operators.base import Port
 from headgate.plan.windows import UNBOUNDED, RangeWindow, RowsWindow
 from headgate.sql.dialect import column, sql_of
@@ -154,7 +154,7 @@ class _Lowering:
             keep=dict(node.outputs),
         )
 
-    def aggregate(self, node: AggregateNode, gives: Gives = "relation") -> Port:
+    def aggregate(self, node: AggregateNode, emits: Emits = "relation") -> Port:
         window, below = _window_below(node.input)
         below = _unpruned(below)
         return self.add(
@@ -165,7 +165,7 @@ class _Lowering:
             group={name: sql_of(means) for name, means in node.group},
             values={name: sql_of(means) for name, means in node.values},
             window=window,
-            gives=gives,
+            emits=emits,
         )
 
     def distinct(self, node: DistinctNode) -> Port:

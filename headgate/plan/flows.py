@@ -84,7 +84,6 @@ def common_clock(flows: Sequence[Flow], place: str) -> Clock:
     clocks = {flow.clock for flow in flows}
     if len(clocks) > 1:
         named = " and ".join(sorted(clock.value for clock in clocks))
-        raise ApplicationError(
-            place, f"its inputs go by {named}", "give each stream a `time` column of one type, or none of them"
-        )
+        remedy = "give each stream a `time` column of one type, or none of them"
+        raise ApplicationError(place, f"its inputs use different clocks: {named}", remedy)
     return clocks.pop()

@@ -85,8 +85,8 @@ def _let_aggregates_give_changes(operators: dict[str, Operator], queries: Sequen
         while readers[name] == 1 and isinstance(selection := operators.get(name), Select):
             name = selection.inputs[0].node
         aggregate = operators.get(name)
-        if readers[name] == 1 and isinstance(aggregate, Aggregate) and aggregate.gives == "relation":
-            found[name] = replace(aggregate, gives="changes") if aggregate.sliding else aggregate
+        if readers[name] == 1 and isinstance(aggregate, Aggregate) and aggregate.emits == "relation":
+            found[name] = replace(aggregate, emits="changes") if aggregate.sliding else aggregate
     return found
 
 
@@ -95,7 +95,7 @@ def _gives_changes(name: str, operators: Mapping[str, Operator]) -> bool:
     operator = operators.get(name)
     while isinstance(operator, Select):
         operator = operators.get(operator.inputs[0].node)
-    net = isinstance(operator, Aggregate) and operator.gives == "changes"
+    net = isinstance(operator, Aggregate) and operator.emits == "changes"
     return net or isinstance(operator, (Changes, Distinct, Except, Intersect))
 
 

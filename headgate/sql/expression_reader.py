@@ -413,13 +413,13 @@ class ExpressionReader(TokenReader):
 
     def _has_word_first(self, function: str) -> bool:
         """Does the call start with a word that is not an argument: count(DISTINCT x), extract(DAY FROM x)?"""
-        word, behind = self._word(), self._ahead(1)
+        word, after = self._word(), self._ahead(1)
         if function == "extract":
             return True
         if function in _UNIT_FIRST and word in _UNITS:
             return self._commas() == 2
         words = ("BOTH", "LEADING", "TRAILING") if function == "trim" else ("DISTINCT", "ALL")
-        return word in words and behind not in (",", ")", ".")
+        return word in words and after not in (",", ")", ".")
 
     def _commas(self) -> int:
         """The number of commas up to the end of the current call."""

@@ -184,7 +184,7 @@ def test_the_example_loads() -> None:
     plan = load_application(ROOT / "examples" / "sensors.yaml").plan
     every = [kind for kind in vars(operators).values() if isinstance(kind, type) and hasattr(kind, "kind")]
     found = {type(operator) for operator in plan.operators.values()}
-    found |= {RStream for o in plan.operators.values() if isinstance(o, Aggregate) and o.gives == "rstream"}
+    found |= {RStream for o in plan.operators.values() if isinstance(o, Aggregate) and o.emits == "rstream"}
     assert found == set(every)
     modes = {operator.mode for operator in plan.operators.values() if isinstance(operator, Changes)}
     assert modes == {"changes", "istream", "dstream"}

@@ -64,7 +64,7 @@ def plan_of(text: str, catalog: Catalog = SENSORS, rules: Sequence[Rule] = RULES
     return build_plan(catalog.streams, catalog.tables, classes, found.operators, queries)
 
 
-def told(plan: Plan) -> list[str]:
+def plan_lines(plan: Plan) -> list[str]:
     """One line an operator: id, kind, parameters and inputs."""
     return [
         f"{operator.id.removeprefix('q/')} = {operator.kind}({', '.join(map(str, operator.inputs)).replace('q/', '')})"

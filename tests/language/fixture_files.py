@@ -9,7 +9,7 @@ from pathlib import Path
 
 from headgate.language.catalog import Catalog
 from headgate.language.rules import RULES
-from tests.language.catalogs import NEXMARK, SENSORS, STREAM_CQL, compiled, plan_of, told
+from tests.language.catalogs import NEXMARK, SENSORS, STREAM_CQL, compiled, plan_lines, plan_of
 
 FOLDER = Path(__file__).parent / "fixtures"
 CATALOGS = {"sensors": SENSORS, "nexmark": NEXMARK, "stream_cql": STREAM_CQL}
@@ -25,9 +25,9 @@ def read(file: Path) -> tuple[Catalog, str]:
 def plans(catalog: Catalog, query: str) -> list[str]:
     """The comments below the query."""
     lines = ["-- as written"]
-    lines += [f"--   {line}" for line in told(plan_of(query, catalog, ()))]
+    lines += [f"--   {line}" for line in plan_lines(plan_of(query, catalog, ()))]
     lines += ["-- rewritten"]
-    lines += [f"--   {line}" for line in told(plan_of(query, catalog, RULES))]
+    lines += [f"--   {line}" for line in plan_lines(plan_of(query, catalog, RULES))]
     warnings = compiled(query, catalog).grows
     lines += ["-- warnings"] if warnings else []
     return lines + [f"--   {line.removeprefix('queries.q.cql: ')}" for line in warnings]

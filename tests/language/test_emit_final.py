@@ -51,7 +51,7 @@ def group_of(app: CheckedApplication) -> Aggregate:
 )
 def test_windows_of_spark(tmp_path: Path, text: str) -> None:
     app = load(tmp_path, f'cql: "{text}"')
-    assert group_of(app).gives == "final"
+    assert group_of(app).emits == "final"
     assert not app.plan.flows[app.plan.queries["q"].root].relation
     assert app.plan.warnings == (), "nothing is kept forever"
     assert "each window once, when it closes" in group_of(app).describe()
@@ -61,12 +61,12 @@ def test_listed_operators(tmp_path: Path) -> None:
     listed = (
         "operators: [{id: g, kind: aggregate, input: s, group: {w: \"window(ts, '1 minute')\"}, values: {n: count(*)}}]"
     )
-    assert group_of(load(tmp_path, listed)).gives == "final"
+    assert group_of(load(tmp_path, listed)).emits == "final"
 
 
 def test_sliding_windows_of_cql(tmp_path: Path) -> None:
     by = "SELECT k, count(*) AS n FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS] GROUP BY k"
-    assert group_of(load(tmp_path, f"cql: {by}")).gives == "rstream"
+    assert group_of(load(tmp_path, f"cql: {by}")).emits == "rstream"
     whole = "SELECT count(*) AS n FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS]"
     app = load(tmp_path, f"cql: {whole}")
     assert any(isinstance(one, RStream) for one in app.plan.operators.values())
@@ -113,4 +113,4 @@ def test_an_unknown_word(tmp_path: Path) -> None:
 def test_changes_is_the_default(tmp_path: Path) -> None:
     text = "SELECT count(*) AS n FROM s GROUP BY window(ts, '1 minute')"
     app: Any = load(tmp_path, f'cql: "{text}"', emit="changes")
-    assert group_of(app).gives == "relation"
+    assert group_of(app).emits == "relation"

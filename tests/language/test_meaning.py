@@ -9,7 +9,7 @@ from headgate.plan.operators import Aggregate, Changes, Project, RowWindow, RStr
 from headgate.plan.operators.base import Operator, Port
 from headgate.plan.windows import NOW, Span
 from headgate.sql.schema import parse_schema
-from tests.language.catalogs import SENSORS, compiled, plan_of, told
+from tests.language.catalogs import SENSORS, compiled, plan_lines, plan_of
 
 
 def kinds(plan: Plan) -> list[str]:
@@ -71,8 +71,8 @@ def test_a_query_that_changes_nothing_has_an_operator_all_the_same() -> None:
 
 def test_a_stream_among_relations_is_unbounded() -> None:
     plan = plan_of("SELECT location FROM sensors [RANGE 1 MINUTE] UNION ALL SELECT location FROM doors")
-    assert "window = window(select): RANGE 1 MINUTE" in told(plan)
-    assert "window2 = window(select2): RANGE UNBOUNDED" in told(plan)
+    assert "window = window(select): RANGE 1 MINUTE" in plan_lines(plan)
+    assert "window2 = window(select2): RANGE UNBOUNDED" in plan_lines(plan)
 
 
 # Stream functions --------------------------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ def test_expressions_over_aggregates() -> None:
     group = plan.operators["q/group"]
     assert isinstance(group, Aggregate)
     assert set(group.values.values()) == {"sum(humidity)", "count(*)", "max(humidity)"}
-    assert "select = project(having): `sum(humidity)` / `count(*)` AS mean, `count(*)` + 1 AS m" in told(plan)
+    assert "select = project(having): `sum(humidity)` / `count(*)` AS mean, `count(*)` + 1 AS m" in plan_lines(plan)
 
 
 def test_aggregates_with_all_their_words() -> None:
@@ -247,7 +247,7 @@ def test_aggregates_with_all_their_words() -> None:
 
 
 def test_having_may_use_names_of_the_select_list() -> None:
-    lines = told(plan_of("SELECT location, count(*) AS n FROM sensors GROUP BY location HAVING n > 3"))
+    lines = plan_lines(plan_of("SELECT location, count(*) AS n FROM sensors GROUP BY location HAVING n > 3"))
     assert "having = select(group): n > 3" in lines
 
 
@@ -258,7 +258,7 @@ def test_time_windows_of_spark() -> None:
     )
     plan = plan_of(text)
     assert plan.schemas[plan.queries["q"].root].names == ("window", "e", "count(*)")
-    assert any("`window`.start > '2024'" in line for line in told(plan))
+    assert any("`window`.start > '2024'" in line for line in plan_lines(plan))
 
 
 # Columns -----------------------------------------------------------------------------------------------------------

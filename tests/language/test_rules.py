@@ -10,7 +10,7 @@ from headgate.language.rules.share import share
 from headgate.plan.operators import Select
 from headgate.plan.operators.base import Declared, Operator, Port
 from headgate.sql.dialect import Cql, sql_of
-from tests.language.catalogs import plan_of, told
+from tests.language.catalogs import plan_lines, plan_of
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_constants(before: str, after: str) -> None:
 
 
 def rewritten(text: str) -> list[str]:
-    return told(plan_of(text, rules=RULES))
+    return plan_lines(plan_of(text, rules=RULES))
 
 
 def test_selections_never_pass_rows() -> None:

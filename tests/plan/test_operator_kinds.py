@@ -58,7 +58,7 @@ def test_aggregate(tmp_path: Path) -> None:
     assert operator.values == {"avg_t": "avg(temperature)"}
     assert str(operator.window) == "RANGE 20 SECONDS SLIDE 20 SECONDS"
     assert str(plan.schemas[Port("q/avg")]) == "location STRING, avg_t DOUBLE"
-    assert operator.gives == "changes"
+    assert operator.emits == "changes"
     assert plan.queries["q"].root == Port("q/avg")
 
 
@@ -107,7 +107,7 @@ def test_join_of_two_streams(tmp_path: Path) -> None:
         'where: "people > temperature", costs: [10us, 20us], match: 0.01',
     )
     join = join_of(plan)
-    assert (dict(join.on), join.condition, join.every) == ({"location": "place"}, "people > temperature", False)
+    assert (dict(join.on), join.condition, join.all_columns) == ({"location": "place"}, "people > temperature", False)
     assert plan.schemas[Port("q/j")].names == ("location", "temperature", "ts", "people", "at")
     assert "place" not in join.right
     assert join.windows == (TWENTY, None)

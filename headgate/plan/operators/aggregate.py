@@ -13,7 +13,7 @@ from headgate.plan.windows import RangeWindow
 from headgate.sql.checks import aggregate_type, expand_stars, expression_type
 from headgate.sql.schema import Column, Schema
 
-Gives = Literal["relation", "changes", "istream", "dstream", "rstream", "final"]
+Emits = Literal["relation", "changes", "istream", "dstream", "rstream", "final"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +21,7 @@ class Aggregate(Operator):
     """One row for each group that has rows; without `group` exactly one row, from the first tuple on.
 
     Outputs the group's columns, then the values. `window` makes a relation of a stream; it is None on a relation.
-    `gives` merges a following `changes` or `rstream` into the aggregate, which saves that operator's state; `final`
+    `emits` merges a following `changes` or `rstream` into the aggregate, which saves that operator's state; `final`
     outputs the groups of one of Spark's windows as a stream, each once, when time has passed the end of the window.
     """
 
@@ -30,11 +30,11 @@ class Aggregate(Operator):
     group: Mapping[str, str]  # output name -> expression; may be window(..) or session_window(..)
     values: Mapping[str, str]  # output name -> aggregate expression
     window: RangeWindow | None = None
-    gives: Gives = "relation"
+    emits: Emits = "relation"
 
     @property
     def sliding(self) -> bool:
-        """Do the values change only at the boundaries of a window? Then `gives` need not be `relation`."""
+        """Do the values change only at the boundaries of a window? Then `emits` need not be `relation`."""
         return self.window is not None and self.window.slide is not None
 
     @property
@@ -58,9 +58,9 @@ class Aggregate(Operator):
 
     def flow(self, inputs: Sequence[Flow], place: str) -> Flow:
         found = windowed_flow(inputs[0], self.window, f"{place}.window")
-        if self.gives == "relation":
+        if self.emits == "relation":
             return Flow(found.clock, relation=True, expires=True, retracts=True)
-        return Flow(found.clock, relation=self.gives == "changes", retracts=self.gives == "changes")
+        return Flow(found.clock, relation=self.emits == "changes", retracts=self.emits == "changes")
 
     @property
     def expressions(self) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ class Aggregate(Operator):
         values = ", ".join(f"{e} AS {n}" for n, e in self.values.items()) or "no values"
         groups = ", ".join(n if n == e else f"{e} AS {n}" for n, e in self.group.items())
         window = f" over {self.window}" if self.window else ""
-        given = "" if self.gives == "relation" else f", as {self.gives}"
-        if self.gives == "final":
+        given = "" if self.emits == "relation" else f", as {self.emits}"
+        if self.emits == "final":
             given = ", each window once, when it closes"
         return f"{values}{window}" + (f" by {groups}" if groups else "") + given

@@ -31,15 +31,15 @@ class StreamJoin(Operator):
     condition: str = ""
     left_window: RangeWindow | None = None
     right_window: RangeWindow | None = None
-    every: bool = False  # only until bound: output all columns, join columns once
+    all_columns: bool = False  # only until bound: output all columns, join columns once
 
     def bound(self, inputs: Sequence[Schema]) -> StreamJoin:
-        if not self.every:
+        if not self.all_columns:
             return self
         joined = {name.lower() for name in self.on.values()}
         left = {column.name: column.name for column in inputs[0]}
         right = {column.name: column.name for column in inputs[1] if column.name.lower() not in joined}
-        return replace(self, left=left, right=right, every=False)
+        return replace(self, left=left, right=right, all_columns=False)
 
     @property
     def windows(self) -> tuple[RangeWindow | None, RangeWindow | None]:

@@ -50,7 +50,7 @@ def join(name, left, right, windows, **declared):
             inputs=tuple(ports),
             left={},
             right={},
-            every=True,
+            all_columns=True,
             left_window=kept[0],
             right_window=kept[1],
             declared=Declared(fixed_s=0.0, **declared),

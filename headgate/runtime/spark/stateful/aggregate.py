@@ -36,25 +36,25 @@ def make_aggregate(
     types = value_types(session, schema, operator.group, operator.values)
     names = {*columns_read(schema, operator.expressions), *flow.stamps}
     needed = StructType([f for f in schema if f.name in names])
-    if operator.gives == "final":
+    if operator.emits == "final":
         calls = decompose(session, needed, operator.group, operator.values, types)
         final = FinalWindowAggregate(operator, needed, types, calls, session, single)
         final.reads = {0: needed}
         return final
-    relation = replace(operator, gives="relation")
-    itself = _comparable(types) or operator.gives == "rstream"
+    relation = replace(operator, emits="relation")
+    itself = _comparable(types) or operator.emits == "rstream"
     # Changes say once what differs at a boundary; as a relation, every row would be repeated at each boundary.
-    asked = replace(operator, gives="changes") if operator.gives == "relation" and operator.sliding else operator
+    asked = replace(operator, emits="changes") if operator.emits == "relation" and operator.sliding else operator
     found = _relation(asked if itself else relation, needed, flow, types, session, single)
     found.reads = {0: needed}
-    if operator.gives == "relation" or (itself and isinstance(found, PaneAggregate)):
+    if operator.emits == "relation" or (itself and isinstance(found, PaneAggregate)):
         return found
     # The stream is made from the relation, by the operator that would otherwise follow in the plan.
     schemas = [StructType([*types, *[StructField(name, LongType(), False) for name in RELATION_STAMPS]])]
     flows = [relation.flow((flow,), operator.id)]
-    if operator.gives != "rstream":
+    if operator.emits != "rstream":
         second: Stateful = StatefulSetOperator(
-            Changes(id=operator.id, inputs=(), mode=operator.gives), schemas, flows, single
+            Changes(id=operator.id, inputs=(), mode=operator.emits), schemas, flows, single
         )
     else:
         assert operator.window is not None
@@ -71,7 +71,7 @@ def _few_boundaries(operator: Aggregate, flow: Flow) -> bool:
     length, slide = operator.window.length_ticks(flow.clock), operator.window.slide_ticks(flow.clock)
     assert length is not None
     assert slide is not None
-    return length <= slide * MOST_BOUNDARIES or operator.gives == "rstream"
+    return length <= slide * MOST_BOUNDARIES or operator.emits == "rstream"
 
 
 def _comparable(types: StructType) -> bool:

@@ -77,7 +77,7 @@ class PaneAggregate(Stateful):
         self._length, self._slide = length, slide
         self._stamps = operator.flow((flow,), operator.id).stamps
         # Is a pane looked at once more, at the first boundary whose window no longer has it?
-        self._looks_back = operator.gives in ("changes", "istream", "dstream") or not operator.group
+        self._looks_back = operator.emits in ("changes", "istream", "dstream") or not operator.group
         self._block = gcd(length, slide)
         self._pane = self._block if not calls.ordered else -(-self._block // self._panes(flow.clock))
         self._groups = group_columns(len(operator.group))
@@ -236,11 +236,11 @@ class PaneAggregate(Stateful):
         same = came & went
         for now, was in zip(values, old, strict=True):
             same = same & col(now).eqNullSafe(col(was))
-        gives = self._operator.gives
+        emits = self._operator.emits
         signs = [
             F.when(col(KEPT), F.lit(0)),
-            F.when(~col(KEPT) & came & ~same, F.lit(1)) if gives != "dstream" else None,
-            F.when(~col(KEPT) & went & ~same, F.lit(-1)) if gives != "istream" else None,
+            F.when(~col(KEPT) & came & ~same, F.lit(1)) if emits != "dstream" else None,
+            F.when(~col(KEPT) & went & ~same, F.lit(-1)) if emits != "istream" else None,
             *more,
         ]
         rows = both.withColumn(SIGN, F.explode(F.array(*[sign for sign in signs if sign is not None])))

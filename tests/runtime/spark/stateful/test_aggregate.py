@@ -149,29 +149,29 @@ def test_meaning(session: Any, case: Any) -> None:
         assert contents(runner.run(calls), INSTANTS) == want
 
 
-@pytest.mark.parametrize("gives", ["changes", "istream", "dstream", "rstream"])
+@pytest.mark.parametrize("emits", ["changes", "istream", "dstream", "rstream"])
 @pytest.mark.parametrize("values", [EXACT, WHOLE], ids=["panes", "whole"])
-def test_gives(session: Any, gives: Any, values: Any) -> None:
+def test_emits(session: Any, emits: Any, values: Any) -> None:
     """What `changes` or `rstream` would make of the relation, without one of them behind it."""
     shape = (6, 4) if values is EXACT else (3, 5)
-    for grouped in (True, False) if gives == "changes" else (True,):
-        op = replace(operator(values, grouped, window(*shape)), gives=gives)
+    for grouped in (True, False) if emits == "changes" else (True,):
+        op = replace(operator(values, grouped, window(*shape)), emits=emits)
         relation = wanted(ref.intervals(rows(1), 3, *shape), values, grouped)
-        _check_given(Runner(session, op, [COLUMNS], [STREAM], compact=True), relation, gives, shape[1])
+        _check_emitted(Runner(session, op, [COLUMNS], [STREAM], compact=True), relation, emits, shape[1])
 
 
-def _check_given(runner: Runner, relation: Any, gives: str, slide: int) -> None:
+def _check_emitted(runner: Runner, relation: Any, emits: str, slide: int) -> None:
     difference = ref.differences(lambda t: relation.get(t, Counter()), INSTANTS)
     for calls in cuts([rows(1)], [5])[:2]:
         results = runner.run(calls)
-        if gives == "changes":
+        if emits == "changes":
             assert contents(results, INSTANTS) == relation
             assert results.num_rows == sum((plus + minus).total() for plus, minus in difference.values())
             continue
-        if gives == "rstream":
+        if emits == "rstream":
             want = {t: rows for t, rows in relation.items() if t % slide == 0}
         else:
-            want = {t: pair[gives == "dstream"] for t, pair in difference.items()}
+            want = {t: pair[emits == "dstream"] for t, pair in difference.items()}
         flat = Counter({f"({row}, {t})": n for t, rows in want.items() for row, n in rows.items()})
         assert stream_content(results) == flat
 
@@ -186,7 +186,7 @@ def test_values_that_may_fail_or_have_odd_names(session: Any) -> None:
     }
     for more, way in (({}, PaneAggregate), ({"pairs": "map('n', count(*))"}, Chained)):
         op = Aggregate(
-            id="q/a", inputs=(Port("a"),), group={"g": "k"}, values=values | more, window=window(4, 4), gives="changes"
+            id="q/a", inputs=(Port("a"),), group={"g": "k"}, values=values | more, window=window(4, 4), emits="changes"
         )
         runner = Runner(session, op, [COLUMNS], [STREAM])
         assert isinstance(runner.stateful, way)

@@ -41,7 +41,7 @@ MORE = [(GROUPS[0], WHOLE), (GROUPS[1], MERGED), (GROUPS[2], WHOLE), (GROUPS[3],
 @pytest.mark.parametrize(("group", "values"), [*FEW, *[pytest.param(*case, marks=pytest.mark.soak) for case in MORE]])
 def test_each_window_once(session: Any, group: dict[str, str], values: dict[str, str]) -> None:
     given = rows(len(group))
-    op = Aggregate(id="q/a", inputs=(Port("a"),), group=group, values=values, gives="final")
+    op = Aggregate(id="q/a", inputs=(Port("a"),), group=group, values=values, emits="final")
     runner = Runner(session, op, [COLUMNS], [STREAM], compact=True)
     assert runner.prepared is not None
     assert runner.prepared.reason is None
@@ -65,7 +65,7 @@ def _told(row: dict[str, Any], values: dict[str, str], group: dict[str, str]) ->
 
 def test_closed_windows_are_forgotten(session: Any) -> None:
     for group in GROUPS[::2]:
-        op = Aggregate(id="q/a", inputs=(Port("a"),), group=group, values=WHOLE, gives="final")
+        op = Aggregate(id="q/a", inputs=(Port("a"),), group=group, values=WHOLE, emits="final")
         runner = Runner(session, op, [COLUMNS], [STREAM], compact=True)
         runner.run(cut([rows(3)], [20 * SECOND, 80 * SECOND], [5], lambda n: 0))
         assert runner.log("open").num_rows == 0, group
