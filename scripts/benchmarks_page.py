@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from headgate.charts.files import save
-from headgate.cli.tables import number
+from headgate.display.tables import number
 from headgate_lab.bench.classes import draw, tables
 from headgate_lab.bench.classes.comparison import FAIR, FIFO
 from headgate_lab.bench.classes.tables import ShownTable

@@ -11,7 +11,7 @@ from headgate.application.checked import RunLimits
 from headgate.application.load import load_application
 from headgate.cli.comparison import Comparison, told
 from headgate.cli.demo import APP, TURNS, load_in_words
-from headgate.cli.reporting import policy_table, query_table
+from headgate.display.report import policy_table, query_table
 from headgate.runtime.spark.engine import run
 
 SECONDS = 60.0

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from headgate.application.checked import CheckedApplication, PolicySettings
-from headgate.cli.tables import time
+from headgate.display.tables import time
 
 if TYPE_CHECKING:
     from headgate.cli.keys import Keys

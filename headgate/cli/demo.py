@@ -23,7 +23,7 @@ from headgate.cli.options import (
 from headgate.cli.output import console, print_json, speaks_plainly
 from headgate.cli.plots import check_plots, plot
 from headgate.cli.run import exit_with, run_on_spark
-from headgate.cli.tables import number
+from headgate.display.tables import number
 
 if TYPE_CHECKING:
     from headgate.plan.model import Plan
@@ -71,7 +71,7 @@ def demo(
     from headgate.cli.comparison import TURN_S, Comparison, told
     from headgate.cli.keys import pressed_keys
     from headgate.cli.live import table
-    from headgate.cli.reporting import print_report
+    from headgate.display.report import print_report
 
     out = console()
     if not as_json:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from headgate.cli.background import in_background
-from headgate.cli.explain_policy import print_policy
 from headgate.cli.options import App, JsonOption, PolicyOption, SeedOption, SetOption, SlotsOption, load, overrides
 from headgate.cli.output import console, print_json, speaks_plainly
 from headgate.cli.plots import check_plots, write_plots
-from headgate.cli.tables import Column, FittedTable, number, short, time
 from headgate.errors import ApplicationError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.tree import Tree
-
     from headgate.application.checked import CheckedApplication
 
 EXAMPLES = """
@@ -83,9 +78,9 @@ def explain(
     if as_json:
         print_json(told)
     else:
-        _print(told, console())
-        if "schedule" in told:
-            print_policy(told["schedule"], console())
+        from headgate.display.explanation import print_explanation
+
+        print_explanation(told, console())
     if plots is not None:
         _plot(app, plots, quiet=as_json)
 
@@ -132,165 +127,3 @@ def _plot(app: CheckedApplication, folder: Path, quiet: bool) -> None:
 
 def register(app: typer.Typer) -> None:
     app.command("explain", epilog=EXAMPLES)(explain)
-
-
-def _print(told: Mapping[str, Any], out: Console) -> None:
-    _print_inputs(told, out)
-    _print_classes(told, out)
-    for name, query in told["queries"].items():
-        out.print(query_tree(name, query))
-        out.print()
-    _print_paths(told, out)
-    _print_segments(told, out)
-    policy = told["policy"]
-    parameters = ", ".join(f"{key} {value}" for key, value in policy["parameters"].items())
-    out.print(_safe("policy", policy["name"] + (f" ({parameters})" if parameters else "")))
-    out.print(_safe("slots", str(told["slots"])))
-    for warning in told["warnings"]:
-        out.print(_safe("warning", warning))
-
-
-def _print_inputs(told: Mapping[str, Any], out: Console) -> None:
-    rows = []
-    for name, stream in told["streams"].items():
-        when = f"\nevent time {stream['time']}, slack {time(stream['slack'])}" if stream["time"] else ""
-        rows.append((name, _columns(stream["schema"]) + when, _settings(stream["source"])))
-    for name, one in told["tables"].items():
-        rows.append((f"{name} (table)", _columns(one["schema"]), _settings(one["source"])))
-    out.print(FittedTable((Column("stream or table"), Column("columns"), Column("from")), rows), "")
-
-
-def _print_classes(told: Mapping[str, Any], out: Console) -> None:
-    by_priority = sorted(told["classes"].items(), key=lambda item: -item[1]["priority"])
-    rows = [(name, str(one["priority"]), ", ".join(one["queries"])) for name, one in by_priority]
-    out.print(FittedTable((Column("class"), Column("priority", number=True), Column("queries")), rows), "")
-
-
-def query_tree(name: str, query: Mapping[str, Any]) -> Tree:
-    """A query from its sink back to its streams."""
-    from rich.markup import escape
-    from rich.tree import Tree
-
-    head = f"[bold]{escape(name)}[/bold] class {escape(query['class'])}, to {escape(_settings(query['sink']))}"
-    tree = Tree("\n".join([head, *(f"[yellow]grows:[/yellow] {escape(what)}" for what in query["grows"])]))
-    operators = {operator["id"]: operator for operator in query["operators"]}
-
-    def grow(parent: Tree, port: str) -> None:
-        owner = port if port in operators else port.rpartition(".")[0]
-        if owner not in operators:
-            parent.add(f"stream [green]{escape(port)}[/green]")
-            return
-        operator = operators[owner]
-        branch = port[len(owner) + 1 :]
-        node = parent.add(_operator_text(operator, branch, name))
-        for source in operator["inputs"]:
-            grow(node, source)
-
-    grow(tree, query["result"])
-    return tree
-
-
-def _operator_text(operator: Mapping[str, Any], branch: str, query: str) -> str:
-    from rich.markup import escape
-
-    home, _, short = operator["id"].partition("/")
-    label = short if home == query else f"{short} of {home}"
-    lines = [f"[cyan]{escape(label)}[/cyan]{escape('.' + branch if branch else '')} {operator['kind']}"]
-    if operator["parameters"]:
-        lines[0] += f": {escape(operator['parameters'])}"
-    share = operator["branches"].get(branch, operator["selectivity"])
-    assumed = " (assumed)" if operator["assumed"] and share is not None else ""
-    numbers = [_cost(operator["cost"]), f"selectivity {number(share)}{assumed}"]
-    if operator["fixed_cost"] is not None:
-        numbers.insert(1, f"{time(operator['fixed_cost'])} a call")
-    lines.append(f"[dim]{', '.join(numbers)}, {operator['bytes']:.4g} bytes[/dim]")
-    lines += [f"[dim]{escape(line)}[/dim]" for line in (*operator["bounds"], *_side_lines(operator))]
-    lines.append(f"[dim]-> {escape(_columns(operator['schema']))}[/dim]")
-    return "\n".join(lines)
-
-
-def _cost(seconds: float | None) -> str:
-    return "cost not declared" if seconds is None else f"cost {time(seconds)} a tuple"
-
-
-def _side_lines(operator: Mapping[str, Any]) -> list[str]:
-    """A line for each input, where they differ."""
-    sides = operator["sides"]
-    if len({(side["cost"], side["selectivity"]) for side in sides}) < 2:
-        return []
-    return [
-        f"from {side['input']}: {_cost(side['cost'])}, selectivity {number(side['selectivity'])}"
-        + (" (assumed)" if side["assumed"] and side["selectivity"] is not None else "")
-        for side in sides
-    ]
-
-
-def _print_paths(told: Mapping[str, Any], out: Console) -> None:
-    columns = (
-        Column("path"),
-        Column("from", spare=1),
-        Column("operators"),
-        Column("cost a tuple", number=True),
-        Column("selectivity", number=True),
-        Column("capacity, tuples/s", number=True),
-    )
-    rows = [
-        (
-            path["id"],
-            path["stream"],
-            " > ".join(short(path["operators"], path["query"])),
-            time(path["cost"]),
-            number(path["selectivity"]),
-            number(path["capacity"]),
-        )
-        for path in told["paths"]
-    ]
-    out.print(FittedTable(columns, rows), "")
-
-
-def _print_segments(told: Mapping[str, Any], out: Console) -> None:
-    columns = (
-        Column("segment"),
-        Column("operators"),
-        Column("cost a tuple", number=True),
-        Column("capacity, tuples/s", number=True),
-        Column("releases, bytes/s", number=True),
-    )
-    rows = [
-        (
-            one["id"],
-            " > ".join(one["operators"]),
-            time(one["cost"]),
-            number(one["capacity"]),
-            number(one["release"]),
-        )
-        for one in told["segments"]
-    ]
-    out.print(FittedTable(columns, rows), "")
-
-
-def _safe(title: str, text: str) -> str:
-    from rich.markup import escape
-
-    return f"[bold]{title}[/bold] {escape(text)}"
-
-
-def _columns(schema: list[dict[str, Any]]) -> str:
-    return ", ".join(f"{column['name']} {column['type'] or '?'}" for column in schema)
-
-
-def _settings(settings: Mapping[str, Any]) -> str:
-    kind = settings.get("kind", "")
-    rest = [f"{key} {_value(value)}" for key, value in settings.items() if _worth_saying(key, value)]
-    return f"{kind}: {', '.join(rest)}" if rest else str(kind)
-
-
-def _worth_saying(key: str, value: Any) -> bool:
-    usual = {"header": True, "delimiter": ",", "replay": "fast", "format": "rows"}
-    return key != "kind" and value not in ("", [], {}) and value != usual.get(key)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {_value(item)}" for key, item in value.items()) + "}"
-    return f"{value:g}" if isinstance(value, float) else str(value)

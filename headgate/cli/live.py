@@ -12,7 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.live import Live
 from rich.text import Text
 
-from headgate.cli.reporting import class_table, head, policy_table, query_table, totals
+from headgate.display.report import class_table, head, policy_table, query_table, totals
 from headgate.durations import format_duration
 from headgate.errors import first_few
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import functools
 import json
-import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, redirect_stdout
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TextIO, TypeVar
 
 import typer
 
 from headgate.cli.ending import LOST
+from headgate.display.plain import plain
 from headgate.errors import ApplicationError
 from headgate.runtime.spark.launch.jvm import SparkDied, check_jvm
 
@@ -126,18 +126,3 @@ def print_json(value: Any) -> None:
     """One JSON value and a line end on stdout; what is not a finite number becomes null."""
     text = json.dumps(plain(value), indent=2, allow_nan=False, ensure_ascii=False)
     typer.echo(text, file=_json_out)
-
-
-def plain(value: Any) -> Any:
-    """A value made of what JSON knows."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(item) for item in value]
-    if isinstance(value, (str, bool, int)) or value is None:
-        return value
-    if hasattr(value, "tolist"):  # numpy
-        return plain(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return str(value)

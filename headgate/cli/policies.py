@@ -72,7 +72,7 @@ def describe(kind: type[Policy]) -> dict[str, Any]:
 
 
 def _print(told: list[dict[str, Any]]) -> None:
-    from headgate.cli.tables import Column, FittedTable
+    from headgate.display.tables import Column, FittedTable
 
     out = console()
     for line in ADVICE:

@@ -81,7 +81,7 @@ def run(
     if as_json:
         print_json(report)
     else:
-        from headgate.cli.reporting import print_report
+        from headgate.display.report import print_report
 
         print_report(report, console())
     plot(report, plots, quiet=as_json)

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from headgate.cli.output import plain
-from headgate.cli.reporting import print_report
+from headgate.display.plain import plain
+from headgate.display.report import print_report
 
 LATENCY = {"mean": 0.2, "p10": 0.1, "p25": 0.1, "p50": 0.15, "p75": 0.3, "p90": 0.4, "p95": 0.5, "p99": 1.5, "max": 2.0}
 REPORT: dict[str, Any] = {

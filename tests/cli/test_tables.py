@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
-from headgate.cli.reporting import print_report
-from headgate.cli.tables import Column, FittedTable, share_out
+from headgate.display.report import print_report
+from headgate.display.tables import Column, FittedTable, share_out
 from headgate.errors import first_few
 from tests.cli.test_reporting import LATENCY, REPORT
 

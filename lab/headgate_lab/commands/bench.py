@@ -11,9 +11,10 @@ from typing import Annotated, Any
 import typer
 
 from headgate.cli.options import JsonOption
-from headgate.cli.output import console, fail, plain, print_json, speaks_plainly
+from headgate.cli.output import console, fail, print_json, speaks_plainly
 from headgate.cli.plots import check_plots, write_plots
-from headgate.cli.tables import Column, FittedTable
+from headgate.display.plain import plain
+from headgate.display.tables import Column, FittedTable
 from headgate_lab.bench.parts import collecting
 
 FAILED = 1  # exit code of a bench that failed after it had measured something

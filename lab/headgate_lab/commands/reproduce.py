@@ -159,7 +159,7 @@ def _progress(name: str) -> Iterator[Tell]:
 
 
 def _print(outcome: Outcome, folder: Path) -> None:
-    from headgate.cli.tables import Column, FittedTable
+    from headgate.display.tables import Column, FittedTable
 
     profile = outcome.profile
     title = f"study {outcome.study.name}: {profile.tuples:,} tuples a stream, {profile.seeds} seeds"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from headgate.cli.tables import Column, FittedTable, number, short, time
+from headgate.display.tables import Column, FittedTable, number, short, time
 from headgate.errors import first_few
 
 if TYPE_CHECKING:

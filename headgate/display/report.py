@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from headgate.cli.tables import Column, FittedTable
+from headgate.display.tables import Column, FittedTable
 from headgate.durations import format_duration
 from headgate.errors import first_few
 
