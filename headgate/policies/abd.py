@@ -57,11 +57,11 @@ class AdaptiveBroadcastDisk(Policy):
     def start(self, view: View) -> None:
         super().start(view)
         self._classes_version = view.classes_version
-        self._order = ClassOrder(view)
-        self._turns = [Rotation(units) for units in self._order.units]
-        self._frequencies = first_frequencies(self._order.priorities)
+        self.class_order = ClassOrder(view)
+        self._turns = [Rotation(units) for units in self.class_order.units]
+        self.frequencies = first_frequencies(self.class_order.priorities)
         self.quota = self.first_quota
-        self._at = 0  # position in the round
+        self.position = 0  # position in the round
         self._grown_by = 0.0  # by how much the quota last grew
         self._grew = False  # did it grow in this round?
         self._slice: _Slice | None = None
@@ -73,7 +73,7 @@ class AdaptiveBroadcastDisk(Policy):
         self._rebuild()
 
     def became_ready(self, unit: Unit) -> None:
-        self._turns[self._order.place_of[unit.index]].add(unit)
+        self._turns[self.class_order.place_of[unit.index]].add(unit)
 
     def choose(self, slot: int) -> Decision | None:
         if self._classes_version != self.view.classes_version:
@@ -167,25 +167,25 @@ class AdaptiveBroadcastDisk(Policy):
         waiting = [place for place, turns in enumerate(self._turns) if turns.has_ready()]
         while True:
             due = [at for place in waiting if (at := self._following(place)) is not None]
-            at = min(due, default=len(self._schedule))
-            self._slices += at - self._at
-            self._empty += self._operators_before[at] - self._operators_before[self._at]
+            at = min(due, default=len(self.schedule))
+            self._slices += at - self.position
+            self._empty += self._operators_before[at] - self._operators_before[self.position]
             if due:
                 self._slices += 1
-                self._at = at + 1
-                return _Slice(self._schedule[at], self.quota, self.view.now, slot)
+                self.position = at + 1
+                return _Slice(self.schedule[at], self.quota, self.view.now, slot)
             self._end_round()
 
     def _following(self, place: int) -> int | None:
         """The next slot of a class in this round; None if there is none."""
         slots = self._slots[place]
-        number = bisect_left(slots, self._at)
+        number = bisect_left(slots, self.position)
         return slots[number] if number < len(slots) else None
 
     # The end of a round ------------------------------------------------------------------------------------------
 
     def _end_round(self) -> None:
-        self._at = 0
+        self.position = 0
         self._rounds += 1
         if not self._grew and self.quota > self._grown_by:
             self.quota = max(LEAST_QUOTA_S, self.quota - self._grown_by)
@@ -195,22 +195,22 @@ class AdaptiveBroadcastDisk(Policy):
             self._monitor()
 
     def _monitor(self) -> None:
-        latencies = [self.view.latency(name, self._look, self._since) for name in self._order.names]
-        pairs = inverted_pairs(self._order.priorities, latencies)
+        latencies = [self.view.latency(name, self._look, self._since) for name in self.class_order.names]
+        pairs = inverted_pairs(self.class_order.priorities, latencies)
         if any(pairs):
-            self._frequencies = abd_frequencies(self._frequencies, self._order.priorities, pairs)
+            self.frequencies = abd_frequencies(self.frequencies, self.class_order.priorities, pairs)
             self._rebuild()
 
     def _rebuild(self) -> None:
-        self._schedule = broadcast_schedule(enumerate(self._frequencies), self._variant)
-        self._slots: list[list[int]] = [[] for _ in self._frequencies]  # class -> its slots in the round
-        for at, place in enumerate(self._schedule):
+        self.schedule = broadcast_schedule(enumerate(self.frequencies), self._variant)
+        self._slots: list[list[int]] = [[] for _ in self.frequencies]  # class -> its slots in the round
+        for at, place in enumerate(self.schedule):
             self._slots[place].append(at)
-        operators = [len(self._turns[place].units) for place in self._schedule]
+        operators = [len(self._turns[place].units) for place in self.schedule]
         self._operators_before = list(
             accumulate(operators, initial=0)
         )  # slot of the round -> operators in the slots before it
-        self._at = 0
+        self.position = 0
         self.updated_at = self.view.now
         self.updates += 1
 

@@ -85,19 +85,21 @@ class MultiBroadcastDisk(Policy):
         super().start(view)
         self._chance = random.Random(derived_seed(view.seed, "mbd"))
         self._trains = {name: FadingRatio(None) for name in view.plan.classes}  # class -> tuples per call
-        self._costs = QueryCosts(view, self._trains if self._amortised else None)
+        self.costs = QueryCosts(view, self._trains if self._amortised else None)
         self._waiting: dict[int, None] = {}  # units that were announced and not found empty since
-        self._marked: set[int] = set()  # units to run once more when their call has ended
-        self._again: list[list[Unit]] = [[] for _ in range(view.slots)]  # slot -> units to run once more in it now
+        self.to_repeat: set[int] = set()  # units to run once more when their call has ended
+        self.repeats: list[list[Unit]] = [[] for _ in range(view.slots)]  # slot -> units to run once more in it now
         self._skipped = 0  # slots passed on the way to a decision without a look at their units: gated out, or running
         self._missed = MissedSlots()
         self._put_off: Decision | None = None  # a decision that gave way to a missed slot and got no slot in return
         self._checked = 0.0  # when latencies were last compared
-        self._frequencies: list[int] = []  # one per class, the most important first
-        self._at = 0  # position in the round
-        self._schedule: list[int] = []  # the units of this round: `_round`, except for entries that changed places
-        self._places: list[list[int]] = []  # unit -> its places in the schedule
-        self._stale = True  # must both be copied from `_round` again when the next round begins?
+        self.frequencies: list[int] = []  # one per class, the most important first
+        self.position = 0  # position in the round
+        self.schedule: list[
+            int
+        ] = []  # the units of this round: `base_schedule`, except for entries that changed places
+        self.places: list[list[int]] = []  # unit -> its places in the schedule
+        self._stale = True  # must both be copied from `base_schedule` again when the next round begins?
         self._take_priorities()
         self._rebuild()
 
@@ -105,11 +107,11 @@ class MultiBroadcastDisk(Policy):
         self._waiting[unit.index] = None
         self._enter(unit.index)
         if unit.patient:
-            self._missed.reached(unit.index, self._ranks[unit.index], self._places[unit.index], self._at)
+            self._missed.reached(unit.index, self._ranks[unit.index], self.places[unit.index], self.position)
 
     def choose(self, slot: int) -> Decision | None:
-        while self._again[slot]:
-            marked = self._again[slot].pop()
+        while self.repeats[slot]:
+            marked = self.repeats[slot].pop()
             if marked.ready:
                 return Decision(marked)
         due, self._put_off = self._put_off, None
@@ -128,40 +130,40 @@ class MultiBroadcastDisk(Policy):
 
         If it has none, the unit that was due waits for one call.
         """
-        places = self._places[missed.index]
-        following = bisect_left(places, self._at)
+        places = self.places[missed.index]
+        following = bisect_left(places, self.position)
         if following == len(places):
             self._put_off = due
             return Decision(missed)
         self._drawn.add(due.unit.index)
-        self._exchange(self._at - 1, places[following])
+        self._exchange(self.position - 1, places[following])
         self._enter(missed.index)
         return due._replace(unit=missed)
 
     def _next(self, slot: int) -> Decision | None:
         """The next decision of the round for a slot."""
-        before, passed, ended = self._at, 0, False
+        before, passed, ended = self.position, 0, False
         self._skipped = 0
         while True:
-            unit = self._walk(slot, gated=passed < len(self._schedule))
+            unit = self._walk(slot, gated=passed < len(self.schedule))
             if unit is not None:
-                return Decision(unit, ends_round=ended, inspected=passed + self._at - 1 - before - self._skipped)
+                return Decision(unit, ends_round=ended, inspected=passed + self.position - 1 - before - self._skipped)
             if not any(self.view.units[index].ready for index in self._waiting):
                 return None
-            before, passed, ended = 0, passed + len(self._schedule) - before, True
+            before, passed, ended = 0, passed + len(self.schedule) - before, True
             self._end_round()  # may replace the schedule
 
     def ran_dry(self) -> None:
-        for units in self._again:  # they would find no input now, and later would be too late
+        for units in self.repeats:  # they would find no input now, and later would be too late
             units.clear()
 
     def finished(self, call: FinishedCall) -> None:
         index = call.unit.index
-        self._missed.ran(index, self._at)
+        self._missed.ran(index, self.position)
         self._trains[call.unit.class_name].learn(call.tuples, 1)
-        if index in self._marked:
-            self._marked.remove(index)
-            self._again[call.slot].append(call.unit)
+        if index in self.to_repeat:
+            self.to_repeat.remove(index)
+            self.repeats[call.slot].append(call.unit)
 
     # The walk ----------------------------------------------------------------------------------------------------
 
@@ -173,11 +175,11 @@ class MultiBroadcastDisk(Policy):
         """
         while self._heap:
             at, index = heappop(self._heap)
-            if at < self._at or self._schedule[at] != index:
+            if at < self.position or self.schedule[at] != index:
                 continue
-            self._at = at = self._nearby(at, slot)
-            index = self._schedule[at]
-            self._at += 1
+            self.position = at = self._nearby(at, slot)
+            index = self.schedule[at]
+            self.position += 1
             self._enter(index)
             unit = self.view.units[index]
             if not unit.ready and not unit.running:
@@ -185,10 +187,10 @@ class MultiBroadcastDisk(Policy):
             elif not gated or self._passes_gate(at, index):
                 if unit.ready:
                     return unit
-                self._marked.add(index)
+                self.to_repeat.add(index)
                 self._skipped += 1
             else:
-                self._missed.ran(index, self._at)  # it has had its chance
+                self._missed.ran(index, self.position)  # it has had its chance
                 self._skipped += 1
         return None
 
@@ -198,33 +200,33 @@ class MultiBroadcastDisk(Policy):
 
     def _enter(self, index: int) -> None:
         """Put the next slot of a unit in this round on the heap, if there is one."""
-        places = self._places[index]
-        following = bisect_left(places, self._at)
+        places = self.places[index]
+        following = bisect_left(places, self.position)
         if following < len(places):
             heappush(self._heap, (places[following], index))
 
     def _passes_gate(self, at: int, index: int) -> bool:
         """Draw whether a unit takes its first slot of a round, so that its slots per round may average a fraction."""
-        gate = self._gates[index]
-        if gate >= 1.0 or at != self._places[index][0] or index in self._drawn:
+        gate = self.gates[index]
+        if gate >= 1.0 or at != self.places[index][0] or index in self._drawn:
             return True
         return self._chance.random() < gate
 
     def _exchange(self, at: int, other: int) -> None:
         """Let two entries change places until the end of the round. Each is used once."""
-        schedule = self._schedule
+        schedule = self.schedule
         for index, left, taken in ((schedule[at], at, other), (schedule[other], other, at)):
-            self._places[index].remove(left)
-            insort(self._places[index], taken)
+            self.places[index].remove(left)
+            insort(self.places[index], taken)
         schedule[at], schedule[other] = schedule[other], schedule[at]
         self._stale = True
         self._enter(schedule[other])
 
     def _begin_round(self) -> None:
         if self._stale:
-            self._schedule, self._places = list(self._round), places_of(self._round, len(self._gates))
+            self.schedule, self.places = list(self.base_schedule), places_of(self.base_schedule, len(self.gates))
             self._stale = False
-        self._at = 0
+        self.position = 0
         self._drawn: set[int] = set()  # units whose first slot came up and was given to another
         self._heap: list[tuple[int, int]] = []
         for index in self._waiting:
@@ -244,19 +246,19 @@ class MultiBroadcastDisk(Policy):
         if self.follows and self._classes_version != self.view.classes_version:
             self._take_priorities()
             if self.selectivity is not None:
-                self._costs.adopt()
+                self.costs.adopt()
             self._rebuild()
             return
-        if self._by_cost and self._costs.became_known():
+        if self._by_cost and self.costs.became_known():
             self._rebuild()
             return
         if not self._gated and self._moved():
-            self._costs.adopt()
+            self.costs.adopt()
             self._rebuild()
             return
-        names = self._order.names
+        names = self.class_order.names
         latencies = [self.view.latency(name, self._look, self._since) for name in names]
-        pairs = inverted_pairs(self._order.priorities, latencies)
+        pairs = inverted_pairs(self.class_order.priorities, latencies)
         if None not in latencies and any(pairs):
             self._react(pairs)
 
@@ -264,35 +266,37 @@ class MultiBroadcastDisk(Policy):
         adopts = self._moved() or (self._by_cost and self.selectivity == "sa")
         changes = self.inversion is not None and not (adopts and self.selectivity == "s")
         if adopts:
-            self._costs.adopt()
+            self.costs.adopt()
         if changes and self.inversion is not None:
-            self._frequencies = MODULES[self.inversion](self._frequencies, self._order.priorities, pairs)
+            self.frequencies = MODULES[self.inversion](self.frequencies, self.class_order.priorities, pairs)
         if adopts or changes:
             self._rebuild()
 
     def _moved(self) -> bool:
         """Have selectivities changed that the policy should follow?"""
-        return self._by_cost and self.selectivity == "s" and self._costs.moved(MOVED)
+        return self._by_cost and self.selectivity == "s" and self.costs.moved(MOVED)
 
     def _take_priorities(self) -> None:
         self._classes_version = self.view.classes_version
-        self._order = ClassOrder(self.view)
+        self.class_order = ClassOrder(self.view)
         self._class_of = [unit.class_name for unit in self.view.units]  # with `fixed`, even after a query is moved
-        priorities = dict(zip(self._order.names, self._order.priorities, strict=True))
+        priorities = dict(zip(self.class_order.names, self.class_order.priorities, strict=True))
         self._ranks = [-priorities[name] for name in self._class_of]  # the most important have the lowest
-        self._frequencies = list(self._order.priorities)
+        self.frequencies = list(self.class_order.priorities)
         self._since = self._checked = self.view.now  # older latencies do not count, and there is nothing to check yet
 
     def _rebuild(self) -> None:
         """Make a new schedule."""
-        frequencies = dict(zip(self._order.names, self._frequencies, strict=True))
-        seconds = self._costs.seconds if self._by_cost else dict.fromkeys(self._costs.seconds, 1.0)
+        frequencies = dict(zip(self.class_order.names, self.frequencies, strict=True))
+        seconds = self.costs.seconds if self._by_cost else dict.fromkeys(self.costs.seconds, 1.0)
         classes = zip(self.view.units, self._class_of, strict=True)
         queries = [UnitCosts(unit.id, name, [seconds[q] for q in unit.queries]) for unit, name in classes]
         found = shares(queries, frequencies, LONGEST)
         given = [found[unit.id] for unit in self.view.units]
-        self._gates = [share.gate for share in given]
-        self._round = broadcast_schedule(((index, share.slots) for index, share in enumerate(given)), self._variant)
+        self.gates = [share.gate for share in given]
+        self.base_schedule = broadcast_schedule(
+            ((index, share.slots) for index, share in enumerate(given)), self._variant
+        )
         self._stale = True
         self._missed.restart(len(given))
         self.updates += 1
@@ -329,7 +333,7 @@ class AffineBroadcastDisk(MultiBroadcastDisk):
 
     def _nearby(self, at: int, slot: int) -> int:
         """Swap the entry that is due with one ahead whose unit ran last in this slot. Each is used once per round."""
-        schedule, units = self._schedule, self.view.units
+        schedule, units = self.schedule, self.view.units
         for other in range(at, min(at + self.AHEAD, len(schedule))):
             if self._last.get(schedule[other]) == slot and units[schedule[other]].ready:
                 if other > at:

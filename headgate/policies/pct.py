@@ -40,7 +40,7 @@ class ThreadPerClass(Policy):
     def choose(self, slot: int) -> Decision | None:
         if self._classes_version != self.view.classes_version:
             self._follow_classes()
-        if slot >= len(self._holders):
+        if slot >= len(self.thread_of_slot):
             return None
         decision = self._from_own_thread(slot) if self._own else self._from_line(slot)
         if decision is not None:
@@ -48,24 +48,24 @@ class ThreadPerClass(Policy):
         return decision
 
     def _from_own_thread(self, slot: int) -> Decision | None:
-        thread = self._holders[slot]
+        thread = self.thread_of_slot[slot]
         unit = None if thread is None else thread.next()
         return None if thread is None or unit is None else Decision(unit, inspected=thread.passed_over)
 
     def _from_line(self, slot: int) -> Decision | None:
-        thread, passed = self._holders[slot], 0
+        thread, passed = self.thread_of_slot[slot], 0
         if thread is not None:
             unit = thread.next(around=False)
             passed = thread.passed_over
             if unit is not None:
                 return Decision(unit, inspected=passed)
-            self._holders[slot] = None
+            self.thread_of_slot[slot] = None
             self._line.append(thread)
         for _ in range(len(self._line)):
             thread = self._line.popleft()
             unit = thread.next()
             if unit is not None:
-                self._holders[slot] = thread
+                self.thread_of_slot[slot] = thread
                 return Decision(unit, inspected=passed + thread.passed_over)
             self._line.append(thread)
         return None
@@ -83,15 +83,15 @@ class ThreadPerClass(Policy):
         self._threads: Mapping[tuple[Unit, ...], Rotation] = threads
         self._thread_of = {unit: thread for queries, thread in threads.items() for unit in queries}
         self._own = len(threads) <= self.view.slots  # does every thread have a slot of its own?
-        self._holders: list[Rotation | None] = [None] * self.view.slots
+        self.thread_of_slot: list[Rotation | None] = [None] * self.view.slots
         self._line = deque(threads.values())
         for slot, unit in enumerate(self._ran):
             if unit is not None and unit.running and self._thread_of[unit] in self._line:
-                self._holders[slot] = self._thread_of[unit]
+                self.thread_of_slot[slot] = self._thread_of[unit]
                 self._line.remove(self._thread_of[unit])
-        for slot, held in enumerate(self._holders):
+        for slot, held in enumerate(self.thread_of_slot):
             if self._own and held is None and self._line:
-                self._holders[slot] = self._line.popleft()
+                self.thread_of_slot[slot] = self._line.popleft()
 
     def _follow_classes(self) -> None:
         """Take up changed classes. Threads whose queries are the same resume where they stopped."""

@@ -20,14 +20,25 @@ US = 1e-6
 # Latencies -------------------------------------------------------------------------------------------------------
 
 
+class Observed(Desk):
+    """Latencies of classes are those of recent values."""
+
+    def __init__(self, recent, *given, **parameters):
+        self.recent = recent
+        super().__init__(*given, **parameters)
+
+    def latency(self, name, now, look, since):
+        return self.recent[name].value(now, look, since)
+
+
 def inverted_once_exchanged(**parameters):
     """Class a is fast and b slow for 10 s, then b becomes the more important one; rounds go on."""
-    desk = Desk(queries({"a": 1e-3, "b": 1e-3}, {"a": (2, ["a"]), "b": (1, ["b"])}), "abd", quota=1.0, **parameters)
     times = np.arange(100) / 10
     recent = {"a": RecentValues(), "b": RecentValues()}
     for name, latency in (("a", 1.0), ("b", 3.0)):
         recent[name].add(times, np.full(100, latency))
-    desk.board._latency = lambda name, now, look, since: recent[name].value(now, look, since)
+    plan = queries({"a": 1e-3, "b": 1e-3}, {"a": (2, ["a"]), "b": (1, ["b"])})
+    desk = Observed(recent, plan, "abd", quota=1.0, **parameters)
     desk.board.now = 10.0
     desk.board.set_classes(desk.board.plan.with_priority("a", 1).with_priority("b", 2))
     return desk, recent
@@ -42,7 +53,7 @@ def rounds(desk, number):
 def test_latencies_from_before_a_change_of_priorities_say_nothing():
     desk, _ = inverted_once_exchanged(window=2.0, samples=1)
     rounds(desk, 40)
-    assert desk.policy._frequencies == [2, 1]
+    assert desk.policy.frequencies == [2, 1]
     assert desk.policy.updates == 2  # at the start and with the change
 
 
@@ -52,7 +63,7 @@ def test_latencies_from_after_it_do():
     for name, latency in (("a", 1.0), ("b", 3.0)):
         recent[name].add(np.array([desk.board.now]), np.array([latency]))
     rounds(desk, 4)
-    assert desk.policy._frequencies[0] > 2
+    assert desk.policy.frequencies[0] > 2
 
 
 # Several slots ---------------------------------------------------------------------------------------------------
@@ -160,8 +171,8 @@ def test_a_run_that_ends_on_the_way_to_a_class(tmp_path):
 def test_large_priorities_make_no_longer_round():
     plan = queries(dict.fromkeys("abc", 1.0), {"a": (50_000, ["a"]), "b": (25_000, ["b"]), "c": (1, ["c"])})
     policy = Desk(plan, "abd").policy
-    assert len(policy._schedule) <= SUM_MAX
-    assert [policy._schedule.count(place) for place in range(3)] == [2729, 1365, 1]
+    assert len(policy.schedule) <= SUM_MAX
+    assert [policy.schedule.count(place) for place in range(3)] == [2729, 1365, 1]
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,8 @@ def gated():
 
 def test_mbd_gates_are_fractions_and_1_for_whole_numbers():
     desk = gated()
-    assert desk.policy._gates == pytest.approx([1.0, 0.3, 0.7, 1.0])
-    assert [len(places) for places in desk.policy._places] == [1, 2, 2, 2]
+    assert desk.policy.gates == pytest.approx([1.0, 0.3, 0.7, 1.0])
+    assert [len(places) for places in desk.policy.places] == [1, 2, 2, 2]
 
 
 def test_mbd_runs_queries_as_often_as_their_priorities_say():
@@ -88,9 +88,9 @@ def test_mbd_runs_x_once_more_without_the_schedule():
     desk, x, _ = running_x()
     desk.feed("x/x", 3)
     desk.end(x, 1.0)
-    at = desk.policy._at
+    at = desk.policy.position
     again = desk.begin(0)
-    assert (again.decision.unit.id, desk.policy._at) == ("x", at)
+    assert (again.decision.unit.id, desk.policy.position) == ("x", at)
     assert desk.queues[Edge("x/x", 0)].arrivals == []
 
 

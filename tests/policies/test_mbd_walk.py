@@ -28,7 +28,7 @@ def test_ambd_uses_each_entry_of_a_round_once(seed):
     desk = Desk(plan, "ambd", 2, **PLAIN)
     wanted = Counter(a=6, b=3, c=1)
     chance = random.Random(seed)
-    assert Counter(desk.board.units[index].id for index in desk.policy._round) == wanted
+    assert Counter(desk.board.units[index].id for index in desk.policy.base_schedule) == wanted
     for _ in range(5):
         ran: Counter[str] = Counter()
         for _ in range(sum(wanted.values())):
@@ -58,7 +58,7 @@ def test_only_the_first_entry_of_a_round_is_taken_by_chance():
     """1.3 of b to 1 of a: the first of b's two slots is open in three of ten rounds. Input that comes after it has
     been passed is served in the second, always."""
     desk = Desk(queries({"a": 10.0, "b": 13.0}, {"one": (1, ["a", "b"])}), "mbd", **PLAIN)
-    assert [desk.board.units[index].id for index in desk.policy._round] == ["b", "a", "b"]
+    assert [desk.board.units[index].id for index in desk.policy.base_schedule] == ["b", "a", "b"]
     for _ in range(50):
         desk.feed("a/x")
         assert desk.run().unit.id == "a"
@@ -69,13 +69,13 @@ def test_only_the_first_entry_of_a_round_is_taken_by_chance():
 def test_a_gate_that_hardly_opens_is_not_waited_for():
     """The only unit with input has one slot in 65,536, open by a chance of one in 30,000: a second round takes it."""
     desk = Desk(queries({"a": 1.0, "b": 1.0}, {"one": (2**31 - 1, ["a"]), "two": (1, ["b"])}), "mbd", **PLAIN)
-    gate = desk.policy._gates[1]
+    gate = desk.policy.gates[1]
     assert 0.0 < gate < 1e-4
     for _ in range(20):
         desk.feed("b/x")
         decision = desk.run()
         assert decision.unit.id == "b"
-        assert decision.inspected <= 3 * len(desk.policy._round)
+        assert decision.inspected <= 3 * len(desk.policy.base_schedule)
 
 
 def test_a_promoted_unit_follows_the_priorities():
@@ -164,10 +164,10 @@ def test_nothing_is_run_once_more_after_a_pause():
     desk.feed("y/x")
     first, second = desk.begin(0), desk.begin(1)
     assert desk.begin(2) is None
-    assert [desk.board.units[index].id for index in desk.policy._marked] == ["x"]
+    assert [desk.board.units[index].id for index in desk.policy.to_repeat] == ["x"]
     desk.end(second)
     desk.end(first, 1.0)
-    assert desk.policy._again == [[], [], []]
+    assert desk.policy.repeats == [[], [], []]
 
 
 # Costs ---------------------------------------------------------------------------------------------------------------
@@ -176,12 +176,12 @@ def test_nothing_is_run_once_more_after_a_pause():
 def test_costs_become_known_with_the_first_calls_though_statistics_do_not_change():
     """Calls cost something beside their tuples: how much of it a tuple bears is known only with a train."""
     desk = Desk(queries({"a": 1.0, "b": 9.0}, {"one": (1, ["a", "b"])}), "mbd", call_fixed_s=1e-3)
-    assert set(desk.policy._costs.seconds.values()) == {1.0}
+    assert set(desk.policy.costs.seconds.values()) == {1.0}
     for _ in range(8):
         desk.feed("a/x")
         desk.feed("b/x")
         desk.run(0.01)
-    assert desk.policy._costs.seconds["b"] / desk.policy._costs.seconds["a"] == pytest.approx(9.0, rel=0.01)
+    assert desk.policy.costs.seconds["b"] / desk.policy.costs.seconds["a"] == pytest.approx(9.0, rel=0.01)
 
 
 def test_statistics_are_not_adopted_while_nothing_becomes_known():
@@ -192,7 +192,7 @@ def test_statistics_are_not_adopted_while_nothing_becomes_known():
         desk.feed("a/x")
         desk.feed("b/x")
         desk.run(0.01)
-    costs = desk.policy._costs
+    costs = desk.policy.costs
     known = dict(costs.seconds)
     desk.stats.selectivities = {"a/x": 0.2}
     desk.board.learned()
@@ -211,14 +211,14 @@ def test_followed_priorities_leave_costs_alone_unless_selectivities_are_followed
         {"a": "one", "b": "two"},
     )
     desk = Desk(plan, "mbd", selectivity=selectivity, inversion=None)
-    before = dict(desk.policy._costs.seconds)
+    before = dict(desk.policy.costs.seconds)
     desk.stats.selectivities = {"a/s": 1.0}
     desk.board.set_classes(plan.with_priority("two", 9))
     for _ in range(8):
         desk.feed("b/x")
         desk.run(0.01)
     assert desk.policy.updates == 2
-    assert (dict(desk.policy._costs.seconds) != before) is adopted
+    assert (dict(desk.policy.costs.seconds) != before) is adopted
 
 
 def test_priorities_set_to_what_they_were_are_no_change():
@@ -226,12 +226,12 @@ def test_priorities_set_to_what_they_were_are_no_change():
     plan = queries({"a": 1.0, "b": 1.0}, {"one": (2, ["a"]), "two": (1, ["b"])})
     desk = Desk(plan, "mbd", latencies={"one": 3.0, "two": 1.0})
     served(desk, 4)
-    repaired, updates = list(desk.policy._frequencies), desk.policy.updates
+    repaired, updates = list(desk.policy.frequencies), desk.policy.updates
     assert repaired != [2, 1]
     desk.latencies.clear()
     desk.board.set_classes(plan.with_priority("one", 2).with_class("a", "one"))
     served(desk, 8)
-    assert (desk.policy._frequencies, desk.policy.updates) == (repaired, updates)
+    assert (desk.policy.frequencies, desk.policy.updates) == (repaired, updates)
 
 
 def served(desk, calls):
@@ -256,7 +256,7 @@ def test_the_other_reading_of_the_round(policy):
     members = dict(zip("abcde", (5, 4, 3, 2, 1), strict=True))
     plan = queries(dict.fromkeys(members, 1.0), {name: (priority, [name]) for name, priority in members.items()})
     told = {
-        variant: "".join("abcde"[at] for at in Desk(plan, policy, variant=variant).policy._schedule)
+        variant: "".join("abcde"[at] for at in Desk(plan, policy, variant=variant).policy.schedule)
         for variant in ("disjoint", "coincident", "staggered")
     }
     assert told == {"disjoint": "abcdabaceabcdab", "coincident": "acecdababcdabab", "staggered": "abcdabacebadcba"}

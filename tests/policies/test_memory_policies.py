@@ -120,7 +120,7 @@ def test_segments_are_cut_anew_when_statistics_insist(name):
     board, stats = bench.board, Changing(0.1, 0.9, 1.0)
     whole = ("a/0", "a/1", "a/2")
     assert board.units[-1].operators == whole
-    board._stats = stats
+    bench.stats = stats
     bench.feed("a/0", 1.0)
     claim = board.claim(0)
     for _ in range(2):
@@ -152,9 +152,9 @@ def test_sizes_of_streams_are_measured_like_those_of_operators():
     stats.learn({"q/0": 10}, {Port("q/0"): 5}, 1.0, {})
     stats.learn({"q/1": 10}, {Port("q/1"): 5}, 1.0, {})
     bench = Bench(plan, "segment")
-    bench.board._stats = stats
+    bench.stats = stats
     bench.board.call_fixed_s = 0.0
     bench.board.learned()
     bench.feed("q/0", 1.0)
     bench.run()
-    assert bench.policy._worths[0].gain == 32.0
+    assert bench.policy.explain_unit(bench.board.units[0])["gain"] == 32.0

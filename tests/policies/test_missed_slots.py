@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -23,6 +24,9 @@ COUNTED = "RSTREAM(SELECT k, count(*) AS n FROM s [RANGE 10 SLIDE 5] GROUP BY k)
 PASSED = "SELECT k FROM s WHERE k > 1"
 QUERIES = {"window1": COUNTED, "filter1": PASSED, "window2": COUNTED, "filter2": PASSED}
 CLASSES = {"window1": "high", "filter1": "high", "window2": "low", "filter2": "low"}
+
+
+READY: Any = SimpleNamespace(ready=True)  # a unit
 
 
 class Desk:
@@ -111,10 +115,10 @@ def test_many_that_are_made_good_do_not_stop_the_round():
     desk = Desk(queries, {**dict.fromkeys(queries, "low"), "high": "high"}, variant="staggered")
     policy = cast(MultiBroadcastDisk, desk.board.policy)
     desk.feed(*windows)
-    for _ in range(2 * len(policy._round)):
+    for _ in range(2 * len(policy.base_schedule)):
         desk.feed("high", "low")
         desk.run()
-    while desk.board.units[policy._schedule[policy._at]].id not in windows:
+    while desk.board.units[policy.schedule[policy.position]].id not in windows:
         desk.feed("high", "low")
         desk.run()
     desk.feed("high", "low")
@@ -137,9 +141,9 @@ def test_whatever_comes_every_entry_of_a_round_is_used_once(steps: list[str]):
             desk.reach()
         else:
             desk.feed(step)
-        assert sorted(policy._schedule) == sorted(policy._round)
-        assert policy._places == places_of(policy._schedule, len(QUERIES))
-        assert policy._at > 0 or policy._schedule == policy._round
+        assert sorted(policy.schedule) == sorted(policy.base_schedule)
+        assert policy.places == places_of(policy.schedule, len(QUERIES))
+        assert policy.position > 0 or policy.schedule == policy.base_schedule
     desk.reach()
     desk.order()
     assert not any(queue.arrivals for queue in desk.queues.values())
@@ -166,9 +170,9 @@ def test_a_slot_is_missed_when_the_walk_came_by(rounds: int, ran_at: int, now_at
     for _ in range(rounds):
         missed.end_round()
     missed.reached(0, 1, [2, 7], now_at)
-    assert bool(missed._owed) is owed
+    assert (missed.take(1, [READY]) is READY) is owed
 
 
 def test_equal_weights_go_by_the_number_of_queries():
     desk = Desk()
-    assert sorted(desk.board.policy._schedule) == [0, 0, 1, 1, 2, 3]  # type: ignore[attr-defined]
+    assert sorted(desk.board.policy.schedule) == [0, 0, 1, 1, 2, 3]  # type: ignore[attr-defined]

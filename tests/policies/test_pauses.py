@@ -79,8 +79,8 @@ def test_abd_tells_of_the_operators_that_it_found_empty():
     desk = Desk(queries(dict.fromkeys("hilmn", 8 * US), members), "abd", quota=1.0)
     desk.feed("m/x")
     decision = desk.run(US)
-    assert (decision.unit.id, decision.switches) == ("m/x", desk.policy._schedule.index(1) + 1)
-    assert decision.inspected == 2 * desk.policy._schedule.index(1) + 1
+    assert (decision.unit.id, decision.switches) == ("m/x", desk.policy.schedule.index(1) + 1)
+    assert decision.inspected == 2 * desk.policy.schedule.index(1) + 1
 
 
 def test_what_abd_took_too_long_counts_where_no_tuple_fits():

@@ -25,7 +25,7 @@ def begun(desk, *slots):
 
 def threads(desk):
     """The queries of the threads, by slot."""
-    return ["" if held is None else "".join(unit.id for unit in held.units) for held in desk.policy._holders]
+    return ["" if held is None else "".join(unit.id for unit in held.units) for held in desk.policy.thread_of_slot]
 
 
 def move(desk, query, to):

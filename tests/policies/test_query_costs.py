@@ -24,7 +24,7 @@ def parting():
 def test_ways_that_part_have_their_beginning_in_common():
     desk = Desk(parting(), "mbd")
     assert QueryCosts(desk.board).seconds == pytest.approx({"q": 16.0, "r": 16.0})
-    assert Counter(desk.policy._round) == {0: 1, 1: 1}
+    assert Counter(desk.policy.base_schedule) == {0: 1, 1: 1}
 
 
 def test_an_operator_at_which_ways_meet_counts_for_each():

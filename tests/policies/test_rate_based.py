@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from headgate.metrics.stats import DeclaredStats
 from tests.conformance.plans import feeder, make_plan, project, select, union
 from tests.policies.boards import Bench
 
@@ -96,7 +97,7 @@ def test_changed_statistics_change_the_ranking():
     bench.feed("a/x", 1.0, 2.0)
     bench.feed("b/x", 3.0, 4.0)
     assert bench.run().unit.id == "b/x"
-    bench.board._stats = Bench(two_costs(cheap=9.0), "rb").board._stats
+    bench.stats = DeclaredStats(two_costs(cheap=9.0))
     assert bench.run().unit.id == "b/x"  # not told yet
     bench.feed("b/x", 5.0)
     bench.board.learned()
