@@ -5,14 +5,20 @@ BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PIP   := $(BIN)/python -m pip --disable-pip-version-check
 
-# Two processes, each with a Spark of its own, take half the time of one on two cores. A file's tests stay together.
+# The tests in tiers, as CONTRIBUTING.md has them. Two processes, each with a Spark of its own where one is needed, take
+# half the time of one on two cores. A file's tests stay together.
 PARALLEL := -n 2 --dist loadfile
+BY_DEFAULT := not nightly and not soak and not study
+TESTS = $(BIN)/pytest $(ARGS)
+EVERYTHING = $(TESTS) --hypothesis-profile nightly
+# With -k or a path in ARGS a tier may have none of the tests that are asked for: pytest says so with a 5.
+NONE_WILL_DO = $(if $(strip $(ARGS)),|| [ $$? -eq 5 ])
 
 # Put before a command that starts Spark. Asked each time because it is quick and Java may have moved.
 WITH_JAVA = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test check format bench soak picture tables packages lock clean
+.PHONY: help setup java demo quick test nightly check format bench soak picture tables packages lock clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -39,8 +45,19 @@ java:
 demo: setup ## run the demonstration; options in ARGS="--seconds 30"
 	@$(WITH_JAVA) $(BIN)/headgate demo $(ARGS)
 
-test: setup check ## check, then run the tests; pytest options in ARGS="-k mbd"
-	@$(WITH_JAVA) $(BIN)/pytest $(PARALLEL) $(ARGS)
+quick: check ## check, then the tests that need no Spark; pytest options in ARGS="-k mbd"
+	@$(TESTS) $(PARALLEL) -m "not spark and $(BY_DEFAULT)" $(NONE_WILL_DO)
+
+test: setup quick ## quick, then the tests on Spark; what continuous integration runs
+	@$(WITH_JAVA) $(TESTS) $(PARALLEL) -m "spark and $(BY_DEFAULT)" $(NONE_WILL_DO)
+
+# What measures memory or time runs alone, in one process. All three parts run, whichever fails.
+nightly: setup check ## every test, with all its cases and examples: takes hours
+	@$(WITH_JAVA) status=0; \
+	$(EVERYTHING) $(PARALLEL) -m "not spark" $(NONE_WILL_DO) || status=1; \
+	$(EVERYTHING) $(PARALLEL) -m "spark and not soak and not study" $(NONE_WILL_DO) || status=1; \
+	$(EVERYTHING) -m "spark and (soak or study)" $(NONE_WILL_DO) || status=1; \
+	exit $$status
 
 check: $(STAMP) ## lint, formatting and types
 	@$(BIN)/ruff check .

@@ -14,6 +14,7 @@ from headgate.application.explain import explain
 from headgate.application.load import load_application
 from headgate.errors import ApplicationError
 from tests.application.apps import GOOD, write_app
+from tests.tiers import examples
 
 NASTY = (
     """
@@ -99,13 +100,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("fuzz")
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100, 400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(mutated())
 def test_changed_data(folder: Path, data: Any) -> None:
     attempt(write_app(folder, yaml.safe_dump(data, allow_unicode=True, sort_keys=False)))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(75, 300), deadline=None)
 @given(st.integers(0, len(GOOD)), st.integers(0, 30), st.text(max_size=8))
 def test_changed_text(folder: Path, start: int, cut: int, new: str) -> None:
     text = GOOD[:start] + new + GOOD[start + cut :]
@@ -113,13 +114,13 @@ def test_changed_text(folder: Path, start: int, cut: int, new: str) -> None:
     attempt(path)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(50, 200), deadline=None)
 @given(st.sampled_from(PLACES), st.text(max_size=12) | st.sampled_from(["", "[", "{a: 1}", "-1", "null", "1e999"]))
 def test_changed_by_set(folder: Path, place: tuple[Any, ...], value: str) -> None:
     attempt(write_app(folder), f"{'.'.join(map(str, place))}={value}")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(50, 200), deadline=None)
 @given(st.text(max_size=30))
 def test_any_set(folder: Path, text: str) -> None:
     attempt(write_app(folder), text)

@@ -1,6 +1,6 @@
 """Every way to end a command, at every stage of its start: no process, no folder, one line, the right exit code.
 
-Real commands, each with a JVM of its own. Two or three of the ways run always, the whole matrix with `-m soak`.
+Real commands, most with a JVM of their own. Four of the ways run always, the whole matrix with `-m soak`.
 """
 
 import json
@@ -112,6 +112,7 @@ STAGES = {
 ALWAYS = {("launcher", signal.SIGINT), ("session", signal.SIGTERM)}
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize(
     ("stage", "number"),
     [
@@ -128,6 +129,7 @@ def test_a_signal_while_it_starts(command: Command, stage: str, number: signal.S
     assert command.left_behind() == []
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize(
     "number", [signal.SIGHUP, *[pytest.param(n, marks=pytest.mark.soak) for n in (signal.SIGINT, signal.SIGTERM)]]
 )
@@ -141,6 +143,7 @@ def test_a_signal_while_it_runs_ends_it_with_the_report(command: Command, number
     assert command.left_behind() == []
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize("stage", ["running", *[pytest.param(s, marks=pytest.mark.soak) for s in list(STAGES)[2:]]])
 def test_a_jvm_that_dies(command: Command, stage: str) -> None:
     command.until(STAGES.get(stage, _gives_results))
@@ -150,6 +153,7 @@ def test_a_jvm_that_dies(command: Command, stage: str) -> None:
     assert command.left_behind() == []
 
 
+@pytest.mark.spark
 @pytest.mark.soak
 @pytest.mark.parametrize("stage", ["gateway", "rehearsal"])
 def test_a_killed_command_takes_its_jvm_along(command: Command, stage: str) -> None:
@@ -165,6 +169,7 @@ def test_a_killed_command_takes_its_jvm_along(command: Command, stage: str) -> N
         assert command.left_behind() == []
 
 
+@pytest.mark.spark
 @pytest.mark.soak
 def test_a_second_signal_ends_it_at_once(command: Command) -> None:
     command.until(_gives_results)
@@ -175,6 +180,7 @@ def test_a_second_signal_ends_it_at_once(command: Command) -> None:
     assert command.left_behind() == []
 
 
+@pytest.mark.spark
 @pytest.mark.soak
 def test_a_demonstration_that_nobody_watches_ends() -> None:
     result = _shell(f"set -o pipefail; {sys.executable} -m headgate demo | head -1")

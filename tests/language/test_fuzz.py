@@ -7,6 +7,7 @@ from headgate.errors import ApplicationError
 from headgate.language.rules import RULES
 from tests.language.catalogs import SENSORS, compiled
 from tests.language.fixture_files import FOLDER, read
+from tests.tiers import examples
 
 _WORDS = r"""
 SELECT|FROM|WHERE|GROUP BY|HAVING|WITH v AS|UNION ALL|EXCEPT|INTERSECT ALL|JOIN|LEFT JOIN|ON|USING|AS|DISTINCT|AND|OR
@@ -31,7 +32,7 @@ def attempt(text: str) -> None:
             assert problem.place == "queries.q.cql"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(75, 300), deadline=None)
 @given(st.text(max_size=40))
 @example("SELECT a FROM s WHERE 'x")
 @example("SELECT * FROM sensors WHERE (((((((((((((((((((((((((((((((((((humidity")
@@ -39,14 +40,14 @@ def test_any_text(text: str) -> None:
     attempt(text)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(150, 600), deadline=None)
 @given(st.lists(st.sampled_from(WORDS), max_size=14))
 def test_any_words(words: list[str]) -> None:
     attempt(" ".join(words))
     attempt("SELECT location FROM sensors " + " ".join(words))
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100, 400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(QUERIES), st.data())
 def test_changed_queries(query: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(query)))

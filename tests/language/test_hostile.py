@@ -1,6 +1,6 @@
 """Hostile query texts and application files from a seeded generator: each loads, or gives one clean error.
 
-`make soak` tries 10,000; the normal suite a slice of them.
+`make soak` tries 10,000; the other tiers a few hundred.
 """
 
 import copy
@@ -17,6 +17,7 @@ from headgate.errors import ApplicationError
 from tests.application.apps import GOOD, write_app
 from tests.application.test_load_fuzz import NASTY, places
 from tests.language.test_fuzz import QUERIES, WORDS, attempt
+from tests.tiers import examples
 
 HOSTILE = (
     """
@@ -74,7 +75,7 @@ def try_all(count: int, seed: int, folder: Path) -> None:
 
 
 def test_a_slice_of_hostile_input(tmp_path: Path) -> None:
-    try_all(300, 18, tmp_path)
+    try_all(examples(100, 300), 18, tmp_path)
 
 
 @pytest.mark.soak

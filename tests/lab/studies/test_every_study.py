@@ -1,4 +1,5 @@
-"""Every study runs, with its smallest sizes: each claim is judged by finite numbers.
+"""Every study runs, with its smallest sizes: each claim is judged by finite numbers. Nightly; `make quick` runs a
+small part of each study, in the test file of that study.
 
 A new study is found by its line in the list of the command.
 """
@@ -15,7 +16,9 @@ from headgate_lab.studies.study import reproduce
 LONG = {"aqsios": "it has hundreds of runs, whatever their size"}
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.soak if n in LONG else ()) for n in STUDIES])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.soak if n in LONG else pytest.mark.nightly) for n in STUDIES]
+)
 def test_every_claim_is_judged(name: str) -> None:
     study = importlib.import_module(f"headgate_lab.studies.{name}").STUDY
     seen: list[tuple[int, int]] = []

@@ -20,9 +20,10 @@ from headgate.runtime.simulated.joins.pair_join import PairJoin
 from headgate.runtime.simulated.network import Network
 from tests.conformance.plans import feeder, make_app, make_plan, project, select
 from tests.runtime.simulated.test_properties import NAMES, OVERHEADS, busy, restless, survivors
+from tests.tiers import examples
 
 IDLE = RunLimits(until_idle=True)
-few = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few = settings(max_examples=examples(10, 30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 __all__ = ["restless"]  # the fixture, which registers a policy that stops calls all the time
 
 

@@ -13,6 +13,7 @@ from headgate.scheduling.policy import Decision, Policy
 from tests.conformance.plans import feeder, make_app, make_plan, project, recorded
 from tests.conformance.strategies import plans
 from tests.policies.test_starvation import WITH_RELIEF
+from tests.tiers import examples
 
 IDLE = RunLimits(until_idle=True)
 OVERHEADS = [{}, {"decision_s": 0.01, "switch_s": 0.005, "preempt_s": 0.002, "inspect_s": 0.001, "noise": 0.2}]
@@ -27,7 +28,7 @@ VARIANTS = [
     ("mbd", {"selectivity": "s", "sel_gate": False, "variant": "coincident"}),
     ("mprr", {"of": "largest"}),
 ]
-few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few = settings(max_examples=examples(12, 40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 class Restless(Policy):

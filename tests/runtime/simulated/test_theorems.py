@@ -22,10 +22,13 @@ from headgate.runtime.simulated import simulate
 from headgate.scheduling.progress_chart import lower_envelope, progress_chart
 from headgate.scheduling.segments import operator_release, partition, path_steps, segment_release
 from tests.conformance.plans import make_app, make_plan, recorded, select
+from tests.tiers import examples
 
 IDLE = RunLimits(until_idle=True)
 some = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    max_examples=examples(20, 60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 
 

@@ -13,6 +13,7 @@ from headgate.policies.fifo import Fifo
 from headgate.runtime.simulated import simulate
 from tests.conformance.closeness import assert_close
 from tests.conformance.plans import feeder, make_app, make_plan, project, select, union
+from tests.tiers import examples
 
 ARRIVALS = st.sampled_from(["constant", "poisson"])
 
@@ -48,7 +49,7 @@ def trees(draw: st.DrawFn) -> Any:
     return make_app(make_plan(streams, [*leaves, *tops, *unions], roots | ({"q": "q/u"} if merged else {})))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(40, 120), deadline=None)
 @given(app=st.one_of(apps(), trees()))
 def test_same_report_as_the_event_loop(app: Any) -> None:
     quick = simulate(app, RunLimits(until_idle=True))

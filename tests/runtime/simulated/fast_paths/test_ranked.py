@@ -15,6 +15,7 @@ from headgate.policies.ranked import RankedPolicy
 from headgate.runtime.simulated import simulate
 from tests.conformance.closeness import assert_close
 from tests.conformance.plans import feeder, make_app, make_plan, project, select, union
+from tests.tiers import examples
 
 IDLE = RunLimits(until_idle=True)
 LIMITS = st.sampled_from([IDLE, RunLimits(seconds=4.0), RunLimits(seconds=20.5, until_idle=True)])
@@ -50,7 +51,7 @@ def both_ways(app: CheckedApplication, limits: RunLimits) -> tuple[Any, Any]:
     return simulate(app, limits), simulate(app, limits, fast_paths=False)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(60, 250), deadline=None)
 @given(
     plan=trees(),
     policy=st.sampled_from(["rb", "prb", "pcs", "fifo", "chain", "segment", "simplified-segment"]),

@@ -12,6 +12,7 @@ from headgate.policies.rr import RoundRobin
 from headgate.runtime.simulated import SimulationResult, simulate
 from tests.conformance.closeness import assert_close
 from tests.conformance.plans import feeder, make_app, make_plan, project, select, union
+from tests.tiers import examples
 
 IDLE = RunLimits(until_idle=True)
 # Sums of these are exact, so that ends of turns, of tuples and arrivals do coincide, and both ways agree to the bit.
@@ -50,7 +51,7 @@ def both_ways(plan: Plan, quantum: float, limits: RunLimits) -> tuple[Simulation
 LIMITS = st.sampled_from([IDLE, RunLimits(seconds=4.0), RunLimits(seconds=20.5, until_idle=True)])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40, 150), deadline=None)
 @given(
     plan=trees(EXACT_COSTS, "constant", [0.5, 1.0, 4.0]),
     quantum=st.sampled_from(EXACT_QUANTA),
@@ -63,7 +64,7 @@ def test_same_report_when_all_is_exact(plan: Plan, quantum: float, limits: RunLi
     assert_close(quick.report, slow.report, 1e-15)  # but for the order in which latencies are summed up
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20, 60), deadline=None)
 @given(plan=trees(COSTS, "poisson", [0.4, 1.3, 5.0]), quantum=st.sampled_from(QUANTA), limits=LIMITS)
 def test_same_report_but_for_rounding(plan: Plan, quantum: float, limits: RunLimits) -> None:
     quick, slow = both_ways(plan, quantum, limits)
