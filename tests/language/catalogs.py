@@ -1,4 +1,4 @@
-"""Schemas that the tests of this folder compile against; no files needed."""
+"""Schemas that the tests in this folder compile against; no files needed."""
 
 from collections.abc import Sequence
 
@@ -65,7 +65,7 @@ def plan_of(text: str, catalog: Catalog = SENSORS, rules: Sequence[Rule] = RULES
 
 
 def plan_lines(plan: Plan) -> list[str]:
-    """One line an operator: id, kind, parameters and inputs."""
+    """One line per operator: id, kind, inputs and parameters."""
     return [
         f"{operator.id.removeprefix('q/')} = {operator.kind}({', '.join(map(str, operator.inputs)).replace('q/', '')})"
         + (f": {operator.describe().replace('q/', '')}" if operator.describe() else "")

@@ -23,7 +23,7 @@ def read(file: Path) -> tuple[Catalog, str]:
 
 
 def plans(catalog: Catalog, query: str) -> list[str]:
-    """The comments below the query."""
+    """The comment lines below the query: its plans and warnings."""
     lines = ["-- as written"]
     lines += [f"--   {line}" for line in plan_lines(plan_of(query, catalog, ()))]
     lines += ["-- rewritten"]
@@ -34,7 +34,7 @@ def plans(catalog: Catalog, query: str) -> list[str]:
 
 
 def expected(file: Path) -> str:
-    """The whole text that a fixture should have."""
+    """The full text that a fixture should have."""
     catalog, query = read(file)
     head = file.read_text(encoding="utf-8").splitlines()[0]
     return "\n".join([head, query, *plans(catalog, query), ""])

@@ -1,7 +1,8 @@
-"""What the compiler makes of a query is what Spark SQL means by it: names, grouping, joins, every function.
+"""The compiler understands queries as Spark SQL does: names, grouping, joins, every function.
 
-At a single instant, with all rows in their windows, a query is plain SQL. So each fixture's text without windows and
-stream functions is run by Spark itself, and its operators, as written and as rewritten, on the same rows.
+At a single instant, with all rows in their windows, a query is plain SQL. So Spark runs each fixture's text without
+windows and stream functions, and the result is compared with its operators, as written and as rewritten, on the same
+rows.
 """
 
 import random
@@ -68,11 +69,11 @@ def value(kind: str, draw: random.Random) -> Any:
     return {"id": 1, "name": "x"}
 
 
-_FRAMES: dict[int, dict[str, Any]] = {}  # by catalog; making them takes longer than the queries
+_FRAMES: dict[int, dict[str, Any]] = {}  # by catalog; making them takes longer than running the queries
 
 
 def frames(session: Any, catalog: Catalog) -> dict[str, Any]:
-    """Rows for every stream and table, as views of their names."""
+    """Rows for every stream and table, registered as views."""
     if id(catalog) not in _FRAMES:
         draw = random.Random(3)
         schemas: dict[str, Schema] = {name: one.schema for name, one in {**catalog.streams, **catalog.tables}.items()}
@@ -296,10 +297,10 @@ def test_expressions_keep_their_meaning(session: Any, text: str) -> None:
         "SELECT 7 AS a, 2 AS b, TIMESTAMP '2024-03-04 05:06:07' AS ts, 'http://a/b/c1' AS url, array(3, 1, 2) AS xs, "
         "map('k', 1) AS m, named_struct('f', named_struct('g', 5)) AS st, 4 AS `weird col`"
     )
-    told = sql_of(sqlglot.parse_one(text, read=Cql, into=exp.Condition))
-    said, meant = row.selectExpr(f"{text} AS x"), row.selectExpr(f"{told} AS x")
-    assert said.collect() == meant.collect()
-    assert said.schema.simpleString() == meant.schema.simpleString()
+    passed_on = sql_of(sqlglot.parse_one(text, read=Cql, into=exp.Condition))
+    expected, found = row.selectExpr(f"{text} AS x"), row.selectExpr(f"{passed_on} AS x")
+    assert found.collect() == expected.collect()
+    assert found.schema.simpleString() == expected.schema.simpleString()
 
 
 def test_the_list_of_aggregates_is_that_of_spark(session: Any) -> None:

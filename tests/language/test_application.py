@@ -67,7 +67,7 @@ def test_queries_read_each_other_in_any_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("queries", "told"),
+    ("queries", "expected"),
     [
         (
             "  a:\n    cql: SELECT * FROM b\n  b:\n    cql: SELECT * FROM a\n",
@@ -103,14 +103,14 @@ def test_queries_read_each_other_in_any_order(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_errors(tmp_path: Path, queries: str, told: str) -> None:
+def test_errors(tmp_path: Path, queries: str, expected: str) -> None:
     path = write(tmp_path, queries)
     with pytest.raises(ApplicationError) as caught:
         load_application(path)
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
 
 
-def test_warnings_are_logged_once_and_told_by_explain(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_warnings_are_logged_once_and_shown_by_explain(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = write(tmp_path, "  a:\n    cql: SELECT DISTINCT location FROM sensors\n")
     with caplog.at_level(logging.WARNING):
         app = load_application(path)
@@ -121,18 +121,18 @@ def test_warnings_are_logged_once_and_told_by_explain(tmp_path: Path, caplog: py
 
 
 def test_there_is_one_warning_however_many_queries_grow(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Two hundred such queries gave two hundred lines."""
+    """Two hundred such queries used to log two hundred lines."""
     queries = "".join(f"  q{n}:\n    cql: SELECT DISTINCT location FROM sensors\n" for n in range(9))
     bounded = "  fine:\n    cql: SELECT DISTINCT location FROM sensors [RANGE 1 MINUTE]\n"
     with caplog.at_level(logging.WARNING):
-        told = explain(load_application(write(tmp_path, queries + bounded)))
-    assert [record.getMessage().partition(": ")[2] for record in caplog.records] == told["warnings"]
-    assert told["warnings"] == [
+        explained = explain(load_application(write(tmp_path, queries + bounded)))
+    assert [record.getMessage().partition(": ")[2] for record in caplog.records] == explained["warnings"]
+    assert explained["warnings"] == [
         "9 queries have state that keeps growing: q0, q1, q2, q3, q4, q5 and 3 more; bound it by windows, such as "
         "[RANGE 1 HOUR]; `headgate explain` says what grows"
     ]
-    assert told["queries"]["q8"]["grows"][0].startswith("DISTINCT keeps every distinct row of 'sensors'")
-    assert told["queries"]["fine"]["grows"] == []
+    assert explained["queries"]["q8"]["grows"][0].startswith("DISTINCT keeps every distinct row of 'sensors'")
+    assert explained["queries"]["fine"]["grows"] == []
 
 
 TWO = """\
@@ -147,7 +147,7 @@ TWO = """\
 """
 
 
-def test_sharing_is_asked_for(tmp_path: Path) -> None:
+def test_operators_are_shared_only_on_request(tmp_path: Path) -> None:
     apart = load_application(write(tmp_path, TWO)).plan
     shared = load_application(write(tmp_path, TWO, "share: true\n")).plan
     assert len([o for o in apart.operators.values() if o.kind == "select"]) == 4

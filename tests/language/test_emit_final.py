@@ -1,4 +1,4 @@
-"""`emit: final` in the application file: which queries have windows that close, and what is said of the others."""
+"""`emit: final` in the application file: which queries have windows that close, and the errors for the others."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Every function of Spark's own list, on the examples of its documentation: Spark gets what the user wrote, and the
-value is that of plain Spark on the same row.
+"""Every function that Spark lists, on the examples in its documentation: Spark gets the user's own text, and the value
+equals that of plain Spark on the same row.
 
-Each example is also put into a subscript, a lambda, a CASE, a field of a struct and a sum of signs, since what stands
-around a call is what a rewriter gets wrong.
+Each example is also wrapped in a subscript, a lambda, a CASE with signs, and a struct field, because rewriters tend to
+get the surroundings of a call wrong.
 """
 
 import re
@@ -29,7 +29,7 @@ AROUND = (
     "CASE WHEN -v::BIGINT < - -1 AND NOT v IN (1, 2) THEN {} END",
     "named_struct('p', named_struct('q', {})).p.q",
 )
-# Not functions of a row: words of the grammar around expressions, table functions, and what the file may not have.
+# Not functions of a row: keywords around expressions, table functions, and functions that CQL refuses.
 NO_EXPRESSION = {"grouping", "grouping_id", "window", "session_window", "window_time", "measure"}
 REFUSED = NONDETERMINISTIC | GENERATORS | WINDOW_FUNCTIONS | set(FORBIDDEN) | NO_EXPRESSION
 ROW = "7 AS v, 'it' AS t, array(1, 2) AS xs"
@@ -39,7 +39,7 @@ _VALUES = re.compile(r"(.*?)\s+FROM\s+(VALUES\b.*\bAS\s+(\w+)\s*\(.*\))\s*", re.
 
 
 def examples(session: Any) -> Iterator[tuple[str, str]]:
-    """Name of a function, and the text behind SELECT in an example of its documentation."""
+    """Function names, each with the text after SELECT in an example from its documentation."""
     registry = session._jsparkSession.sessionState().functionRegistry()
     names = registry.listFunction()
     for number in range(names.size()):
@@ -81,18 +81,18 @@ def test_the_words_of_the_user_are_kept(session: Any) -> None:
 
 
 def row_of(session: Any) -> Any:
-    """One row with the stamps that rows have inside the runtime."""
+    """One row with the stamps that rows carry inside the runtime."""
     stamps = ", ".join(f"CAST({number} AS BIGINT) AS {name}" for number, name in enumerate(RELATION_STAMPS))
     return session.sql(f"SELECT {ROW}, {stamps}")
 
 
 def values(session: Any, expressions: Sequence[str]) -> list[str]:
-    """The expressions, compared. Those that plain Spark cannot compute, such as raise_error(..), are left out."""
+    """Compare the expressions; returns them without those that plain Spark fails on, such as raise_error(..)."""
     try:
         columns = [f"{text} AS c{number}" for number, text in enumerate(expressions)]
         plain = session.sql(f"SELECT {ROW}").selectExpr(*columns)
         expected = plain.collect()[0]
-    except Exception:  # one of them; which one is found by halves
+    except Exception:  # one of them fails; bisect to find which
         if len(expressions) == 1:
             return []
         half = len(expressions) // 2
@@ -133,7 +133,7 @@ def test_aggregates_are_those_of_plain_spark(session: Any) -> None:
 
 
 def compared_aggregates(session: Any, chosen: Sequence[tuple[str, str]]) -> int:
-    """How many of the examples over VALUES were compared."""
+    """Compare the examples over VALUES; returns how many there were."""
     compared = 0
     for name, text in chosen:
         found = _VALUES.fullmatch(text)
@@ -144,9 +144,9 @@ def compared_aggregates(session: Any, chosen: Sequence[tuple[str, str]]) -> int:
             frame = session.sql(f"SELECT * FROM {rows}")
             expected = frame.selectExpr(f"struct({what}) AS r")
             wanted = expected.collect()
-        except Exception:  # an example of what goes wrong
+        except Exception:  # the example shows an error
             continue
-        if any(f.dataType.simpleString() == "void" for f in frame.schema):  # no type that a stream may declare
+        if any(f.dataType.simpleString() == "void" for f in frame.schema):  # streams cannot declare this type
             continue
         schema = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in frame.schema)
         plan = plan_of(f"SELECT struct({what}) AS r FROM {alias}", Catalog({alias: stream(alias, schema)}))

@@ -1,4 +1,4 @@
-"""What Headgate adds to rows is invisible to every expression: a run gives what Spark gives over plain tables."""
+"""Columns that Headgate adds to rows are invisible to every expression: results equal Spark's over plain tables."""
 
 import json
 from pathlib import Path
@@ -42,8 +42,8 @@ def test_a_run_gives_what_plain_tables_give(session: Any, tmp_path: Path) -> Non
     lines += ["  l:", '    schema: "id INT, t STRING, at BIGINT"', "    time: at", "    " + source % "l"]
     lines += ["  r:", '    schema: "id INT, val INT, at BIGINT"', "    time: at", "    " + source % "r", "queries:"]
     for name, text in QUERIES.items():
-        asked = text if name in ("text", "kept", "subscript") else f"ISTREAM({text})"
-        lines += [f"  {name}:", f"    cql: {json.dumps(asked)}", f"    sink: {{kind: json, path: {name}.json}}"]
+        query = text if name in ("text", "kept", "subscript") else f"ISTREAM({text})"
+        lines += [f"  {name}:", f"    cql: {json.dumps(query)}", f"    sink: {{kind: json, path: {name}.json}}"]
     lines += [
         "  listed:",
         "    operators:",
@@ -60,8 +60,8 @@ def test_a_run_gives_what_plain_tables_give(session: Any, tmp_path: Path) -> Non
     wrong = {}
     plain = {**QUERIES, "listed": "SELECT to_json(struct(*)) AS j FROM l"}
     for name, text in plain.items():
-        meant = text.replace("[RANGE 100]", "").replace("[ROWS 5]", "")
-        wanted = sorted(row.j for row in session.sql(meant).collect())
+        plain_text = text.replace("[RANGE 100]", "").replace("[ROWS 5]", "")
+        wanted = sorted(row.j for row in session.sql(plain_text).collect())
         given = sorted(json.loads(line)["j"] for line in (tmp_path / f"{name}.json").read_text().splitlines())
         last = [line for line in given if line in wanted] if name == "groups" else given
         if last != wanted:

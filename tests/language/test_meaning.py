@@ -1,4 +1,4 @@
-"""What queries mean, told by the operators that they become."""
+"""What queries mean, as shown by the operators they become."""
 
 import pytest
 
@@ -65,11 +65,11 @@ def test_a_relation_that_loses_rows_ends_in_changes() -> None:
     assert kinds(plan_of("SELECT a.ts FROM sensors a, doors b")) == ["join", "project"]
 
 
-def test_a_query_that_changes_nothing_has_an_operator_all_the_same() -> None:
+def test_a_query_that_changes_nothing_still_has_an_operator() -> None:
     assert kinds(plan_of("SELECT * FROM sensors")) == ["project"]
 
 
-def test_a_stream_among_relations_is_unbounded() -> None:
+def test_a_stream_beside_a_relation_is_unbounded() -> None:
     plan = plan_of("SELECT location FROM sensors [RANGE 1 MINUTE] UNION ALL SELECT location FROM doors")
     assert "window = window(select): RANGE 1 MINUTE" in plan_lines(plan)
     assert "window2 = window(select2): RANGE UNBOUNDED" in plan_lines(plan)
@@ -78,7 +78,7 @@ def test_a_stream_among_relations_is_unbounded() -> None:
 # Stream functions --------------------------------------------------------------------------------------------------
 
 
-def test_modes() -> None:
+def test_stream_functions_become_operators() -> None:
     for mode in ("istream", "dstream"):
         plan = plan_of(f"{mode}(SELECT location FROM sensors [RANGE 1 MINUTE])")
         root = last(plan)
@@ -99,11 +99,11 @@ def test_istream_over_now_needs_state_unless_time_is_shown() -> None:
         "changes",
     ]
     assert kinds(plan_of("ISTREAM(SELECT location FROM sensors [NOW])")) == ["project", "changes"]
-    # Arrival time is no column.
+    # Arrival time is not a column.
     assert kinds(plan_of("ISTREAM(SELECT k, v FROM clicks [NOW])")) == ["project", "changes"]
 
 
-def test_dstream_of_what_never_leaves_warns() -> None:
+def test_dstream_of_an_unbounded_stream_warns() -> None:
     found = compiled("DSTREAM(SELECT location FROM sensors)")
     assert "DSTREAM outputs nothing" in found.grows[0]
 
@@ -114,7 +114,7 @@ def rstream_of(text: str, catalog: Catalog = SENSORS) -> RStream:
     return root
 
 
-def test_ticks_are_the_streams() -> None:
+def test_rstream_is_triggered_by_its_streams() -> None:
     one = rstream_of("RSTREAM(SELECT count(*) FROM sensors [RANGE 1 MINUTE])")
     assert one.inputs[1:] == (Port("sensors"),)
     two = rstream_of("RSTREAM(SELECT s.ts FROM sensors [ROWS 3] s, (SELECT location FROM doors [NOW]) d)")
@@ -125,7 +125,7 @@ def test_ticks_are_the_streams() -> None:
     assert inner.inputs[1:] == (Port("sensors"),)
 
 
-def test_slides_are_no_ticks() -> None:
+def test_slides_replace_the_triggers_of_their_stream() -> None:
     one = rstream_of("RSTREAM(SELECT count(*) FROM sensors [RANGE 1 MINUTE SLIDE 10 SECONDS])")
     assert one.inputs[1:] == ()
     assert one.slides == (Span(10.0, "seconds"),)
@@ -133,7 +133,7 @@ def test_slides_are_no_ticks() -> None:
     assert two.inputs[1:] == (Port("doors"),)
 
 
-def test_boundaries_of_rows() -> None:
+def test_boundaries_of_rows_windows() -> None:
     plan = plan_of("RSTREAM(SELECT count(*) FROM sensors [ROWS 10 SLIDE 5])")
     root = last(plan)
     marks = plan.operators[root.inputs[1].node]
@@ -189,7 +189,7 @@ def test_left_join_keeps_its_condition() -> None:
     assert (join.how, join.on, join.condition) == ("left", {"location": "location"}, "humidity > `p.floor`")
 
 
-def test_commas_and_joins_together() -> None:
+def test_commas_and_joins_mix() -> None:
     plan = plan_of("SELECT a.ts FROM sensors a, doors b JOIN places p ON b.location = p.location CROSS JOIN floors f")
     assert kinds(plan) == ["join", "join", "join", "project"]
 
@@ -217,13 +217,13 @@ def group_of(text: str) -> Aggregate:
 @pytest.mark.parametrize(
     "by", ["upper(location)", "place", "1", "UPPER(location)", "ALL"], ids=lambda by: by.replace("(", " ")
 )
-def test_ways_to_say_what_is_grouped(by: str) -> None:
+def test_ways_to_write_group_by(by: str) -> None:
     group = group_of(f"SELECT upper(location) AS place, count(*) AS n FROM sensors GROUP BY {by}")
     assert {name: text.lower() for name, text in group.group.items()} == {"place": "upper(location)"}
     assert group.values == {"n": "count(*)"}
 
 
-def test_a_column_comes_before_an_alias() -> None:
+def test_a_column_takes_precedence_over_an_alias() -> None:
     assert group_of("SELECT max(ts) AS humidity FROM sensors GROUP BY humidity").group == {"humidity": "humidity"}
 
 
@@ -235,7 +235,7 @@ def test_expressions_over_aggregates() -> None:
     assert "select = project(having): `sum(humidity)` / `count(*)` AS mean, `count(*)` + 1 AS m" in plan_lines(plan)
 
 
-def test_aggregates_with_all_their_words() -> None:
+def test_aggregates_keep_all_their_clauses() -> None:
     group = group_of(
         "SELECT count(DISTINCT humidity) AS a, sum(humidity) FILTER (WHERE temperature > 3) AS b, "
         "percentile_cont(0.5) WITHIN GROUP (ORDER BY humidity) AS c, first(humidity) IGNORE NULLS AS d, "
@@ -251,7 +251,7 @@ def test_having_may_use_names_of_the_select_list() -> None:
     assert "having = select(group): n > 3" in lines
 
 
-def test_time_windows_of_spark() -> None:
+def test_windows_of_spark() -> None:
     text = (
         "SELECT window, window.end AS e, count(*) FROM sensors "
         "GROUP BY window(ts, '1 minute') HAVING window.start > '2024'"
@@ -342,8 +342,8 @@ def _with(**queries: object) -> Catalog:
 def test_warnings(text: str, grows: list[str]) -> None:
     found = compiled(text).grows
     assert len(found) == len(grows)
-    for said, told_of in zip(found, grows, strict=True):
-        assert told_of in said
+    for warning, expected in zip(found, grows, strict=True):
+        assert expected in warning
 
 
 @pytest.mark.parametrize(
@@ -354,13 +354,13 @@ def test_warnings(text: str, grows: list[str]) -> None:
         "SELECT a.k, b.v FROM r AS a, r AS b WHERE a.k = b.k",
     ],
 )
-def test_a_changing_relation_loses_rows_so_nothing_is_warned_of(text: str) -> None:
-    """The remedy was a window, which a relation cannot have."""
+def test_a_relation_that_loses_rows_gives_no_warning(text: str) -> None:
+    """A warning would suggest a window, which a relation cannot have."""
     relation = Stream("r", parse_schema("k INT, v INT, t BIGINT", "r"), {}, "t", relation=True)
     assert compiled(text, Catalog({"r": relation})).grows == ()
 
 
-def test_a_second_column_of_a_name_gets_a_number() -> None:
+def test_a_second_column_with_the_same_name_gets_a_number() -> None:
     plan = plan_of("SELECT s.location, p.location, d.* FROM sensors s, places p, doors d WHERE s.location = p.location")
     names = plan.schemas[next(iter(plan.queries.values())).root].names
     assert names[:2] == ("location", "location_2")

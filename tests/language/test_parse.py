@@ -1,4 +1,4 @@
-"""Windows and stream functions are found, taken out, and put back where they belong."""
+"""Windows and stream functions are found, taken out, and attached where they belong."""
 
 import pytest
 from sqlglot import exp
@@ -52,7 +52,7 @@ def test_each_window_goes_to_its_stream() -> None:
     }
 
 
-def test_subscripts_and_texts_are_no_windows() -> None:
+def test_subscripts_and_strings_are_not_windows() -> None:
     text = read_query_text("SELECT a[0], m['now'], b[rows_of], '[NOW]', `[NOW]` FROM s -- [NOW]\n WHERE x = 1")
     assert not text.windows
     assert text.blanked == text.original

@@ -1,4 +1,4 @@
-"""What an error tells to write instead can be written: each remedy, filled in, compiles."""
+"""The remedies in error messages work: each of them, filled in, compiles."""
 
 import pytest
 
@@ -57,8 +57,8 @@ REMEDIES = {
 
 @pytest.mark.parametrize("text", REMEDIES)
 def test_remedies(text: str) -> None:
-    told, instead = REMEDIES[text]
+    remedy, instead = REMEDIES[text]
     with pytest.raises(ApplicationError) as caught:
         compiled(text, SENSORS)
-    assert told in str(caught.value)
+    assert remedy in str(caught.value)
     compiled(instead, SENSORS)

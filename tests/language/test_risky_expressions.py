@@ -1,4 +1,4 @@
-"""Where a query skips bad rows, expressions that may fail stand apart from operators with state."""
+"""If a query skips bad rows, expressions that may fail are moved out of operators with state."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_groups(tmp_path: Path) -> None:
 
 
 def test_conditions_of_a_join(tmp_path: Path) -> None:
-    """Equalities stay, and what cannot fail; a query that reads the join reads what stands for it."""
+    """Equalities and safe conditions stay; operators that read the join now read the selection behind it."""
     cql = "SELECT s.k, t.w FROM s [NOW] AS s, t [NOW] AS t WHERE s.k = t.k AND s.v < t.w AND 100 / s.v < t.w"
     plan = plan_of(tmp_path, cql)
     join, where = plan.operators["q/join"], plan.operators["q/join-where"]

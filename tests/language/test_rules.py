@@ -1,4 +1,4 @@
-"""Each law alone; what they make of whole queries is in the fixtures."""
+"""Each rule on its own; the fixtures show what they make of whole queries."""
 
 import pytest
 import sqlglot
@@ -25,7 +25,7 @@ from tests.language.catalogs import plan_lines, plan_of
         ("a > 2 * 3 + 1", "a > 7"),
         ("a > 2 - 5", "a > (-3)"),
         ("a = 1 + b", "a = 1 + b"),
-        ("2147483647 + 1 > a", "2147483647 + 1 > a"),  # overflows in Spark: its own affair
+        ("2147483647 + 1 > a", "2147483647 + 1 > a"),  # overflows, which is for Spark to handle
         ("5 / 2 > a", "5 / 2 > a"),
         ("0.1 + 0.2 = 0.3", "0.1 + 0.2 = 0.3"),
         ("'a' = 'a'", "'a' = 'a'"),
@@ -63,12 +63,12 @@ def test_selections_do_not_pass_a_union_of_other_types() -> None:
     assert lines[-1] == "where = select(union): CAST(x AS STRING) = '1'"
 
 
-def test_a_selection_over_what_is_computed_takes_the_computation_along() -> None:
+def test_a_selection_over_a_computed_column_repeats_the_computation() -> None:
     lines = rewritten("SELECT * FROM (SELECT humidity + 1 AS x, ts FROM sensors) WHERE x * 2 > 3 AND x IN (1, 2)")
     assert lines[0] == "where = select(sensors): (humidity + 1) * 2 > 3 AND (humidity + 1) IN (1, 2)"
 
 
-def test_variables_of_lambdas_hide_no_columns() -> None:
+def test_lambda_variables_never_hide_columns() -> None:
     lines = rewritten("SELECT y FROM (SELECT tags, k + 1 AS y FROM clicks) WHERE exists(tags, k -> int(k) = y)")
     assert "where = select(select): exists(tags, k -> int(k) = y)" in lines
 

@@ -74,7 +74,7 @@ def test_schema_names_the_column_at_fault() -> None:
         arrow_schema(Schema((Column("b", "VOID"),)))
 
 
-def test_between_operators_all_stamps_flow() -> None:
+def test_all_stamps_flow_between_operators() -> None:
     schema = parse_schema("k INT", "x")
     stream = port_schema(schema, Flow())
     assert stream.names == ["k", "_arrival", "_sequence", "_time"]

@@ -1,4 +1,4 @@
-"""Which operators give results only at the boundaries of windows."""
+"""Which operators yield results only at the boundaries of windows."""
 
 import pytest
 
@@ -9,7 +9,7 @@ COUNT = "SELECT k, count(*) AS n FROM s [RANGE 10 SLIDE 5]"
 
 
 def slides(texts, *queries):
-    """Of the operators of some queries of a plan, as one unit; all when none is named."""
+    """The slides before results, for some queries (default: all) of a plan as one unit."""
     plan = plan_of({f"q{number}": text for number, text in enumerate(texts)})
     wanted = {name for query in queries or plan.queries for name in plan.queries[query].operators}
     found = slides_before_results(plan, [name for name in plan.operators if name in wanted])

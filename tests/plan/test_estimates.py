@@ -1,4 +1,4 @@
-"""Rates, sizes and selectivities that follow from what is declared."""
+"""Rates, sizes and selectivities that follow from declared values."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ JOIN = "id: j, kind: join, inputs: [a, half], on: k, "
 
 
 def test_a_join_by_the_probability_of_a_match(tmp_path: Path) -> None:
-    """A row of a meets 50/s * 3 s = 150 rows, one of half 40/s * 2 s = 80; a hundredth of them fit."""
+    """A row of a meets 50/s * 3 s = 150 rows, one of half 40/s * 2 s = 80; a hundredth of them match."""
     plan = load(tmp_path, HALF, JOIN + "windows: [RANGE 2 SECONDS, RANGE 3 SECONDS], match: 0.01")
     found = estimate(plan)
     assert found.rates[Port("q/half")] == 50.0
@@ -45,13 +45,13 @@ def test_a_join_by_the_probability_of_a_match(tmp_path: Path) -> None:
     assert DeclaredStats(plan).of("q/j").selectivity == pytest.approx(40 * 50 * 0.01 * 5 / 90)
 
 
-def test_rows_windows_hold_their_number(tmp_path: Path) -> None:
+def test_rows_windows_hold_a_fixed_number(tmp_path: Path) -> None:
     plan = load(tmp_path, HALF, JOIN + "windows: [ROWS 10, ROWS 20], match: 0.5")
     assert [side.selectivity for side in DeclaredStats(plan).of("q/j").sides] == [10.0, 5.0]
 
 
 def test_a_join_of_a_join(tmp_path: Path) -> None:
-    """The first holds 0.1 * 40 * 100 = 400 pairs at an instant and gives 0.1 * (40 * 100 + 100 * 40) = 800 a second."""
+    """The first holds 0.1 * 40 * 100 = 400 pairs at a time and yields 0.1 * (40 * 100 + 100 * 40) = 800 per second."""
     plan = load(
         tmp_path,
         "id: j, kind: join, inputs: [a, b], on: k, window: RANGE 1 SECOND, match: 0.1",
@@ -72,12 +72,12 @@ def test_declared_selectivities_win_and_unknown_ones_stay_unknown(tmp_path: Path
     assert AssumedStats(plan).of("q/j").sides == (SideStats(None, 1.0), SideStats(None, 1.0))
 
 
-def test_windows_without_end_have_no_size(tmp_path: Path) -> None:
+def test_unbounded_windows_have_no_size(tmp_path: Path) -> None:
     plan = load(tmp_path, HALF, JOIN + "windows: [RANGE 2 SECONDS, RANGE UNBOUNDED], match: 0.01")
     assert AssumedStats(plan).of("q/j").sides == (SideStats(None, None), SideStats(None, 0.8))
 
 
-def test_a_path_goes_by_the_side_it_enters(tmp_path: Path) -> None:
+def test_a_path_uses_the_numbers_of_the_side_it_enters(tmp_path: Path) -> None:
     plan = load(
         tmp_path,
         HALF + ", cost: 1 s",
@@ -85,15 +85,15 @@ def test_a_path_goes_by_the_side_it_enters(tmp_path: Path) -> None:
         'id: out, kind: select, input: j, where: "x > 1", cost: 100 s, selectivity: 1',
     )
     stats = AssumedStats(plan)
-    # The last step tells changes, at a cost that nobody declared.
+    # The last step is `changes`, whose cost is not declared.
     costs = {path.stream: path_cost(path_steps(plan, stats, path)[:-1]) for path in find_paths(plan)}
     assert costs == pytest.approx({"a": 10 + 3 * 100, "b": 1 + 0.5 * 20 + 0.5 * 0.25 * 100})
 
 
 def test_explain_shows_both_sides(tmp_path: Path) -> None:
     load(tmp_path, HALF, JOIN + "windows: [RANGE 2 SECONDS, RANGE 3 SECONDS], match: 0.01, costs: [10us, 20us]")
-    told = explain(load_application(tmp_path / "app.yaml"))
-    join = next(o for o in told["queries"]["q"]["operators"] if o["id"] == "q/j")
+    explained = explain(load_application(tmp_path / "app.yaml"))
+    join = next(o for o in explained["queries"]["q"]["operators"] if o["id"] == "q/j")
     assert join["sides"] == [
         {"input": "a", "cost": 10e-6, "selectivity": pytest.approx(1.5), "assumed": False},
         {"input": "q/half", "cost": 20e-6, "selectivity": pytest.approx(0.8), "assumed": False},

@@ -1,4 +1,4 @@
-"""Operators with windows and state, as the application file writes them."""
+"""Operators with windows and state, as written in an application file."""
 
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,7 @@ def test_a_star_stands_for_the_columns_of_the_stream(tmp_path: Path, value: str)
 
 
 @pytest.mark.parametrize("value", ["max(*  + 1)", "count(sensors.*)", "max(struct(location.*))"])
-def test_a_star_that_stands_for_nothing(tmp_path: Path, value: str) -> None:
+def test_a_star_that_is_not_allowed(tmp_path: Path, value: str) -> None:
     with pytest.raises(ApplicationError):
         load(tmp_path, f'id: a, kind: aggregate, input: sensors, group: [location], values: {{n: "{value}"}}')
 
@@ -85,7 +85,7 @@ def test_groups_may_be_expressions(tmp_path: Path, group: str) -> None:
     assert plan.schemas[Port("q/a")].names == ("room", "n")
 
 
-def test_a_rows_window_is_an_operator_in_front(tmp_path: Path) -> None:
+def test_a_rows_window_becomes_an_operator_in_front(tmp_path: Path) -> None:
     plan = load(tmp_path, 'id: n, kind: aggregate, input: clicks, window: ROWS 5, values: {n: "count(*)"}')
     rows, aggregate = plan.operators["q/n-window"], plan.operators["q/n"]
     assert isinstance(rows, RowWindow)
@@ -147,7 +147,7 @@ def test_distinct_windows_and_changes(tmp_path: Path) -> None:
     )
     assert [type(o) for o in plan.operators.values()] == [TimeWindow, Distinct, Changes, RowWindow, Changes]
     assert not plan.flows[Port("q/i")].relation
-    assert plan.queries["q"].root == Port("q/c")  # changes already: none are appended
+    assert plan.queries["q"].root == Port("q/c")  # is `changes` already: none is appended
 
 
 def rstream_of(plan: Plan) -> RStream:
@@ -156,7 +156,7 @@ def rstream_of(plan: Plan) -> RStream:
     return operator
 
 
-def test_rstream_speaks_when_its_streams_do(tmp_path: Path) -> None:
+def test_rstream_is_triggered_by_its_streams(tmp_path: Path) -> None:
     plan = load(
         tmp_path,
         'id: hot, kind: select, input: sensors, where: "temperature > 3"',
@@ -167,7 +167,7 @@ def test_rstream_speaks_when_its_streams_do(tmp_path: Path) -> None:
     assert rstream_of(plan).slides == ()
 
 
-def test_rstream_speaks_at_boundaries(tmp_path: Path) -> None:
+def test_rstream_is_triggered_at_boundaries(tmp_path: Path) -> None:
     plan = load(
         tmp_path,
         "id: j, kind: join, inputs: [sensors, doors], windows: [RANGE 20 SECONDS SLIDE 5 SECONDS, ROWS 8 SLIDE 4]",
@@ -180,7 +180,7 @@ def test_rstream_speaks_at_boundaries(tmp_path: Path) -> None:
     assert (marks.boundaries, marks.inputs) == (True, (Port("doors"),))
 
 
-def test_rstream_of_a_stream_of_changes_goes_by_those(tmp_path: Path) -> None:
+def test_rstream_of_a_stream_of_changes_is_triggered_by_those(tmp_path: Path) -> None:
     plan = load(
         tmp_path,
         "id: i, kind: istream, input: clicks, window: ROWS 2",
@@ -237,7 +237,7 @@ MISTAKES = {
     "two kinds of costs": ([JOIN + "cost: 1us, costs: [1us, 2us]"], "j.costs", "keep one"),
     "match and selectivity": ([JOIN + "match: 0.1, selectivity: 2"], "j.match", "keep one"),
     "match above 1": ([JOIN + "match: 1.5"], "j.match", "at most 1"),
-    "nothing to give out": (["id: a, kind: aggregate, input: clicks"], "a.values", "no columns"),
+    "no output columns": (["id: a, kind: aggregate, input: clicks"], "a.values", "no columns"),
     "no such column": (['id: a, kind: aggregate, input: clicks, values: {x: "sum(v)"}'], "a.values.x", "no column 'v'"),
     "a column twice": (['id: a, kind: aggregate, input: clicks, group: [k], values: {k: "max(k)"}'], "a", "twice"),
     "a stamp": (['id: a, kind: aggregate, input: clicks, values: {_time: "max(k)"}'], "a.values", "stamps"),

@@ -1,4 +1,4 @@
-"""Expressions and schemas: what is taken, what is refused, and nothing in between."""
+"""Expressions and schemas are either accepted or refused with an ApplicationError; nothing in between."""
 
 import pytest
 from hypothesis import given, settings
@@ -146,7 +146,7 @@ def test_refused_schemas(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["_arrival", "_SEQUENCE"])
-def test_stamps_are_ours(name: str) -> None:
+def test_names_of_stamps_are_reserved(name: str) -> None:
     with pytest.raises(ApplicationError, match="stamps"):
         parse_schema(f"{name} BIGINT", "here")
 
@@ -165,5 +165,5 @@ def test_only_one_kind_of_error(text: str) -> None:
     "text",
     ["ts - ts > INTERVAL '5' SECONDS", "ts - INTERVAL 1 DAY < ts", "ts BETWEEN ts AND ts", "a[0] > 1", "t || 1 = 'x1'"],
 )
-def test_what_spark_takes_is_taken(text: str) -> None:
+def test_what_spark_accepts_is_accepted(text: str) -> None:
     check_condition(text, SCHEMA, "here")
