@@ -18,7 +18,7 @@ import pyarrow as pa
 from headgate.metrics.learning import LearnedStats
 from headgate.metrics.monitor import Monitor
 from headgate.plan.model import Edge, Plan
-from headgate.plan.operators.base import Port
+from headgate.plan.operators.base import Operator, Port
 from headgate.scheduling.board import Board, Claim
 from headgate.scheduling.call_input import take_input
 from headgate.scheduling.calls import Call, CallResult, Outcome, newest_arrival_us, row_count
@@ -356,6 +356,9 @@ class Core:
         changed = [name for name in old.operators if given.operators.get(name) != old.operators[name]]
         if changed:
             raise ValueError(f"a running query would change: {', '.join(changed)}")
+        fed = [name for name, op in given.operators.items() if name not in old.operators and _reads_any(op, old)]
+        if fed:  # what they got would depend on what waits there now
+            raise ValueError(f"only streams may feed queries that join: {', '.join(fed)}")
         queries = {name: old.queries.get(name, query) for name, query in given.queries.items()}
         plan = replace(given, queries=queries, classes={**given.classes, **old.classes})
         fresh = {edge: self._queue(edge) for edge in plan.edges if edge not in self.queues}
@@ -423,6 +426,10 @@ class Core:
     def _note_idle(self) -> None:
         if self.idle:
             self._instructions.append(Finished())
+
+
+def _reads_any(operator: Operator, plan: Plan) -> bool:
+    return any(port.node in plan.operators for port in operator.inputs)
 
 
 def latencies(table: pa.Table, now: float) -> Any:

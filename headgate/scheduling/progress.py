@@ -161,6 +161,8 @@ class Progress:
         """Operators with state were evaluated; `events` is when each has something to do next without input, `given`
         how many rows each gave."""
         for name, evaluated in bounds.items():
+            if name not in self._timed:  # its queries stopped during the call
+                continue
             self._budget.gave(name, self._from(name), evaluated.end, (given or {}).get(name, 0))
             self._done[name] = evaluated.end
             self._next[name] = events.get(name, FOREVER)

@@ -24,11 +24,11 @@ def evaluate(plan: Plan, streams: Mapping[str, list[Row]]) -> dict[str, Counter[
     """The multiset of results of every query."""
     found: dict[Port, list[Row]] = {Port(name): streams[name] for name in plan.streams}
     for operator in plan.operators.values():
-        found.update(_outputs(operator, [found[port] for port in operator.inputs]))
+        found.update(operator_outputs(operator, [found[port] for port in operator.inputs]))
     return {query.name: Counter(row[:2] for row in found[query.root]) for query in plan.queries.values()}
 
 
-def _outputs(operator: Operator, inputs: list[list[Row]]) -> dict[Port, list[Row]]:
+def operator_outputs(operator: Operator, inputs: list[list[Row]]) -> dict[Port, list[Row]]:
     rows = [row for given in inputs for row in given]
     match operator:
         case Select(where=where):

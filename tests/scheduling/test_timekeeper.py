@@ -19,26 +19,8 @@ from headgate.plan.windows import parse_window
 from headgate.scheduling.progress import BEGINNING, Bounds
 from headgate.scheduling.timekeeper import Timekeeper
 from headgate.sql.schema import TIME, parse_schema
-from tests.scheduling.timed import Call, Lists, Row, in_one_go, plan_of, source_table
+from tests.scheduling.timed import PLANS, Call, Lists, Row, in_one_go, plan_of, source_table
 
-PLANS = {
-    "one": {"q": "SELECT k, count(*) AS n FROM s [RANGE 3] WHERE k > 0 GROUP BY k"},
-    "chain": {
-        "q": "WITH i AS (ISTREAM(SELECT k, count(*) AS n FROM s [RANGE 4] WHERE k > 0 GROUP BY k)) "
-        "SELECT DISTINCT n FROM i [RANGE 2] WHERE k > 0"
-    },
-    "shared": {
-        "a": "SELECT k, count(*) AS n FROM s [RANGE 5] GROUP BY k",
-        "b": "SELECT n, count(*) AS m FROM a GROUP BY n",
-        "both": "SELECT a.k, n FROM a, r [RANGE 4] WHERE a.k = r.k",
-        "plain": "SELECT k FROM s WHERE k > 0",
-    },
-    "three": {
-        "j": "SELECT s.k FROM s [RANGE 3], r [RANGE 2], z WHERE s.k = r.k AND r.k = z.k",
-        "w": "RSTREAM(SELECT k FROM s [RANGE 2] UNION ALL SELECT k FROM z [RANGE 6])",
-        "d": "SELECT k FROM s [RANGE 4] EXCEPT SELECT k FROM r",
-    },
-}
 MADE = {name: plan_of(queries) for name, queries in PLANS.items()}
 
 

@@ -26,6 +26,24 @@ from headgate.sql.schema import FOREVER, LATE, SEQUENCE, TIME, parse_schema
 SCHEMA = parse_schema("k INT, t BIGINT", "test")
 SLACKS = {"s": 2.0, "r": 0.0, "z": 0.0}
 STREAMS = {name: Stream(name, SCHEMA, {}, "t", slack) for name, slack in SLACKS.items()}
+PLANS = {
+    "one": {"q": "SELECT k, count(*) AS n FROM s [RANGE 3] WHERE k > 0 GROUP BY k"},
+    "chain": {
+        "q": "WITH i AS (ISTREAM(SELECT k, count(*) AS n FROM s [RANGE 4] WHERE k > 0 GROUP BY k)) "
+        "SELECT DISTINCT n FROM i [RANGE 2] WHERE k > 0"
+    },
+    "shared": {
+        "a": "SELECT k, count(*) AS n FROM s [RANGE 5] GROUP BY k",
+        "b": "SELECT n, count(*) AS m FROM a GROUP BY n",
+        "both": "SELECT a.k, n FROM a, r [RANGE 4] WHERE a.k = r.k",
+        "plain": "SELECT k FROM s WHERE k > 0",
+    },
+    "three": {
+        "j": "SELECT s.k FROM s [RANGE 3], r [RANGE 2], z WHERE s.k = r.k AND r.k = z.k",
+        "w": "RSTREAM(SELECT k FROM s [RANGE 2] UNION ALL SELECT k FROM z [RANGE 6])",
+        "d": "SELECT k FROM s [RANGE 4] EXCEPT SELECT k FROM r",
+    },
+}
 
 
 def plan_of(
@@ -156,7 +174,7 @@ class Lists:
             rows = [
                 call.inputs.get(Edge(name, i), []) + inside.pop(Edge(name, i), []) for i in range(len(operator.inputs))
             ]
-            given = self._evaluated(operator, rows, call.bounds[name]) if operator.stateful else _passed(operator, rows)
+            given = self._evaluated(operator, rows, call.bounds[name]) if operator.stateful else passed(rows)
             if operator.stateful:
                 events[name] = self._next_event(name)
             for port in operator.ports:
@@ -202,7 +220,7 @@ class Lists:
         memory = self.memories[operator.id]
         assert memory.done <= bounds.start <= bounds.end, "instants are evaluated once, in order"
         fresh = [
-            row for i, rows in enumerate(inputs) for row in _windowed(rows, operator.windows[i], self.plan, operator, i)
+            row for i, rows in enumerate(inputs) for row in windowed(rows, operator.windows[i], self.plan, operator, i)
         ]
         for row in fresh:
             assert row.time is not None and row.time > bounds.start, f"{operator.id}: {row} comes after {bounds}"  # noqa: PT018
@@ -230,11 +248,11 @@ class Lists:
                 self.queues[edge].put(rows)
 
 
-def _passed(operator: Operator, inputs: Sequence[list[Row]]) -> list[Row]:
+def passed(inputs: Sequence[list[Row]]) -> list[Row]:
     return [row for rows in inputs for row in rows]
 
 
-def _windowed(rows: list[Row], window: object, plan: Plan, operator: Operator, index: int) -> list[Row]:
+def windowed(rows: list[Row], window: object, plan: Plan, operator: Operator, index: int) -> list[Row]:
     """Rows with the end that the operator's own window gives them; late ones are left out."""
     placed = [row for row in rows if row.time is not None]
     if not isinstance(window, RangeWindow) or window.length is None:
@@ -271,10 +289,10 @@ def in_one_go(plan: Plan, sent: Mapping[str, Sequence[int]]) -> dict[str, Counte
         for operator_name in query.operators:
             operator = plan.operators[operator_name]
             inputs = [found[port] for port in operator.inputs]
-            rows = _passed(operator, inputs)
+            rows = passed(inputs)
             if operator.stateful:
                 rows = [
-                    r for i, own in enumerate(inputs) for r in _windowed(own, operator.windows[i], plan, operator, i)
+                    r for i, own in enumerate(inputs) for r in windowed(own, operator.windows[i], plan, operator, i)
                 ]
                 if not isinstance(operator, StreamJoin):
                     rows = [Row(at) for row in rows for at in row if at is not None and at <= last]

@@ -93,7 +93,7 @@ def test_both_work_before_the_run_begins(spark: Any) -> None:
 
 def test_what_is_changed_is_logged(spark: Any, caplog: pytest.LogCaptureFixture) -> None:
     runtime = SparkRuntime(app_of(two_classes(), "mbd"), spark)
-    with caplog.at_level(logging.INFO, "headgate.spark"):
+    with caplog.at_level(logging.INFO, "headgate.scheduling"):
         runtime.set_priority("low", 4)
         runtime.set_class("b", "high")
         runtime.use(PolicySettings("rr", {}), reason="mbd was tried")

@@ -125,7 +125,7 @@ def test_a_passing_fault_is_tried_again(
     assert report["errors"] == {}
     assert calls == [("q/select", "q/project")] * 2
     assert [record.getMessage() for record in caplog.records if "hiccup" in record.getMessage()] == [
-        "a call of q failed and went well at the second attempt: the network had a hiccup"
+        "a call of q failed and succeeded at the second attempt: the network had a hiccup"
     ]
     assert results(runtime, "q").num_rows == int((numbers(100, 1).to_pandas().v > 0.5).sum())
 

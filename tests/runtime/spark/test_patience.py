@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ import yaml
 from headgate.application.load import load_application
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.feed import open_sources
-from headgate.scheduling import core, patience
+from headgate.scheduling import patience
 from headgate.scheduling.patience import Patience
 
 pytestmark = pytest.mark.spark
@@ -117,50 +115,3 @@ def test_of_a_call_that_would_have_waited_nothing_comes(
     driven.end()
     assert waited > 10
     assert came > 3
-
-
-@pytest.fixture
-def waiting(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Driven]:
-    """All queries have been called at the first boundary, and have input that waits for the next, however long."""
-    monkeypatch.setattr(patience, "MOST_S", math.inf)
-    monkeypatch.setattr(core, "LOOK_S", math.inf)
-    driven = Driven(tmp_path, spark, "query")
-    driven.bring(0.1)
-    driven.work()
-    driven.bring(0.4)
-    assert driven.work() == 0
-    yield driven
-    driven.runtime.stop()
-
-
-def test_a_call_looks_at_no_unit_that_it_does_not_concern(waiting: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
-    runtime = waiting.runtime
-    asked: list[str] = []
-    waits = Patience.waits
-
-    def noted(self: Patience, unit: Any, now: float) -> bool:
-        asked.append(unit.id)
-        return waits(self, unit, now)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(runtime.core.patience, "_is_due", lambda unit: unit.id == "changes")
-        runtime.core.board.look_again()
-    monkeypatch.setattr(Patience, "waits", noted)
-    assert waiting.work() == 1
-    assert set(asked) <= {"changes"}
-
-
-def test_who_has_waited_long_enough_is_called_whatever_else_happens(
-    waiting: Driven, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(patience, "MOST_S", 0.0)
-    waiting.runtime._look_due = waiting.runtime.now() + 0.2
-    assert waiting.work() == 0
-    time.sleep(0.3)
-    assert waiting.work() == 3
-
-
-def test_nobody_waits_while_sources_wait_for_memory(waiting: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
-    waiting.runtime._look_due = math.inf
-    monkeypatch.setattr(waiting.runtime, "_memory_short", lambda: True)
-    assert waiting.work() == 3

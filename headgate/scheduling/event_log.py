@@ -1,0 +1,107 @@
+"""Recorded runs: the events of a run in a file, and the same run again from them.
+
+For whoever looks for the cause of a decision: a replay makes every decision of the run once more, step by step, on a
+machine without Spark and without the sources. A log holds the tuples that arrived and the results of calls, so it is as
+large, and as confidential, as the data. It is a Python pickle: read only logs that you trust.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from headgate.scheduling.calls import Call
+from headgate.scheduling.core import Core, CoreSettings, MakePolicy
+from headgate.scheduling.events import Event
+from headgate.scheduling.instructions import Instruction, QueryEnded, StartCall, UnitsChanged
+from headgate.scheduling.queue import Memory
+
+
+class EventLog:
+    """Writes a run's events to a file as they happen; pass `record` to the runtime. One thread at a time."""
+
+    def __init__(self, path: Path, settings: CoreSettings, limit_bytes: int | None) -> None:
+        self._file = path.open("wb")
+        self._write((settings, limit_bytes))
+
+    def record(self, event: Event) -> None:
+        """Append an event."""
+        self._write(_picklable(event))
+
+    def close(self) -> None:
+        """Bring everything to the disk. A second call does nothing."""
+        self._file.close()
+
+    def _write(self, item: Any) -> None:
+        pickle.dump(item, self._file)
+
+
+def replay(path: Path, make_policy: MakePolicy) -> Iterator[tuple[Event, list[Instruction], Core]]:
+    """Each event of a recorded run, the instructions that answer it now, and the core after it.
+
+    A log that was cut off by a crash is replayed as far as it goes.
+    """
+    with path.open("rb") as file:
+        settings, limit_bytes = pickle.load(file)
+        core = Core(settings, make_policy, Memory(limit_bytes, _Shelf()))
+        while True:
+            try:
+                event = pickle.load(file)
+            except (EOFError, pickle.UnpicklingError):
+                return
+            yield event, core.handle(event), core
+
+
+def described(instruction: Instruction) -> str:
+    """An instruction in a line, without addresses or tables: to read, and to compare two runs."""
+    match instruction:
+        case StartCall(call=call):
+            return f"StartCall({_call(call)})"
+        case QueryEnded(query=query, error=error, waiting=waiting):
+            return f"QueryEnded({query}, {error}, {waiting})"
+        case UnitsChanged(units=units):
+            return f"UnitsChanged({', '.join(unit.id for unit in units)})"
+        case _:
+            values = [getattr(instruction, field.name) for field in fields(instruction)]
+            shown = [sorted(value) if isinstance(value, frozenset) else value for value in values]
+            return f"{type(instruction).__name__}({', '.join(map(str, shown))})"
+
+
+def _call(call: Call) -> str:
+    taken = {f"{edge.operator}:{edge.input}": table.num_rows for edge, table in call.inputs.items()}
+    until = {name: tuple(bounds) for name, bounds in call.bounds.items()}
+    return f"slot {call.slot}, {call.unit.id}, takes {taken}, evaluates {until}"
+
+
+class _Shelf:
+    """Where queues of a replay spill to: memory."""
+
+    def write(self, table: Any) -> Any:
+        return table
+
+    def read(self, handle: Any) -> Any:
+        return handle
+
+    def delete(self, handle: Any) -> None:
+        pass
+
+
+def _picklable(event: Event) -> Event:
+    """The event with errors that pickle knows: those of Spark hold a connection to its JVM."""
+    changed: dict[str, Any] = {}
+    for field in fields(event):
+        value = getattr(event, field.name)
+        if isinstance(value, Exception):
+            changed[field.name] = _plain(value)
+        elif field.name in ("refused", "errors"):
+            changed[field.name] = {name: _plain(error) for name, error in value.items()}
+        elif field.name == "outcome":
+            changed[field.name] = replace(value, failed={name: _plain(error) for name, error in value.failed.items()})
+    return replace(event, **changed) if changed else event
+
+
+def _plain(error: Exception) -> Exception:
+    return RuntimeError(str(error))

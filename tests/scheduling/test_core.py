@@ -1,0 +1,250 @@
+"""The scheduling core under every policy: any order of events gives the same answer, and no tuple is lost.
+
+No Spark: a caller of plain Python evaluates the calls. Hypothesis draws plans, rows and the order of arrivals, calls,
+failures and changes; the reference evaluator, or one call of every operator over everything, says what must come out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from random import Random
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from headgate.application.checked import PolicySettings
+from headgate.plan.arrow_types import arrow_schema
+from headgate.plan.model import Plan
+from headgate.policies.registry import make_policy
+from headgate.scheduling.event_log import EventLog, described, replay
+from headgate.scheduling.events import ClassSet, PolicyReplaced, PrioritySet
+from tests.conformance.choices import ALL, label
+from tests.conformance.plans import SCHEMA
+from tests.conformance.reference import Row, evaluate
+from tests.conformance.strategies import CLASSES, plans
+from tests.scheduling.driven_core import DrivenCore
+from tests.scheduling.plain_caller import TimedCaller, times_of, values_of
+from tests.scheduling.timed import PLANS, in_one_go, plan_of, source_table
+
+TIMED = {name: plan_of(queries) for name, queries in PLANS.items()}
+EXAMPLES = settings(deadline=None, suppress_health_check=list(HealthCheck))
+CHANCE = st.randoms(use_true_random=False)
+
+
+class Script:
+    """A run of a stateless plan: what happens next is drawn, until everything has arrived and been processed."""
+
+    def __init__(self, plan: Plan, policy: PolicySettings, chance: Random) -> None:
+        self.chance = chance
+        self.whole = plan
+        self.later = {name for name in plan.queries if chance.random() < 0.3 and _stands_alone(plan, name)}
+        self.later -= {next(iter(plan.queries))}
+        self.rows = {name: _rows(chance) for name in plan.streams}
+        self.sent = dict.fromkeys(plan.streams, 0)
+        self.began: dict[str, Mapping[str, int]] = dict.fromkeys(plan.queries, self.sent)  # rows sent before it
+        slots, limit = chance.randint(1, 3), chance.choice([None, None, 500, 2000])
+        first = plan.without(self.later)
+        self.driven = DrivenCore(first, policy.name, policy.parameters, slots, chance.randint(0, 9), limit)
+        self.began = {name: dict(self.sent) for name in first.queries}
+
+    def run(self) -> None:
+        """Draw events until everything has been sent, then let everything end."""
+        actions = [self.arrive] * 4 + [self.ask] * 5 + [self.finish] * 5
+        actions += [self.give_up, self.fail, self.refuse, self.stop, self.set_priority, self.set_class]
+        actions += [self.replace_policy, self.add]
+        for _ in range(self.chance.randint(5, 60)):
+            self.driven.now += self.chance.choice([0.0, 0.001, 0.3])
+            self.chance.choice(actions)()
+        while self.later:
+            self.add()
+        while any(self.sent[name] < len(rows) for name, rows in self.rows.items()):
+            self.arrive()
+        for name in self.whole.streams:
+            self.driven.end(name)
+        self.driven.drain()
+
+    def check(self) -> None:
+        """Each query that is left has given what the reference evaluator says, and nothing waits."""
+        driven = self.driven
+        assert driven.finished, "the run is over, and the core has said so"
+        assert not any(driven.core.unfinished().values())
+        assert driven.core.memory.waiting == driven.core.memory.used == driven.core.memory.spilled_bytes == 0
+        assert not driven.shelf.tables, "no spilled batch is left behind"
+        for name in driven.core.plan.queries:
+            since = {stream: rows[self.began[name][stream] :] for stream, rows in self.rows.items()}
+            assert Counter(values_of(driven.results[name])) == evaluate(self.whole, since)[name], name
+
+    # What may happen ----------------------------------------------------------------------------------------------
+
+    def arrive(self) -> None:
+        tables = {}
+        for name, rows in self.rows.items():
+            first, count = self.sent[name], self.chance.randint(0, 5)
+            if part := rows[first : first + count]:
+                tables[name] = _table(part, round(self.driven.now * 1e6))
+                self.sent[name] += len(part)
+        self.driven.arrive(tables, complete=self.chance.choice([[], list(self.rows)]))
+
+    def ask(self) -> None:
+        free = [slot for slot in range(self.driven.slots) if slot not in self.driven.calls]
+        if free:
+            self.driven.ask(self.chance.choice(free))
+
+    def finish(self) -> None:
+        if slots := sorted(self.driven.calls):
+            self.driven.finish(self.chance.choice(slots))
+
+    def give_up(self) -> None:
+        if slots := sorted(self.driven.calls):
+            self.driven.give_up(self.chance.choice(slots))
+
+    def fail(self) -> None:
+        if (slots := sorted(self.driven.calls)) and self.chance.random() < 0.3:
+            slot = self.chance.choice(slots)
+            self.driven.fail(slot, self.chance.choice(self.driven.calls[slot].unit.operators))
+
+    def refuse(self) -> None:
+        if (slots := sorted(self.driven.calls)) and self.chance.random() < 0.3:
+            slot = self.chance.choice(slots)
+            self.driven.refuse(slot, self.chance.choice(self.driven.calls[slot].unit.queries))
+
+    def stop(self) -> None:
+        if (running := list(self.driven.core.plan.queries)) and self.chance.random() < 0.2:
+            self.driven.stop([self.chance.choice(running)])
+
+    def set_priority(self) -> None:
+        name = self.chance.choice(list(CLASSES))
+        self.driven.handle(PrioritySet(self.driven.now, name, self.chance.randint(1, 9)))
+
+    def set_class(self) -> None:
+        if running := list(self.driven.core.plan.queries):
+            name = self.chance.choice(list(CLASSES))
+            self.driven.handle(ClassSet(self.driven.now, self.chance.choice(running), name))
+
+    def replace_policy(self) -> None:
+        policy = self.chance.choice(ALL)
+        self.driven.handle(PolicyReplaced(self.driven.now, policy.name, policy.parameters, "drawn"))
+
+    def add(self) -> None:
+        if not self.later:
+            return
+        name = self.chance.choice(sorted(self.later))
+        self.later.discard(name)
+        self.began[name] = dict(self.sent)
+        known = {**self.driven.core.plan.queries, name: self.whole.queries[name]}
+        operators = {n for query in known.values() for n in query.operators}
+        kept = {n: operator for n, operator in self.whole.operators.items() if n in operators}
+        self.driven.add(replace(self.whole, queries=known, operators=kept))
+
+
+def _stands_alone(plan: Plan, query: str) -> bool:
+    """Does it share no operator with another query?"""
+    return all(plan.owners[name] == (query,) for name in plan.queries[query].operators)
+
+
+def _rows(chance: Random) -> list[Row]:
+    value = [None, *range(31)]
+    return [(chance.choice([None, 0, 1, 2, 3]), chance.choice(value), at) for at in range(chance.randint(0, 25))]
+
+
+def _table(rows: list[Row], now_us: int) -> pa.Table:
+    columns = [[row[i] for row in rows] for i in (0, 1)] + [[now_us] * len(rows), [row[2] for row in rows]]
+    schema = arrow_schema(SCHEMA)
+    return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
+
+
+@pytest.mark.parametrize("policy", ALL, ids=label)
+@EXAMPLES
+@given(plan=plans(max_operators=6), chance=CHANCE)
+def test_any_order_of_events_gives_the_reference_answer(policy: PolicySettings, plan: Plan, chance: Random) -> None:
+    script = Script(plan, policy, chance)
+    script.run()
+    script.check()
+
+
+@EXAMPLES
+@given(plan=plans(max_operators=4), policy=st.sampled_from(ALL), chance=CHANCE)
+def test_a_recorded_run_can_be_replayed(
+    tmp_path_factory: pytest.TempPathFactory, plan: Plan, policy: PolicySettings, chance: Random
+) -> None:
+    """From its events alone, every instruction is given once more."""
+    script = Script(plan, policy, chance)
+    script.run()
+    path = tmp_path_factory.mktemp("log") / "events"
+    log = EventLog(path, script.driven.settings, script.driven.limit_bytes)
+    for event, _ in script.driven.steps:
+        log.record(event)
+    log.close()
+    again = [[described(one) for one in instructions] for _, instructions, _ in replay(path, make_policy)]
+    assert again == [instructions for _, instructions in script.driven.steps]
+
+
+class TimedScript:
+    """A run of a plan with state: times go up and down a little, some tuples are late."""
+
+    def __init__(self, plan: Plan, policy: PolicySettings, chance: Random) -> None:
+        self.plan, self.chance = plan, chance
+        self.sent: dict[str, list[int]] = {name: [] for name in plan.streams}
+        self.clock = 0
+        self.driven = DrivenCore(plan, policy.name, policy.parameters, chance.randint(1, 3), caller=TimedCaller())
+
+    def run(self) -> None:
+        actions = [self.arrive] * 4 + [self.ask] * 5 + [self.finish] * 5 + [self.give_up, self.fail, self.stop]
+        for _ in range(self.chance.randint(5, 60)):
+            self.driven.now += self.chance.choice([0.0, 0.001, 0.3, 2.0])
+            self.chance.choice(actions)()
+        for name in self.plan.streams:
+            self.driven.end(name)
+        self.driven.drain()
+
+    def check(self) -> None:
+        assert self.driven.finished
+        wanted = in_one_go(self.plan, self.sent)
+        for name in self.driven.core.plan.queries:
+            assert Counter(times_of(self.driven.results[name])) == wanted[name], name
+
+    def arrive(self) -> None:
+        tables = {}
+        for name in self.chance.sample(sorted(self.sent), self.chance.randint(1, len(self.sent))):
+            times = []
+            for _ in range(self.chance.randint(1, 4)):
+                self.clock = max(0, self.clock + self.chance.randint(-3, 3))
+                times.append(self.clock)
+            tables[name] = source_table(times, len(self.sent[name]))
+            self.sent[name] += times
+        self.driven.arrive(tables)
+
+    def ask(self) -> None:
+        free = [slot for slot in range(self.driven.slots) if slot not in self.driven.calls]
+        if free:
+            self.driven.ask(self.chance.choice(free))
+
+    def finish(self) -> None:
+        if slots := sorted(self.driven.calls):
+            self.driven.finish(self.chance.choice(slots))
+
+    def give_up(self) -> None:
+        if slots := sorted(self.driven.calls):
+            self.driven.give_up(self.chance.choice(slots))
+
+    def fail(self) -> None:
+        if (slots := sorted(self.driven.calls)) and self.chance.random() < 0.2:
+            slot = self.chance.choice(slots)
+            self.driven.fail(slot, self.chance.choice(self.driven.calls[slot].unit.operators))
+
+    def stop(self) -> None:
+        if len(running := list(self.driven.core.plan.queries)) > 1 and self.chance.random() < 0.2:
+            self.driven.stop([self.chance.choice(running)])
+
+
+@pytest.mark.parametrize("policy", ALL, ids=label)
+@EXAMPLES
+@given(queries=st.sampled_from(sorted(PLANS)), chance=CHANCE)
+def test_plans_with_state_evaluate_every_instant_once(policy: PolicySettings, queries: str, chance: Random) -> None:
+    script = TimedScript(TIMED[queries], policy, chance)
+    script.run()
+    script.check()
