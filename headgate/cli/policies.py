@@ -24,19 +24,19 @@ headgate policies --json
 
 # Which to choose when; docs/policies.md begins with the same words.
 ADVICE = (
-    "Queries of unequal importance: declare classes, leave `policy` out: `mbd` runs.",
-    "All queries matter the same: declare no classes: `rr` runs.",
-    "Anything else: choose below; try it with `headgate simulate APP --policy NAME`.",
+    "Queries of unequal importance: declare classes, leave out `policy`: `mbd` runs.",
+    "All queries equally important: declare no classes: `rr` runs.",
+    "Anything else: choose below, then try `headgate simulate APP --policy NAME`.",
 )
 CHOICES = (
     ("important queries answer first, and no class starves", "mbd", "slots in a round, by the priority of each class"),
     ("the same, but classes share time rather than calls", "abd", "slices of time, by the priority of each class"),
-    ("every query gets its turn", "rr", "round robin; `unit: query` takes the fewest jobs on Spark"),
-    ("the order of arrival is what is fair", "fifo", "the oldest tuple first"),
-    ("the smallest mean latency, costs known or learned", "hr", "the most results a second first"),
-    ("quick queries answer quickly, slow ones may be slow", "hnr", "as hr, over the time that a tuple needs alone"),
-    ("memory is short in bursts", "segment", "what releases the most memory a second first"),
-    ("low latency while there is memory, else little memory", "threshold", "paths first, segments when queues fill up"),
+    ("every query gets its turn", "rr", "round robin; `unit: query` needs the fewest jobs on Spark"),
+    ("first come, first served", "fifo", "the oldest tuple first"),
+    ("the lowest mean latency, with costs known or learned", "hr", "the most results per second first"),
+    ("quick queries answer quickly, slow ones may be slow", "hnr", "as hr, divided by the time a tuple needs alone"),
+    ("little memory during bursts", "segment", "what releases the most memory per second first"),
+    ("low latency, but little memory once queues fill up", "threshold", "paths first; segments while memory is short"),
 )
 
 
