@@ -35,6 +35,7 @@ class Catalog:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """All names that FROM may use."""
         return (*self.streams, *self.tables, *self.queries)
 
 

@@ -45,6 +45,7 @@ class CompiledQuery:
 
     @property
     def root(self) -> Port:
+        """The port of its result."""
         return self.result.port
 
 

@@ -127,11 +127,11 @@ def _attach_function(function: FoundFunction, source: QueryText, numbered: dict[
     query = _query_between(function.opening, function.closing, numbered)
     nested = first.text.upper() in STREAM_FUNCTIONS
     if query is None or first.token_type not in (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN):
-        problem = f"{function.name} of a stream" if nested else f"{function.name} does not enclose a query"
-        remedy = "keep one of them" if nested else f"write {function.name}(SELECT .. FROM ..)"
+        problem = f"{function.name} is applied to a stream" if nested else f"{function.name} does not enclose a query"
+        remedy = "keep one stream function" if nested else f"write {function.name}(SELECT .. FROM ..)"
         raise CqlError(problem, remedy, function.at)
     if "stream" in query.meta:
-        raise CqlError(f"{function.name} of a stream", "keep one of them", function.at)
+        raise CqlError(f"{function.name} is applied to a stream", "keep one stream function", function.at)
     if not _may_stand_here(query):
         problem = f"{function.name} is inside an expression"
         raise CqlError(problem, "write it around a whole query, a view in WITH or a subquery in FROM", function.at)

@@ -49,7 +49,7 @@ def arrow_schema(schema: Schema, stamps: bool = True) -> pa.Schema:
     fields = []
     for column in schema:
         if column.type is None:
-            raise ValueError(f"column {column.name}: its type is not known before Spark has analysed the query")
+            raise ValueError(f"column {column.name}: its type is not known before Spark has analyzed the query")
         try:
             fields.append(pa.field(column.name, arrow_type(column.type)))
         except ValueError as error:
@@ -84,6 +84,7 @@ class _TypeParser:
         self._at = 0
 
     def parse(self) -> pa.DataType:
+        """The type; ValueError if the text is not exactly one type name."""
         read = self._type()
         if self._at != len(self._tokens):
             raise self._error()

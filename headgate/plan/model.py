@@ -42,10 +42,12 @@ class Stream:
 
     @property
     def slack_ticks(self) -> int:
+        """The slack in ticks of the stream's clock."""
         return self._ticks(self.slack_s)
 
     @property
     def max_jump_ticks(self) -> int | None:
+        """The largest jump in ticks of the stream's clock; None if jumps are not limited."""
         return None if self.max_jump_s is None else self._ticks(self.max_jump_s)
 
     def _ticks(self, seconds: float) -> int:

@@ -25,6 +25,7 @@ class Path:
 
     @property
     def operators(self) -> tuple[str, ...]:
+        """The ids of its operators, from the stream to the sink."""
         return tuple(edge.operator for edge in self.edges)
 
 

@@ -28,7 +28,7 @@ class Clock(Enum):
         """A length of time in ticks; ValueError if it does not fit this clock."""
         if self is Clock.LOGICAL:
             if span.unit is not None or span.amount != int(span.amount):
-                raise ValueError(f"'{span}' is no length of {self.value}, which is a whole number without a unit")
+                raise ValueError(f"'{span}' is not a length of {self.value}: it must be a whole number without a unit")
             return int(span.amount)
         if span.unit is None:
             raise ValueError(f"'{span}' has no unit; this stream uses {self.value}")

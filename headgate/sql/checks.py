@@ -152,7 +152,9 @@ def _refuse_type_clash(tree: exp.Expr, place: str) -> None:
                 "cast one side so that both have one type",
             )
         if isinstance(node, _ARITHMETIC) and "STRING" in (left, right) and not _has_text(node):
-            raise ApplicationError(place, f"'{_readable(node)}' computes with a STRING", "cast it to a number first")
+            raise ApplicationError(
+                place, f"'{_readable(node)}' does arithmetic on a STRING", "cast it to a number first"
+            )
 
 
 def _fits(node: exp.Binary, left: str | None, right: str | None) -> bool:

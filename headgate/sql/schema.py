@@ -53,6 +53,7 @@ class Schema:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The column names, in order."""
         return tuple(column.name for column in self.columns)
 
     def find(self, name: str) -> Column | None:

@@ -80,7 +80,7 @@ MISTAKES: dict[str, tuple[str, str, list[str]]] = {
     "computing with text": ("temperature * 2", "location * 2", ["operators.out.columns.twice", "STRING"]),
     "no condition": ('"temperature > 35"', '"temperature"', ["hot.where", "not a condition"]),
     "no expression": ('"temperature > 35"', '"temperature >"', ["hot.where", "cannot read"]),
-    "join types": ("on: location", "on: {ts: location}", ["operators.floor.on", "types that compare"]),
+    "join types": ("on: location", "on: {ts: location}", ["operators.floor.on", "comparable types"]),
     "union types": ("""side: "'high'\"""", 'side: "1"', ["operators.both.inputs", "fit together"]),
     "bad schema": ('"k INT, v DOUBLE"', '"k, v"', ["streams.clicks.schema", "cannot read the schema"]),
     "column twice": ('"k INT, v DOUBLE"', '"k INT, K INT"', ["streams.clicks.schema", "twice"]),

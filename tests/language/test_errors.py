@@ -56,8 +56,8 @@ CASES = {
     "WITH v AS (SELECT ts FROM sensors [NOW]) SELECT * FROM v [NOW]": "'v' is a relation already",
     "[NOW] SELECT * FROM sensors": "at the beginning",
     # Stream functions
-    "ISTREAM(ISTREAM(SELECT * FROM sensors [NOW]))": "ISTREAM of a stream; keep one of them",
-    "ISTREAM((DSTREAM(SELECT * FROM sensors [NOW])))": "of a stream; keep one of them",
+    "ISTREAM(ISTREAM(SELECT * FROM sensors [NOW]))": "ISTREAM is applied to a stream; keep one stream function",
+    "ISTREAM((DSTREAM(SELECT * FROM sensors [NOW])))": "STREAM is applied to a stream; keep one stream function",
     "SELECT ISTREAM(location) FROM sensors": "line 1, character 8: ISTREAM does not enclose a query",
     "ISTREAM(sensors)": "or is ISTREAM(SELECT ..)",
     "SELECT * FROM ISTREAM(sensors) AS s": "does not enclose a query",

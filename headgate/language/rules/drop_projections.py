@@ -11,6 +11,7 @@ from headgate.language.logical_tree import LogicalNode, ProjectNode, with_childr
 
 
 def drop_projections(tree: LogicalNode) -> LogicalNode:
+    """The tree without projections that do nothing."""
     node = with_children(tree, drop_projections)
     if not isinstance(node, ProjectNode):
         return node

@@ -39,6 +39,7 @@ _COMPUTE: dict[type[exp.Expr], Callable[[int, int], int]] = {
 
 
 def fold_constants(tree: LogicalNode) -> LogicalNode:
+    """The tree with constants folded in all its expressions except those in GROUP BY."""
     node = with_children(tree, fold_constants)
     match node:
         case FilterNode():

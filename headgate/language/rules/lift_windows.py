@@ -20,6 +20,7 @@ from headgate.plan.windows import RangeWindow
 
 
 def lift_windows(tree: LogicalNode) -> LogicalNode:
+    """The tree with every time window as far up as it may go."""
     node = with_children(tree, lift_windows)
     if isinstance(node, (FilterNode, ProjectNode, TableJoinNode)):
         below = node.input

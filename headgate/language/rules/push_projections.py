@@ -32,6 +32,7 @@ from headgate.sql.dialect import column
 
 
 def push_projections(tree: LogicalNode) -> LogicalNode:
+    """The tree with unused columns dropped as early as possible."""
     return _keep(tree, set(tree.columns))
 
 

@@ -42,6 +42,7 @@ Parts = list[exp.Expr]
 
 
 def push_selections(tree: LogicalNode) -> LogicalNode:
+    """The tree with every condition as far down as it may go."""
     return _down(tree, [])
 
 

@@ -29,6 +29,7 @@ from headgate.plan.windows import NOW, Clock
 
 
 def stateless_streams(tree: LogicalNode) -> LogicalNode:
+    """The tree without stream functions that need no state."""
     node = with_children(tree, stateless_streams)
     if not isinstance(node, ToStreamNode) or node.mode == "dstream":
         return node

@@ -76,7 +76,7 @@ class StreamJoin(Operator):
             types.append(found.type)
         if not comparable(*types):
             problem = f"'{mine}' is {types[0]} and '{theirs}' of '{self.inputs[1]}' is {types[1]}"
-            raise ApplicationError(place, problem, "join columns need types that compare; cast one in a project")
+            raise ApplicationError(place, problem, "join columns must have comparable types; cast one in a project")
 
     def flow(self, inputs: Sequence[Flow], place: str) -> Flow:
         flows = [windowed_flow(f, w, f"{place}.windows") for f, w in zip(inputs, self.windows, strict=True)]

@@ -79,7 +79,7 @@ class TableJoin(Operator):
             raise ApplicationError(
                 f"{place}.on",
                 f"'{mine}' is {left.type} and '{self.table}.{theirs}' is {right.type}",
-                "join columns need types that compare; cast one in a project",
+                "join columns must have comparable types; cast one in a project",
             )
 
     def describe(self) -> str:
