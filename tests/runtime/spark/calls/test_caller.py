@@ -115,8 +115,8 @@ def test_types_survive(session: Any, schema: str, columns: Any, where: str, proj
 
 def test_the_first_call_is_run_once_and_the_second_compared(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     plan, compared = simple_plan(), []
-    afresh = PreparedJob.run_afresh
-    monkeypatch.setattr(PreparedJob, "run_afresh", lambda job: (compared.append(job), afresh(job))[1])
+    afresh = PreparedJob.run_replanned
+    monkeypatch.setattr(PreparedJob, "run_replanned", lambda job: (compared.append(job), afresh(job))[1])
     caller = caller_of(session, plan)
     for seed in range(CHECKS + 1):
         caller.run(plan.operators, {IN: queued_numbers(20, seed)})
