@@ -3,13 +3,88 @@
 Register streams and continuous queries, say how important each query is and what quality of service it
 needs; Headgate decides what runs next, watches whether the promises hold, changes its scheduling policy when
 they do not, and sheds load within a promised error when nothing else helps.
+
+    import headgate as hg
+
+    app = hg.Application(slots=2)
+    app.stream("clicks", "user STRING, price DOUBLE", source=hg.sources.Push())
+    app.add_class("critical", priority=6)
+    app.query("large", "SELECT user, price FROM clicks WHERE price > 100", in_class="critical")
+    with app.start() as run:
+        run.push("clicks", [{"user": "ann", "price": 120.0}])
+        run.drain()
+        print(run.results("large").to_pandas())
+
+What is not used is not imported: `import headgate` is quick.
 """
 
+from __future__ import annotations
+
+import importlib
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headgate.api import sinks, sources
+    from headgate.api.application import Application, load
+    from headgate.api.explanation import Explanation
+    from headgate.api.register import register
+    from headgate.api.report import Report
+    from headgate.api.run import Results, Run
+    from headgate.connect.sinks import SinkKind
+    from headgate.connect.sources import SourceKind
+    from headgate.errors import ApplicationError
+    from headgate.scheduling.policy import Decision, Policy, PolicyError
 
 try:
     __version__ = version("headgate")
 except PackageNotFoundError:  # run from a source tree that was never installed
     __version__ = "0+unknown"
 
-__all__ = ["__version__"]
+_HOME = {
+    "Application": "headgate.api.application",
+    "ApplicationError": "headgate.errors",
+    "Decision": "headgate.scheduling.policy",
+    "Explanation": "headgate.api.explanation",
+    "Policy": "headgate.scheduling.policy",
+    "PolicyError": "headgate.scheduling.policy",
+    "Report": "headgate.api.report",
+    "Results": "headgate.api.run",
+    "Run": "headgate.api.run",
+    "SinkKind": "headgate.connect.sinks",
+    "SourceKind": "headgate.connect.sources",
+    "load": "headgate.api.application",
+    "register": "headgate.api.register",
+}
+_MODULES = {"sinks": "headgate.api.sinks", "sources": "headgate.api.sources"}
+
+__all__ = [
+    "Application",
+    "ApplicationError",
+    "Decision",
+    "Explanation",
+    "Policy",
+    "PolicyError",
+    "Report",
+    "Results",
+    "Run",
+    "SinkKind",
+    "SourceKind",
+    "__version__",
+    "load",
+    "register",
+    "sinks",
+    "sources",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(_MODULES[name])
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'headgate' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

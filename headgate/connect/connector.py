@@ -7,7 +7,6 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import ConfigDict, ValidationError, model_validator
 
-from headgate.errors import ApplicationError
 from headgate.settings.errors import first_error
 from headgate.settings.sections import Section
 
@@ -26,7 +25,7 @@ class Connector(Section):
         try:
             super().__init__(**settings)
         except ValidationError as error:
-            raise _named(first_error(error, settings, lambda place: 0), type(self).__name__) from None
+            raise first_error(error, settings, lambda place: 0, type(self).__name__) from None
 
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # files are read without it, for their errors
 
@@ -53,9 +52,4 @@ def connector_of(kind: type[C], settings: Mapping[str, Any], place: str) -> C:
     try:
         return kind.model_validate(dict(settings))
     except ValidationError as error:
-        raise _named(first_error(error, settings, lambda place: 0), place) from None
-
-
-def _named(error: ApplicationError, place: str) -> ApplicationError:
-    within = "" if error.place == "the file" else f".{error.place}"
-    return ApplicationError(f"{place}{within}", error.problem, error.remedy)
+        raise first_error(error, settings, lambda place: 0, place) from None

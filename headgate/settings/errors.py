@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from headgate.errors import ApplicationError
 
+_WHOLE = "the file"
 _TYPES = {
     "string_type": "text",
     "int_type": "a whole number",
@@ -20,10 +21,14 @@ _TYPES = {
 }
 
 
-def first_error(error: ValidationError, data: Any, line_of: Callable[[str], int]) -> ApplicationError:
-    """The one of pydantic's errors that comes first in the file."""
+def first_error(error: ValidationError, data: Any, line_of: Callable[[str], int], within: str = "") -> ApplicationError:
+    """The one of pydantic's errors that comes first in the file. `within` is the place of `data`; empty: the file."""
     found = [_translate(detail, data) for detail in error.errors(include_url=False)]
-    return min(found, key=lambda one: line_of(one.place))
+    first = min(found, key=lambda one: line_of(one.place))
+    if not within:
+        return first
+    place = within if first.place == _WHOLE else f"{within}.{first.place}"
+    return ApplicationError(place, first.problem, first.remedy)
 
 
 def _translate(detail: Mapping[str, Any], data: Any) -> ApplicationError:
@@ -69,7 +74,7 @@ def _place(parts: list[Any], data: Any) -> str:
         value = _at(parts[: position + 1], data)
         has_id = isinstance(part, int) and isinstance(value, dict) and isinstance(value.get("id"), str)
         named.append(value["id"] if has_id else str(part))
-    return ".".join(named) or "the file"
+    return ".".join(named) or _WHOLE
 
 
 def _at(parts: list[Any], data: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.plan.arrow_types import arrow_type
 from headgate.plan.flows import Flow
 from headgate.plan.windows import Clock
 from headgate.sql.schema import ARRIVAL, CHANGE, RELATION_STAMPS, TIME, Schema
@@ -50,6 +51,7 @@ class Shape:
     """
 
     def __init__(self, schema: Schema, settings: Mapping[str, Any], flow: Flow | None = None) -> None:
+        self._schema = schema
         self._names = list(schema.names)
         self._hidden = set(RELATION_STAMPS) - set(self._names)
         self._changes = settings.get("format", "rows") == "changes"
@@ -64,6 +66,12 @@ class Shape:
     def whole(self) -> bool:
         """Is the relation as it stands now asked for, rather than result after result?"""
         return self._flow.relation and not self._flow.monotone and not self._changes
+
+    def empty(self) -> pa.Table:
+        """A table of no results. A column whose type only Spark's analyser knows is of type null."""
+        kinds = {column.name: arrow_type(column.type) if column.type else pa.null() for column in self._schema}
+        times = {"time": pa.int64(), "change": pa.string()}
+        return pa.schema([(name, (times | kinds)[name]) for name in self.names]).empty_table()
 
     def __call__(self, table: pa.Table) -> pa.Table:
         """The results as the user sees them."""

@@ -15,6 +15,8 @@ MEMORY_ROWS = 100_000  # the newest rows are kept, for runs last for months
 class MemorySink:
     """Keeps the newest `limit` rows (None: all) for whoever asks, from any thread."""
 
+    whole = False  # are these the rows of a relation as it stands, rather than result after result?
+
     def __init__(self, shape: Shape, limit: int | None = None) -> None:
         self.rows = 0
         self._shape = shape
@@ -58,6 +60,10 @@ class MemorySink:
             if self.rows <= rows and wait_s and not self._closed:
                 self._changed.wait(wait_s)
             return self.rows, self._newest(self.rows - rows)
+
+    def empty(self) -> pa.Table:
+        """A table without rows, in the columns of the results as far as they are known."""
+        return self._shape.empty()
 
     def _newest(self, rows: int) -> list[pa.Table]:
         found: list[pa.Table] = []

@@ -109,6 +109,8 @@ class RelationFile:
 class RelationInMemory(MemorySink):
     """What the relation holds, in full, for whoever asks, from any thread. `rows` counts its changes."""
 
+    whole = True
+
     def __init__(self, shape: Shape) -> None:
         super().__init__(shape)
         self._content = Content()

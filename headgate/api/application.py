@@ -1,0 +1,342 @@
+"""Applications built in Python, or read from a file: the same sections, the same checks, the same errors."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pydantic import ValidationError
+
+from headgate.api.explanation import Explanation
+from headgate.api.report import Report
+from headgate.api.write import yaml_text
+from headgate.application.checked import CheckedApplication, RunLimits
+from headgate.application.file import ClassSection, QuerySection, StreamSection
+from headgate.application.load import Draft, read_draft
+from headgate.application.overrides import Override
+from headgate.application.planner import check_policy
+from headgate.connect.connector import Connector
+from headgate.connect.sources import Push, TableKind
+from headgate.connect.sources.rows import as_arrow, schema_text
+from headgate.errors import ApplicationError
+from headgate.scheduling.policy import Policy
+from headgate.settings.errors import first_error
+from headgate.settings.sections import Section
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from headgate.api.run import Run
+
+log = logging.getLogger("headgate.plan")
+
+PolicyChoice = str | Mapping[str, Any] | type[Policy]
+
+
+class Application:
+    """Streams, tables, classes and queries, and how to run them. Build it call by call; each checks what it is given.
+
+    >>> import headgate as hg
+    >>> app = hg.Application(slots=1)
+    >>> app.stream("clicks", "user STRING, price DOUBLE", source=hg.sources.Feeder(rate=100, rows=50))
+    >>> app.query("large", "SELECT user, price FROM clicks WHERE price > 0.5")
+    >>> app.simulate().queries["large"].inputs
+    50
+    """
+
+    def __init__(
+        self,
+        *,
+        policy: PolicyChoice | None = None,
+        slots: int | None = None,
+        seed: int | None = None,
+        name: str = "",
+        folder: str | Path = ".",
+        share: bool | None = None,
+        rehearse: bool | None = None,
+        dead_letters: str | None = None,
+        extensions: Sequence[str] | None = None,
+        simulator: Mapping[str, Any] | None = None,
+        spark: Mapping[str, Any] | None = None,
+    ) -> None:
+        """What is left out is as in a file. `folder` is where relative file names start; `name` is for messages."""
+        given = {
+            "policy": None if policy is None else _policy(policy),
+            "slots": slots,
+            "seed": seed,
+            "share": share,
+            "rehearse": rehearse,
+            "dead_letters": dead_letters,
+            "extensions": None if extensions is None else list(extensions),
+            "simulator": None if simulator is None else dict(simulator),
+            "spark": None if spark is None else dict(spark),
+        }
+        data: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+        self._draft = Draft(data, Path(folder), name)
+        if policy is not None:
+            check_policy(data["policy"], "policy")
+
+    @classmethod
+    def _of(cls, draft: Draft) -> Application:
+        app = cls()
+        app._draft = draft
+        return app
+
+    # Build -------------------------------------------------------------------------------------------------------
+
+    def stream(
+        self,
+        name: str,
+        schema: str,
+        *,
+        source: Connector | Mapping[str, Any] | None = None,
+        time: str | None = None,
+        slack: float | str | None = None,
+        max_jump: float | str | None = None,
+        relation: bool = False,
+    ) -> None:
+        """Add a stream. Without a source, rows are pushed into it by `Run.push`."""
+        given = {"schema": schema, "source": Push() if source is None else _plain(source), "time": time, "slack": slack}
+        given |= {"max_jump": max_jump, "relation": relation or None}
+        section = {key: value for key, value in given.items() if value is not None}
+        self._add("streams", name, section, StreamSection)
+
+    def table(self, name: str, rows: Any, schema: str | None = None) -> None:
+        """Add a stored table: a Spark or pandas data frame, an Arrow table, a list of dicts, or a csv or json file."""
+        if isinstance(rows, (str, Path)):
+            kind = "csv" if Path(rows).suffix.lower() == ".csv" else "json"
+            section: dict[str, Any] = {"kind": kind, "path": str(rows)}
+            if schema is None:
+                remedy = 'add schema="name TYPE, name TYPE"'
+                raise ApplicationError(f"tables.{name}", "the schema of a file is missing", remedy)
+        elif isinstance(rows, (TableKind, Mapping)):
+            section = dict(rows) if isinstance(rows, Mapping) else {**rows.settings(), "schema": rows.schema_}
+        else:
+            found = as_arrow(rows)
+            if found is None and (isinstance(rows, (str, bytes)) or not isinstance(rows, Sequence)):
+                remedy = "give a data frame, an Arrow table, a list of dicts, or the name of a file"
+                raise ApplicationError(f"tables.{name}", f"{type(rows).__name__} has no rows", remedy)
+            section = {"kind": "rows", "rows": list(rows) if found is None else found}
+            schema = schema or _schema(name, section["rows"])
+        if schema is not None:
+            section["schema"] = schema
+        self._add("tables", name, section, None)
+
+    def add_class(self, name: str, priority: int) -> None:
+        """Add a class of queries; a larger priority is more important."""
+        self._add("classes", name, {"priority": priority}, ClassSection)
+
+    def query(
+        self,
+        name: str,
+        cql: str | None = None,
+        *,
+        operators: Iterable[Mapping[str, Any]] | None = None,
+        in_class: str | None = None,
+        sink: Connector | Mapping[str, Any] | None = None,
+        stats: Mapping[str, Any] | None = None,
+        emit: str | None = None,
+        on_error: str | None = None,
+        qos: Mapping[str, Any] | None = None,
+        tolerance: float | None = None,
+        shed: Any = None,
+        policy: PolicyChoice | None = None,
+    ) -> None:
+        """Add a query, as CQL or as operators. It is checked with the streams, tables and queries that are there."""
+        given = {
+            "cql": cql,
+            "operators": None if operators is None else [dict(one) for one in operators],
+            "class": in_class,
+            "sink": None if sink is None else _plain(sink),
+            "stats": stats,
+            "emit": emit,
+            "on_error": on_error,
+            "qos": qos,
+            "tolerance": tolerance,
+            "shed": shed,
+            "policy": None if policy is None else _policy(policy),
+        }
+        section = {key: value for key, value in given.items() if value is not None}
+        self._add("queries", name, section, QuerySection)
+
+    def _add(self, key: str, name: str, section: dict[str, Any], model: type[Section] | None) -> None:
+        """Take a section in when it is right by itself, and with what is there already; else nothing has changed."""
+        place, data = f"{key}.{name}", self._draft.data
+        if name in (data.get(key) or {}):
+            raise ApplicationError(place, f"there is another of the name '{name}'", "choose another name")
+        if model is not None:
+            try:
+                model.model_validate(section)
+            except ValidationError as error:
+                raise first_error(error, section, lambda place: 0, place) from None
+        trial = {**data, key: {**(data.get(key) or {}), name: section}}
+        self._check_part(trial, key, name)
+        self._draft.data = trial
+
+    def _check_part(self, data: dict[str, Any], key: str, name: str) -> None:
+        """Check a new section with what it needs; whole-application checks come later."""
+        part = {k: v for k, v in data.items() if k not in ("queries", "policy")}
+        if key == "queries":
+            needed = _read_by(data["queries"], name)
+            part["queries"] = {query: data["queries"][query] for query in data["queries"] if query in needed}
+            if not part.get("streams"):
+                raise ApplicationError(f"queries.{name}", "there are no streams yet", "add those that it reads first")
+        else:
+            stream = {"schema": "k INT", "source": {"kind": "feeder", "rate": 1}}
+            part["streams"] = {**(part.get("streams") or {}), _ANY: stream}
+            part["classes"] = data.get("classes") or {}
+            first = {"class": next(iter(part["classes"]))} if part["classes"] else {}
+            part["queries"] = {f"{_ANY}_query": {"cql": f"SELECT k FROM {_ANY}", **first}}
+        self._draft.checked(part)
+
+    # Look --------------------------------------------------------------------------------------------------------
+
+    def checked(self) -> CheckedApplication:
+        """The whole application, checked: what runtimes take. ApplicationError says what is wrong with it."""
+        app = self._draft.checked()
+        for warning in app.plan.warnings:
+            log.warning("%s", warning)
+        return app
+
+    def explain(self, *, policy: bool = False, check: bool = False) -> Explanation:
+        """What the application is: its operators, paths, segments, classes.
+
+        `policy`: also what its policy makes of it. `check`: let Spark's analyser check every query; that starts Spark.
+        """
+        from headgate.application.explain import explain
+
+        app = self.checked()
+        found = explain(app) | {"checked": check}
+        if check:
+            self.check_on_spark(app)
+        if policy:
+            from headgate.application.explain_policy import explain_policy
+
+            found["schedule"] = explain_policy(app)
+        return Explanation(found)
+
+    def check_on_spark(self, app: CheckedApplication | None = None) -> None:
+        """Let Spark's analyser check every query. ApplicationError names the query and the place in its text."""
+        from headgate.runtime.spark.analysis.check import check
+
+        with self._draft.located():
+            check(app or self.checked())
+
+    def to_yaml(self) -> str:
+        """The application as a file. ApplicationError names what only Python can say: a data frame, a function."""
+        return yaml_text(self._draft.data)
+
+    # Run ---------------------------------------------------------------------------------------------------------
+
+    def simulate(self, seconds: float | None = None, until_idle: bool | None = None) -> Report:
+        """Run in virtual time, by declared costs and selectivities, until the work is done or `seconds` have passed."""
+        from headgate.runtime.simulated import simulate
+
+        app = self.checked()
+        limits = _limits(seconds, seconds is None if until_idle is None else until_idle)
+        with self._draft.located():
+            return Report(simulate(app, limits).report)
+
+    def run(self, seconds: float | None = None, until_idle: bool = False, spark: SparkSession | None = None) -> Report:
+        """Run on Spark until the sources have ended and the queues are empty, at most for `seconds`.
+
+        With `seconds` alone it lasts so long, whatever happens. Ctrl-C ends it with its report.
+        """
+        from headgate.connect.sources.push import nobody_can_push
+
+        app, limits = self.checked(), _limits(seconds, until_idle)
+        for stream in app.plan.streams.values():
+            if isinstance(stream.connector, Push):
+                raise nobody_can_push(stream.name)
+        from headgate.runtime.spark.engine import run
+
+        with self._draft.located():
+            return Report(run(app, limits, spark))
+
+    def start(self, spark: SparkSession | None = None) -> Run:
+        """Start on Spark and return at once; use the run in a `with` block, which stops it.
+
+        `spark` is a session to use; without one, the session of this process, or a new one, which ends with the run.
+        """
+        from headgate.api.start import start
+
+        return start(self.checked(), spark, self._draft.located)
+
+    def __repr__(self) -> str:
+        data = self._draft.data
+        counts = [f"{len(data.get(key) or {})} {key}" for key in ("streams", "tables", "classes", "queries")]
+        return f"<Application: {', '.join(counts)}>"
+
+
+_ANY = "headgate_any"  # what stands in for the rest of an application, where only a part of it is checked
+
+
+def load(path: str | Path, set: Sequence[str | Override] | Mapping[str, Any] = ()) -> Application:
+    """The application in a file. `set` changes values before they are checked, by dotted keys: `{"slots": 4}`.
+
+    >>> import headgate as hg
+    >>> hg.load("examples/first.yaml", set={"policy": "fifo"}).simulate().policy
+    'fifo'
+    """
+    changes = [Override(f"set {key}", key, value) for key, value in set.items()] if isinstance(set, Mapping) else set
+    return Application._of(read_draft(path, changes))
+
+
+def _policy(choice: PolicyChoice) -> dict[str, Any]:
+    """A policy as a file has it; a class is registered on the way."""
+    if isinstance(choice, str):
+        return {"name": choice}
+    if isinstance(choice, Mapping):
+        return dict(choice)
+    from headgate.api.register import register
+
+    return {"name": register(choice).name}
+
+
+def _plain(connector: Connector | Mapping[str, Any]) -> Any:
+    """A connector as it is; its class is registered on the way."""
+    if isinstance(connector, Connector):
+        from headgate.api.register import register
+
+        register(type(connector))
+        return connector
+    return copy.deepcopy(dict(connector))
+
+
+def _schema(name: str, rows: Any) -> str:
+    try:
+        table = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(rows)
+        return schema_text(table.schema)
+    except (ValueError, TypeError, AttributeError, pa.ArrowException) as error:
+        remedy = 'say it, as in schema="name TYPE, name TYPE"'
+        raise ApplicationError(f"tables.{name}", f"its schema does not follow from its rows: {error}", remedy) from None
+
+
+def _read_by(queries: Mapping[str, Any], name: str) -> set[str]:
+    """A query and those that it reads, by the words of its text: more than it reads is no harm."""
+    from headgate.language.compile import names_in_from
+
+    found: set[str] = set()
+    left = [name]
+    while left:
+        query = left.pop()
+        if query in found:
+            continue
+        found.add(query)
+        section = queries[query]
+        words = {word.lower() for word in names_in_from(section.get("cql") or "")}
+        for operator in section.get("operators") or ():
+            inputs = operator.get("inputs") or [operator.get("input")]
+            words |= {str(word).lower() for word in inputs}
+        left += [other for other in queries if other.lower() in words]
+    return found
+
+
+def _limits(seconds: float | None, until_idle: bool) -> RunLimits:
+    if seconds is not None and not 0 < seconds < float("inf"):
+        raise ApplicationError("seconds", f"a run cannot last {seconds:g} seconds", "give a number above 0")
+    return RunLimits(seconds, until_idle)

@@ -1,0 +1,258 @@
+"""A run that was started from Python: push rows in, read results, change it, end it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from headgate.api.report import Report
+from headgate.application.checked import PolicySettings, RunLimits
+from headgate.connect.sinks.memory import MemorySink
+from headgate.connect.sources.push import PushChannel
+from headgate.errors import ApplicationError, known_names
+from headgate.policies.registry import make_policy
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from headgate.runtime.spark.engine import SparkRuntime
+
+log = logging.getLogger("headgate.run")
+
+_LOOK_S = 0.5  # how often it is looked at whether the run has ended
+_DRAIN_LOOK_S = 0.005
+
+
+class Run:
+    """A run on Spark; `Application.start` makes it. Leaving its `with` block stops it. Any thread may use it."""
+
+    def __init__(
+        self,
+        runtime: SparkRuntime,
+        channels: Mapping[str, PushChannel],
+        located: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        self._runtime = runtime
+        self._channels = channels
+        self._located = located
+        self._over = threading.Event()  # nothing more will happen
+        self._ending = threading.Event()  # `stop` was called
+        self._stopping = threading.Lock()
+        self._failure: BaseException | None = None
+        self._report: Report | None = None  # of a run that was stopped
+        runtime.start()
+        self._watcher = threading.Thread(target=self._watch, name="headgate-run", daemon=True)
+        self._watcher.start()
+
+    def _watch(self) -> None:
+        """Until nothing more can happen, or the run is stopped: sinks that follow their results keep up meanwhile."""
+        try:
+            self._runtime.wait(RunLimits(until_idle=True), self._look)
+        except _Stopped:
+            return  # `stop` goes on from here
+        except BaseException as error:  # raised by the next call that waits
+            self._failure = error
+        self._over.set()
+
+    def _look(self) -> None:
+        if self._ending.is_set():
+            raise _Stopped
+
+    # Rows in -----------------------------------------------------------------------------------------------------
+
+    def push(self, stream: str, rows: Any, timeout: float | None = None) -> int:
+        """Push rows into a stream; how many there were. They are dicts, tuples, a pandas data frame or an Arrow table.
+
+        Waits while there is no room, at most `timeout` seconds: then TimeoutError. ApplicationError for a row that does
+        not fit, with its number and column; nothing of such a push is taken.
+        """
+        return self._channel(stream).put(rows, self._runtime.now, timeout)
+
+    def end(self, stream: str) -> None:
+        """No more rows will be pushed into a stream. A run whose streams have all ended comes to its end."""
+        self._channel(stream).end()
+
+    def _channel(self, stream: str) -> PushChannel:
+        if stream not in self._channels:
+            known = known_names("pushed streams", self._channels, stream)
+            raise ApplicationError(f"streams.{stream}", "rows cannot be pushed into a stream of this name", known)
+        return self._channels[stream]
+
+    # Results out -------------------------------------------------------------------------------------------------
+
+    def results(self, query: str) -> Results:
+        """The results of a query whose sink is in memory, as all are that say nothing else."""
+        sinks = self._runtime.sinks
+        if query not in sinks:
+            raise ApplicationError(f"queries.{query}", "there is no such query", known_names("queries", sinks, query))
+        sink = sinks[query]
+        if not isinstance(sink, MemorySink):
+            remedy = "leave its sink out, or use sinks.Memory()"
+            raise ApplicationError(f"queries.{query}.sink", "the results of this query are not kept in memory", remedy)
+        return Results(query, sink, lambda: self._over.is_set() or query in self._runtime.errors)
+
+    def report(self) -> Report:
+        """The report as of now; the last one, once the run was stopped."""
+        return self._report or Report(self._runtime.report())
+
+    # Changes -----------------------------------------------------------------------------------------------------
+
+    def set_priority(self, class_name: str, priority: int) -> None:
+        """Give a class another priority."""
+        with _as_application_error(f"classes.{class_name}.priority"):
+            self._runtime.set_priority(class_name, priority)
+
+    def set_class(self, query: str, class_name: str) -> None:
+        """Put a query into another class."""
+        with _as_application_error(f"queries.{query}.class"):
+            self._runtime.set_class(query, class_name)
+
+    def set_policy(self, name: str, **parameters: Any) -> None:
+        """Go on with another policy."""
+        with _as_application_error("policy"):
+            make_policy(name, parameters)  # wrong settings must not reach the run
+            self._runtime.use(PolicySettings(name, parameters))
+
+    # The end -----------------------------------------------------------------------------------------------------
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has lasted."""
+        return self._report.seconds if self._report else self._runtime.now()
+
+    @property
+    def running(self) -> bool:
+        """May anything still happen?"""
+        return not self._over.is_set()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until all sources have ended and everything is processed; False when `seconds` pass before.
+
+        Raises what made the scheduler fail, if it did.
+        """
+        done = self._over.wait(seconds)
+        self._raise_failure()
+        return done
+
+    def drain(self, timeout: float | None = None) -> bool:
+        """Wait until everything that was pushed so far is processed; False when `timeout` seconds pass before."""
+        until = None if timeout is None else time.monotonic() + timeout
+        while self.running and (self._pushed() or any(self._runtime.unfinished().values()) or self._pushed()):
+            if until is not None and time.monotonic() >= until:
+                return False
+            time.sleep(_DRAIN_LOOK_S)
+        self._raise_failure()
+        return True
+
+    def _pushed(self) -> bool:
+        return any(channel.waiting for channel in self._channels.values())
+
+    def stop(self) -> Report:
+        """End the run and return its report: calls in flight finish, what still waits is given up.
+
+        A second call returns the same report.
+        """
+        with self._stopping:
+            if self._report is None:
+                self._ending.set()
+                for channel in self._channels.values():
+                    channel.close()
+                self._watcher.join()
+                try:
+                    with self._located():
+                        self._report = Report(self._runtime.stop())
+                finally:
+                    self._over.set()
+        return self._report
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        if error is None:
+            self._raise_failure()
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def __repr__(self) -> str:
+        state = "running" if self.running else "ended"
+        return f"<Run: {state}, {self.seconds:.1f} s, {len(self._runtime.sinks)} queries>"
+
+    def _repr_html_(self) -> str:
+        return self.report()._repr_html_()
+
+
+class Results:
+    """The results of a query. Iterate to get each batch as it comes, as an Arrow table, until run or query ends.
+
+    Only the newest rows are kept (`sinks.Memory(limit=...)`): a reader that is slower than its query misses some,
+    which `missed` counts. A relation that can lose rows comes as it stands, whenever it has changed.
+    """
+
+    def __init__(self, query: str, sink: MemorySink, over: Callable[[], bool]) -> None:
+        self.query = query
+        self.missed = 0  # rows that were dropped before this reader came to them
+        self._sink = sink
+        self._over = over
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        seen = 0
+        while True:
+            over = self._over()  # before looking: what comes later is not awaited
+            rows, tables = self._sink.since(seen, 0.0 if over else _LOOK_S)
+            if rows > seen:
+                if not self._sink.whole:
+                    self.missed += rows - seen - sum(table.num_rows for table in tables)
+                seen = rows
+                yield from tables
+            elif over:
+                return
+
+    def to_arrow(self) -> pa.Table:
+        """All rows that are kept."""
+        tables = self._sink.tables()
+        return pa.concat_tables(tables) if tables else self._sink.empty()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """All rows that are kept, as a pandas data frame."""
+        return self.to_arrow().to_pandas()
+
+    def latest(self, n: int = 10) -> pa.Table:
+        """The newest `n` rows that are kept."""
+        if n < 0:
+            raise ValueError(f"{n} rows cannot be had; ask for 0 or more")
+        found = self.to_arrow()
+        return found.slice(max(0, found.num_rows - n))
+
+    def __repr__(self) -> str:
+        return f"<Results of {self.query}: {self._sink.rows} so far>"
+
+    def _repr_html_(self) -> str:
+        found: str = self.latest(20).to_pandas().to_html(index=False)
+        return found
+
+
+class _Stopped(Exception):
+    """The watcher has nothing more to do."""
+
+
+@contextmanager
+def _as_application_error(place: str) -> Iterator[None]:
+    """A ValueError of a runtime becomes an error that names its place."""
+    try:
+        yield
+    except ValueError as error:
+        problem, _, remedy = str(error).partition("; ")
+        raise ApplicationError(place, problem, remedy) from error

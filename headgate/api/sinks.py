@@ -1,0 +1,5 @@
+"""Sinks of queries: `Memory`, `Csv`, `Json`, `Callback`, `Nothing`, and the base class of your own."""
+
+from headgate.connect.sinks import Callback, Csv, EachBatch, Json, Memory, Nothing, SinkContext, SinkKind
+
+__all__ = ["Callback", "Csv", "EachBatch", "Json", "Memory", "Nothing", "SinkContext", "SinkKind"]
