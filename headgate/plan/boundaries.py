@@ -20,7 +20,7 @@ def slide_of(plan: Plan, name: str) -> int | None:
 
 
 def boundary_steps(plan: Plan) -> dict[str, int]:
-    """The operators that yield results at the boundaries of sliding windows, with the ticks between boundaries."""
+    """The operators that may yield results at each boundary of a sliding window, with the ticks between boundaries."""
     found = {name: slide_of(plan, name) for name in plan.operators}
     for name, operator in plan.operators.items():
         if isinstance(operator, RStream) and operator.slides:
