@@ -51,7 +51,7 @@ WARM = 50  # calls before any counts
 
 
 @dataclass(frozen=True)
-class Sizes:
+class DecisionsBenchSize:
     """How much is measured."""
 
     decisions: int
@@ -60,12 +60,12 @@ class Sizes:
     warm: int = WARM
 
 
-FULL = Sizes(decisions=20_000, calls=400)
-QUICK = Sizes(decisions=2_000, calls=50)
-SMALLEST = Sizes(decisions=50, calls=2, queries=(10, 20), warm=2)
+FULL = DecisionsBenchSize(decisions=20_000, calls=400)
+QUICK = DecisionsBenchSize(decisions=2_000, calls=50)
+SMALLEST = DecisionsBenchSize(decisions=50, calls=2, queries=(10, 20), warm=2)
 
 
-def run(quick: bool = False, sizes: Sizes | None = None) -> dict[str, Any]:
+def run(quick: bool = False, sizes: DecisionsBenchSize | None = None) -> dict[str, Any]:
     """Measure; microseconds of a decision by the number of queries at the top level, other policies below."""
     chosen = sizes or (QUICK if quick else FULL)
     decisions, queries = chosen.decisions, chosen.queries
@@ -87,18 +87,18 @@ def run(quick: bool = False, sizes: Sizes | None = None) -> dict[str, Any]:
     }
 
 
-def _by_load(policy: str, sizes: Sizes) -> dict[str, dict[str, float]]:
+def _by_load(policy: str, sizes: DecisionsBenchSize) -> dict[str, dict[str, float]]:
     return {
         load: {str(n): microseconds(policy, n, share, sizes.decisions) for n in sizes.queries}
         for load, share in LOADS.items()
     }
 
 
-def _by_queries(measure: Callable[..., float], sizes: Sizes, *rest: int) -> dict[str, float]:
+def _by_queries(measure: Callable[..., float], sizes: DecisionsBenchSize, *rest: int) -> dict[str, float]:
     return {str(n): measure(n, *rest) for n in sizes.queries}
 
 
-class Waiting:
+class CountedQueue:
     """A queue of tuples that are only counted."""
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ def microseconds(policy: str, queries: int, share: float, decisions: int) -> flo
 def _run(policy: str, queries: int, share: float, decisions: int, seed: int) -> float:
     """Each call takes what waits for a unit; then a query without input gets a tuple, so that as many have some."""
     plan = many_queries(queries)
-    queues = {edge: Waiting() for edge in plan.edges}
+    queues = {edge: CountedQueue() for edge in plan.edges}
     board = Board(plan, queues, make_policy(policy), DeclaredStats(plan), slots=1, call_fixed_s=CALL_S, seed=seed)
     empty = list(plan.edges)
     random.Random(seed).shuffle(empty)
@@ -147,12 +147,12 @@ def _run(policy: str, queries: int, share: float, decisions: int, seed: int) -> 
     return spent / decisions
 
 
-class Windows:
+class WindowedQueries:
     """Queries over windows, each of a stream of its own, and how far time has come on each, as in a run."""
 
     def __init__(self, queries: int, together: int) -> None:
         self.plan = many_windows(queries)
-        self.queues = {edge: Waiting() for edge in self.plan.edges}
+        self.queues = {edge: CountedQueue() for edge in self.plan.edges}
         self._come = dict.fromkeys(self.plan.streams, 0)
         self._progress = Progress(self.plan, self.queues, self._come.get)
         patience = Patience(self._progress.reaches, lambda _: False, most_bytes=1e9)
@@ -197,7 +197,7 @@ class Windows:
 
 def windows_microseconds(queries: int, together: int, decisions: int) -> float:
     """The mean time of a decision of mbd about windows, the median of five stretches."""
-    windows = Windows(queries, together)
+    windows = WindowedQueries(queries, together)
     found = []
     for stretch in range(5):
         edges = random.Random(stretch).choices(windows.plan.edges, k=decisions // 5)
@@ -209,7 +209,7 @@ def windows_microseconds(queries: int, together: int, decisions: int) -> float:
     return statistics.median(found) * 1e6
 
 
-def _feed(board: Board, queues: Mapping[Edge, Waiting], edge: Edge) -> None:
+def _feed(board: Board, queues: Mapping[Edge, CountedQueue], edge: Edge) -> None:
     queues[edge].count, queues[edge].first = 1, board.now
     board.fed(edge)
 

@@ -38,7 +38,7 @@ QUERIES = 8  # for the slots comparison
 
 
 @dataclass(frozen=True)
-class Sizes:
+class OverheadBenchSize:
     """How much is measured."""
 
     rounds: int  # and as many to warm up
@@ -51,14 +51,14 @@ class Sizes:
     sizes: Sequence[int] = (1_000, 10_000, 100_000, 300_000, 1_000_000)
 
 
-FULL = Sizes(rounds=200, large_rounds=15, large_warm=10, slots_s=8.0, sizes_rounds=8)
-QUICK = Sizes(rounds=30, large_rounds=3, large_warm=2, slots_s=2.0, sizes_rounds=2)
-SMALLEST = Sizes(
+FULL = OverheadBenchSize(rounds=200, large_rounds=15, large_warm=10, slots_s=8.0, sizes_rounds=8)
+QUICK = OverheadBenchSize(rounds=30, large_rounds=3, large_warm=2, slots_s=2.0, sizes_rounds=2)
+SMALLEST = OverheadBenchSize(
     rounds=3, large_rounds=1, large_warm=1, slots_s=0.3, sizes_rounds=1, rows=50, large_rows=100, sizes=(10, 20)
 )
 
 
-def run(quick: bool = False, sizes: Sizes | None = None) -> dict[str, Any]:
+def run(quick: bool = False, sizes: OverheadBenchSize | None = None) -> dict[str, Any]:
     """Measure; headline ratios at the top level, medians in milliseconds below."""
     spark = start_spark({"master": "local[2]"})
     chosen = sizes or (QUICK if quick else FULL)
@@ -83,7 +83,7 @@ def run(quick: bool = False, sizes: Sizes | None = None) -> dict[str, Any]:
     }
 
 
-def _compare_small(spark: SparkSession, sizes: Sizes) -> dict[str, float]:
+def _compare_small(spark: SparkSession, sizes: OverheadBenchSize) -> dict[str, float]:
     runtime = _runtime(spark, queries=1)
     batches = [_batch(sizes.rows, seed) for seed in range(20)]
     by_hand = _handwritten(spark, partitions=1)
@@ -101,7 +101,7 @@ def _compare_small(spark: SparkSession, sizes: Sizes) -> dict[str, float]:
         runtime.stop()
 
 
-def _compare_large(spark: SparkSession, sizes: Sizes) -> dict[str, float]:
+def _compare_large(spark: SparkSession, sizes: OverheadBenchSize) -> dict[str, float]:
     runtime = _runtime(spark, queries=1, partitioned_rows=0)
     ways: dict[str, Callable[[pa.Table], object]] = {
         "handwritten": _handwritten(spark, partitions=None),
@@ -114,7 +114,7 @@ def _compare_large(spark: SparkSession, sizes: Sizes) -> dict[str, float]:
         runtime.stop()
 
 
-def _compare_sizes(spark: SparkSession, sizes: Sizes) -> dict[str, dict[str, float]]:
+def _compare_sizes(spark: SparkSession, sizes: OverheadBenchSize) -> dict[str, dict[str, float]]:
     """Prepared against partitioned over batch sizes, for the crossover."""
     prepared, partitioned = _runtime(spark, 1, partitioned_rows=2**40), _runtime(spark, 1, partitioned_rows=0)
     found = {}
@@ -138,7 +138,7 @@ def _crossover(sizes: dict[str, dict[str, float]]) -> int | None:
     return min(quicker, default=None)
 
 
-def _compare_slots(spark: SparkSession, sizes: Sizes) -> dict[str, float]:
+def _compare_slots(spark: SparkSession, sizes: OverheadBenchSize) -> dict[str, float]:
     """Calls a second with one and with two slots, eight queries always waiting; the better half of alternations."""
     runtime, seconds = _runtime(spark, QUERIES, slots=2), sizes.slots_s
     batches = [_batch(sizes.rows, seed) for seed in range(20)]

@@ -8,13 +8,13 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-Tell = Callable[[str], None]
+Announce = Callable[[str], None]
 
 
 class Parts:
     """What a bench has measured so far, by part."""
 
-    def __init__(self, tell: Tell) -> None:
+    def __init__(self, tell: Announce) -> None:
         self.tell = tell
         self.measured: dict[str, Any] = {}
 
@@ -23,7 +23,7 @@ _current: ContextVar[Parts | None] = ContextVar("parts", default=None)
 
 
 @contextmanager
-def collecting(tell: Tell) -> Iterator[Parts]:
+def collecting(tell: Announce) -> Iterator[Parts]:
     """Collect the parts of the bench that runs inside; `tell` is called with the name of each as it begins."""
     parts = Parts(tell)
     token = _current.set(parts)

@@ -52,7 +52,7 @@ Found = Mapping[str, Mapping[str, Figures]]  # policy -> runtime -> figures
 
 
 @dataclass(frozen=True)
-class Sizes:
+class PoliciesBenchSize:
     """How much is measured."""
 
     seconds: float  # of input in bursts
@@ -61,12 +61,12 @@ class Sizes:
     compared: Sequence[str] = COMPARED
 
 
-FULL = Sizes(seconds=60.0, rounds=40)
-QUICK = Sizes(seconds=10.0, rounds=8)
-SMALLEST = Sizes(seconds=0.5, rounds=1, burst_s=0.2, compared=OF_THE_PAPER)
+FULL = PoliciesBenchSize(seconds=60.0, rounds=40)
+QUICK = PoliciesBenchSize(seconds=10.0, rounds=8)
+SMALLEST = PoliciesBenchSize(seconds=0.5, rounds=1, burst_s=0.2, compared=OF_THE_PAPER)
 
 
-def run(quick: bool = False, sizes: Sizes | None = None) -> dict[str, Any]:
+def run(quick: bool = False, sizes: PoliciesBenchSize | None = None) -> dict[str, Any]:
     """Measure; what was claimed and what the simulator foretold at the top level, figures of each policy below."""
     spark = start_spark({"master": "local[2]", "spark.driver.memory": "4g"})
     chosen = sizes or (QUICK if quick else FULL)

@@ -42,7 +42,7 @@ LEAST_COST_S = 1e-7
 Sources = Mapping[str, Mapping[str, Any]]  # by stream
 
 
-class Step(NamedTuple):
+class Selection(NamedTuple):
     """An operator of a path."""
 
     id: str
@@ -59,7 +59,7 @@ class Costs:
     operators: Mapping[str, float]
 
 
-class Timed(NamedTuple):
+class TimedCall(NamedTuple):
     """A call of one operator that was timed."""
 
     operator: str
@@ -67,7 +67,7 @@ class Timed(NamedTuple):
     seconds: float
 
 
-def draw_paths() -> dict[str, list[Step]]:
+def draw_paths() -> dict[str, list[Selection]]:
     """Query -> its operators, leaf first."""
     rng = np.random.default_rng(SEED)
     paths = {}
@@ -76,7 +76,7 @@ def draw_paths() -> dict[str, list[Step]]:
         hashes = [leaf] + [leaf * rng.uniform(*DEARER) for _ in range(length - 1)]
         shares = rng.uniform(*SELECTIVITY, size=length)
         paths[f"q{number}"] = [
-            Step(f"q{number}/s{at + 1}", round(hashes[at]), round(float(shares[at]), 4)) for at in range(length)
+            Selection(f"q{number}/s{at + 1}", round(hashes[at]), round(float(shares[at]), 4)) for at in range(length)
         ]
     return paths
 
@@ -138,14 +138,14 @@ def _application(
     return CheckedApplication(plan, policy, slots=1, seed=SEED, simulator=settings, rehearse=True)
 
 
-def _select(step: Step, source: Port, costs: Costs | None) -> Operator:
+def _select(step: Selection, source: Port, costs: Costs | None) -> Operator:
     declared = Declared()
     if costs is not None:
         declared = Declared(cost_s=costs.operators[step.id], selectivity=step.share, tuple_bytes=costs.tuple_bytes)
     return Select(id=step.id, inputs=(source,), where=_condition(step), declared=declared)
 
 
-def _condition(step: Step) -> str:
+def _condition(step: Selection) -> str:
     """True of so large a share of keys, at the cost of so many hashes."""
     key = f"concat(cast(key AS STRING), '{step.id}')"
     text = f"aggregate(sequence(1, {step.hashes}), {key}, (found, n) -> sha2(found, 256))"
@@ -161,7 +161,7 @@ def measure(spark: SparkSession, rounds: int) -> Costs:
     steps = [step for path in draw_paths().values() for step in path]
     runtime = SparkRuntime(_apart(steps), spark)
     runtime.open()
-    timed: list[Timed] = []
+    timed: list[TimedCall] = []
     try:
         for number in range(WARM_ROUNDS + rounds):
             work = PROBES_S[number % len(PROBES_S)]
@@ -170,7 +170,7 @@ def measure(spark: SparkSession, rounds: int) -> Costs:
                 runtime.deliver({_own_stream(step): key_batch(SCHEMA, KEYS, rows, (number, place))})
                 started = time.perf_counter()
                 runtime.step(0)
-                timed.append(Timed(step.id, rows, time.perf_counter() - started))
+                timed.append(TimedCall(step.id, rows, time.perf_counter() - started))
         sizes = [found["bytes"] for found in runtime.report()["stats"]["operators"].values()]
     finally:
         runtime.stop()
@@ -178,7 +178,7 @@ def measure(spark: SparkSession, rounds: int) -> Costs:
     return Costs(call_s, float(np.median(sizes)), operators)
 
 
-def fit(timed: Sequence[Timed]) -> tuple[float, dict[str, float]]:
+def fit(timed: Sequence[TimedCall]) -> tuple[float, dict[str, float]]:
     """The fixed cost of a call, one for all, and each operator's cost a tuple: least squares over all calls.
 
     The means are what a run pays; what policies learn while they run, a low share of calls, is less on a busy machine.
@@ -193,7 +193,7 @@ def fit(timed: Sequence[Timed]) -> tuple[float, dict[str, float]]:
     return max(0.0, call_s), {name: max(LEAST_COST_S, cost) for name, cost in zip(names, costs, strict=True)}
 
 
-def _apart(steps: Sequence[Step]) -> CheckedApplication:
+def _apart(steps: Sequence[Selection]) -> CheckedApplication:
     sources = {_own_stream(step): feeder(1.0, 1.0, "poisson", 1.0) for step in steps}
     operators = [_select(step, Port(_own_stream(step)), None) for step in steps]
     queries = [Query(f"of {_own_stream(step)}", "only", Port(step.id), (), sink={"kind": "none"}) for step in steps]
@@ -201,5 +201,5 @@ def _apart(steps: Sequence[Step]) -> CheckedApplication:
     return _application(policy, sources, operators, queries, SimulatorSettings())
 
 
-def _own_stream(step: Step) -> str:
+def _own_stream(step: Selection) -> str:
     return step.id.replace("/", "_")

@@ -27,27 +27,27 @@ ANALYTIC_RESPONSE = 354.0  # M/G/1, first come first served: E[S] + lambda E[S^2
 
 
 @dataclass(frozen=True)
-class Sizes:
+class SimulatorBenchSize:
     """How much is measured."""
 
     tuples: int  # a stream
     rounds: int
 
 
-FULL = Sizes(tuples=4000, rounds=5)
-QUICK = Sizes(tuples=400, rounds=2)
-SMALLEST = Sizes(tuples=10, rounds=1)
+FULL = SimulatorBenchSize(tuples=4000, rounds=5)
+QUICK = SimulatorBenchSize(tuples=400, rounds=2)
+SMALLEST = SimulatorBenchSize(tuples=10, rounds=1)
 
 
-def run(quick: bool = False, sizes: Sizes | None = None) -> dict[str, Any]:
+def run(quick: bool = False, sizes: SimulatorBenchSize | None = None) -> dict[str, Any]:
     """Tuples a second of Headgate's simulator and of SimPy on one model, alternating in one process; medians.
 
     The model: 50 Poisson streams, costs 2, 4, ..., 100, one server, first in first out, load 0.9. SimPy's version
     is the leanest that we know: a source process a stream, one Store, one server process. Headgate has the monitor and
-    the invariants on. It serves such a model without decisions (see `runtime/simulated/fast_paths/arrival_order.py`); what its event
-    loop needs, with the board and the policy asked for every tuple, is measured beside it, and so are other policies:
-    `rr` with a quantum of 1 (see `runtime/simulated/fast_paths/round_robin.py`), `rb`, `prb` and `chain` (`fast_paths/ranked.py`), and these in
-    the event loop, all but `rr`: that would take minutes. Needs `headgate-lab`.
+    the invariants on. It serves such a model without decisions (`runtime/simulated/fast_paths/arrival_order.py`); the
+    speed of its event loop, in which the board and the policy are asked about every tuple, is measured as well. So are
+    `rr` with a quantum of 1 (`fast_paths/round_robin.py`) and `rb`, `prb` and `chain` (`fast_paths/ranked.py`), and all
+    of these but `rr` in the event loop; `rr` would take minutes there. Needs `headgate-lab`.
     """
     simpy = _simpy()
     chosen = sizes or (QUICK if quick else FULL)

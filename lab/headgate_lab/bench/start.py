@@ -78,19 +78,19 @@ STREAM = """
 
 
 @dataclass(frozen=True)
-class Sizes:
+class StartBenchSize:
     """How much is measured."""
 
     rounds: int
     queries: int = 100
 
 
-FULL = Sizes(rounds=5)
-QUICK = Sizes(rounds=1)
-SMALLEST = Sizes(rounds=1, queries=2)
+FULL = StartBenchSize(rounds=5)
+QUICK = StartBenchSize(rounds=1)
+SMALLEST = StartBenchSize(rounds=1, queries=2)
 
 
-def run(quick: bool = False, sizes: Sizes | None = None) -> dict[str, Any]:
+def run(quick: bool = False, sizes: StartBenchSize | None = None) -> dict[str, Any]:
     """Measure; `over_bare_spark` is what is asked for: at most 1.8."""
     if missing := [name for name in FILES if not (EXAMPLES / name).is_file()]:
         raise ApplicationError("bench start", f"{EXAMPLES / missing[0]} is not there", "run it in a checkout")

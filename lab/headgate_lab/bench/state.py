@@ -33,7 +33,7 @@ from headgate.plan.windows import RangeWindow, parse_window
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.launch.session import start_spark
 from headgate.sql.schema import parse_schema
-from headgate_lab.bench import updates
+from headgate_lab.bench import relation_updates
 from headgate_lab.bench.parts import part
 
 ROWS = 3_000  # a batch
@@ -64,7 +64,7 @@ REPLAY_RATE = 1_000  # tuples a second of event time in the replayed file
 
 
 @dataclass(frozen=True)
-class Sizes:
+class StateBenchSize:
     """How much is measured."""
 
     warm: int  # windows of SPAN batches before the clock runs
@@ -76,21 +76,21 @@ class Sizes:
     replays: int
 
 
-FULL = Sizes(20, 30, (3_000, 12_000), 3, tuple(updates.QUERIES), 5_000_000, 3)
-QUICK = Sizes(3, 5, (3_000, 12_000), 1, ("max", "max by group"), 200_000, 1)
-SMALLEST = Sizes(2, 1, (60, 240), 1, ("max",), 40_000, 1)
+FULL = StateBenchSize(20, 30, (3_000, 12_000), 3, tuple(relation_updates.QUERIES), 5_000_000, 3)
+QUICK = StateBenchSize(3, 5, (3_000, 12_000), 1, ("max", "max by group"), 200_000, 1)
+SMALLEST = StateBenchSize(2, 1, (60, 240), 1, ("max",), 40_000, 1)
 
 
-def run(quick: bool = False, sizes: Sizes | None = None) -> dict[str, Any]:
+def run(quick: bool = False, sizes: StateBenchSize | None = None) -> dict[str, Any]:
     """Measure; headline ratios at the top level, medians below."""
     spark = start_spark({"master": "local[2]", "spark.driver.memory": "4g"})
     return measure(spark, sizes or (QUICK if quick else FULL))
 
 
-def measure(spark: SparkSession, sizes: Sizes) -> dict[str, Any]:
+def measure(spark: SparkSession, sizes: StateBenchSize) -> dict[str, Any]:
     steps = part("milliseconds", lambda: _compare_steps(spark, sizes.warm, sizes.spans))
     counts, rounds = sizes.updates, sizes.growth_rounds
-    grown = part("seconds_by_updates", lambda: updates.compare(spark, sizes.kinds, counts, rounds))
+    grown = part("seconds_by_updates", lambda: relation_updates.compare(spark, sizes.kinds, counts, rounds))
     replay = part("replayed_tuples_a_second", lambda: _compare_replays(spark, sizes.replay_rows, sizes.replays))
     few, many = (str(count) for count in sizes.updates)
     growth = {kind: seconds[many] / seconds[few] for kind, seconds in grown.items()}
@@ -108,7 +108,7 @@ def measure(spark: SparkSession, sizes: Sizes) -> dict[str, Any]:
             "batches": sizes.spans * SPAN,
             "windows": {"aggregate": TUMBLING, "sliding aggregate": SLIDING, "join": WINDOW, "replay": TUMBLING},
             "values": {"aggregate": VALUES, "aggregate of doubles": DOUBLES},
-            "updates": {kind: updates.QUERIES[kind] for kind in sizes.kinds},
+            "updates": {kind: relation_updates.QUERIES[kind] for kind in sizes.kinds},
             "spark": pyspark.__version__,
             "master": spark.sparkContext.master,
         },

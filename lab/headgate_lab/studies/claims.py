@@ -1,9 +1,9 @@
 """Claims of a paper, and what measured results say about them.
 
-A claim is judged by its parts. A part is a quantity with one sample a seed and the open range in which the claim puts
-it. Its confidence interval (Student t) decides: inside the range the part holds, outside it fails, across a border the
-part is open, as it is when a sample is not a finite number. A claim is reproduced when all parts hold, refuted when
-one fails, inconclusive otherwise.
+A claim is judged by its criteria. A criterion is a quantity with one sample per seed, and the open range in which the
+claim puts it. The confidence interval of the quantity (Student t) decides: the criterion holds if the interval is
+inside the range, fails if it is outside, and is open if it crosses a border or if a sample is not a finite number. A
+claim is reproduced when all criteria hold, refuted when one fails, and inconclusive otherwise.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def difference(first: BySeed, second: BySeed) -> list[float]:
 
 
 @dataclass(frozen=True)
-class Part:
+class Criterion:
     """A quantity, and the open range in which the claim puts it."""
 
     what: str
@@ -118,16 +118,17 @@ class Finding:
     verdict: Verdict
 
 
-def judge(parts: Sequence[Part], headline: Sequence[float], measured: str) -> Finding:
+def judge(criteria: Sequence[Criterion], headline: Sequence[float], measured: str) -> Finding:
     """Weigh the parts of a claim; those that do not hold are named at the end of the text.
 
-    That all parts hold needs no correction for their number: a false one must slip through its own test at 5 %. That
-    some part fails does, since each has its chance to fail by accident: there the 5 % are shared (Bonferroni).
+    A verdict that all criteria hold needs no correction for their number, because a false one must pass its own test at
+    5 %. A verdict that some criterion fails does need one, because each may fail by chance: the 5 % are shared among
+    them (Bonferroni).
     """
-    shared = 1 - (1 - CONFIDENCE) / max(1, len(parts))
-    failed = [part.what for part in parts if _fails(part, shared)]
-    undecided = [part.what for part in parts if part.what not in failed and not _holds(part)]
-    verdict: Verdict = "refuted" if failed else "inconclusive" if undecided or not parts else "reproduced"
+    shared = 1 - (1 - CONFIDENCE) / max(1, len(criteria))
+    failed = [criterion.what for criterion in criteria if _fails(criterion, shared)]
+    undecided = [criterion.what for criterion in criteria if criterion.what not in failed and not _holds(criterion)]
+    verdict: Verdict = "refuted" if failed else "inconclusive" if undecided or not criteria else "reproduced"
     for label, names in (("fails", failed), ("open", undecided)):
         if names:
             measured += f"; {label}: {', '.join(names)}"
@@ -135,18 +136,18 @@ def judge(parts: Sequence[Part], headline: Sequence[float], measured: str) -> Fi
     return Finding(head.mean, (head.low, head.high), head.seeds, measured, verdict)
 
 
-def _holds(part: Part) -> bool:
-    got = estimate(part.samples)
-    return got.low > part.low and got.high < part.high
+def _holds(criterion: Criterion) -> bool:
+    got = estimate(criterion.samples)
+    return got.low > criterion.low and got.high < criterion.high
 
 
-def _fails(part: Part, confidence: float) -> bool:
-    got = estimate(part.samples, confidence)
-    return got.high <= part.low or got.low >= part.high
+def _fails(criterion: Criterion, confidence: float) -> bool:
+    got = estimate(criterion.samples, confidence)
+    return got.high <= criterion.low or got.low >= criterion.high
 
 
 @dataclass(frozen=True)
-class Claim:
+class PaperClaim:
     """Something that a paper reported. `check` is called once, with the results of the study's whole sweep."""
 
     id: str  # "PRB-C1"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headgate_lab.studies.claims import Claim, Results
+from headgate_lab.studies.claims import PaperClaim, Results
 from headgate_lab.studies.sweep import Point, sweep
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Study:
     points: Callable[[Profile], list[dict[str, Any]]]  # every run; `seed` goes from 0 to profile.seeds - 1
     run: Callable[[Point], dict[str, Any]]  # simulate one point: what was measured
     weight: Callable[[Point], float]  # a guess at how long that takes
-    claims: Sequence[Claim]
+    claims: Sequence[PaperClaim]
     charts: Callable[[Results], list[Chart]]
     notes: Sequence[str] = ()  # how the paper was read where it leaves something open
 
@@ -66,11 +66,14 @@ class Outcome:
 
 
 def reproduce(
-    study: Study, profile: Profile, spark: SparkContext | None, tell: Callable[[int, int], None] = lambda done, of: None
+    study: Study,
+    profile: Profile,
+    spark: SparkContext | None,
+    on_progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Outcome:
     """Run the whole sweep and judge every claim. `tell` hears how many runs of how many are done."""
     points = study.points(profile)
-    tell(0, len(points))
-    rows = sweep(study.run, points, spark, weight=study.weight, tell=lambda done: tell(done, len(points)))
+    on_progress(0, len(points))
+    rows = sweep(study.run, points, spark, weight=study.weight, on_progress=lambda done: on_progress(done, len(points)))
     results = Results(rows)
     return Outcome(study, profile, results, [claim.judged(results) for claim in study.claims])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Point = Mapping[str, Any]  # parameters of a run; plain values, `seed` among them
 Run = Callable[[Point], Mapping[str, Any]]  # a function of a module, so that Spark can send it: what was measured
-Tell = Callable[[int], None]  # called with the number of points done
+OnProgress = Callable[[int], None]  # called with the number of points done
 _Outcome = dict[str, Any] | str  # what was measured, or the traceback
 _Arrivals = dict[int, _Outcome]  # by the number of the point
 
@@ -36,7 +36,7 @@ def sweep(
     spark: SparkContext | None = None,
     *,
     weight: Callable[[Point], float] = lambda point: 1.0,
-    tell: Tell = lambda done: None,
+    on_progress: OnProgress = lambda done: None,
 ) -> list[dict[str, Any]]:
     """Run every point and return a row each, `{**point, **measured}`, in the order of the points.
 
@@ -46,9 +46,9 @@ def sweep(
     """
     longest_first = sorted(range(len(points)), key=lambda at: (-weight(points[at]), at))
     if spark is None:
-        outcomes = _in_turn(run, points, longest_first, tell)
+        outcomes = _in_turn(run, points, longest_first, on_progress)
     else:
-        outcomes = _on_spark(run, points, longest_first, spark, tell)
+        outcomes = _on_spark(run, points, longest_first, spark, on_progress)
     failed = {at: outcome for at, outcome in outcomes.items() if isinstance(outcome, str)}
     rows = [{**point, **outcome} for at, point in enumerate(points) if isinstance(outcome := outcomes.get(at), dict)]
     if failed:
@@ -57,18 +57,20 @@ def sweep(
     return rows
 
 
-def _in_turn(run: Run, points: Sequence[Point], order: list[int], tell: Tell) -> _Arrivals:
+def _in_turn(run: Run, points: Sequence[Point], order: list[int], on_progress: OnProgress) -> _Arrivals:
     outcomes: _Arrivals = {}
     for at in order:
         outcomes[at] = _outcome(run, points[at])
-        tell(len(outcomes))
+        on_progress(len(outcomes))
     return outcomes
 
 
-def _on_spark(run: Run, points: Sequence[Point], order: list[int], spark: SparkContext, tell: Tell) -> _Arrivals:
+def _on_spark(
+    run: Run, points: Sequence[Point], order: list[int], spark: SparkContext, on_progress: OnProgress
+) -> _Arrivals:
     if not order:
         return {}
-    arrived = spark.accumulator({}, _Gather(tell))
+    arrived = spark.accumulator({}, _Gather(on_progress))
 
     def task(numbered: tuple[int, Point]) -> None:
         at, point = numbered
@@ -85,8 +87,8 @@ def _on_spark(run: Run, points: Sequence[Point], order: list[int], spark: SparkC
 class _Gather(AccumulatorParam[_Arrivals]):
     """Brings rows to the driver as tasks end, which `collect` would not. Updates of an action count exactly once."""
 
-    def __init__(self, tell: Tell | None) -> None:
-        self._tell = tell
+    def __init__(self, on_progress: OnProgress | None) -> None:
+        self._on_progress = on_progress
 
     def __reduce__(self) -> tuple[type[_Gather], tuple[None]]:
         return _Gather, (None,)  # workers have nobody to tell, and a progress bar cannot be sent
@@ -96,8 +98,8 @@ class _Gather(AccumulatorParam[_Arrivals]):
 
     def addInPlace(self, value1: _Arrivals, value2: _Arrivals) -> _Arrivals:
         value1.update(value2)
-        if self._tell is not None:
-            self._tell(len(value1))
+        if self._on_progress is not None:
+            self._on_progress(len(value1))
         return value1
 
 

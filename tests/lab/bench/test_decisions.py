@@ -11,7 +11,7 @@ from headgate_lab.bench import decisions
 @pytest.mark.parametrize("together", decisions.WINDOWS.values(), ids=list(decisions.WINDOWS))
 def test_windows_wait_for_their_boundary(together: int) -> None:
     assert decisions.windows_microseconds(10, together, 50) > 0
-    windows = decisions.Windows(10, together)
+    windows = decisions.WindowedQueries(10, together)
     assert all(unit.patient and unit.waiting and not unit.ready for unit in windows.board.units)
 
 
@@ -23,7 +23,7 @@ def test_a_decision_looks_at_one_unit_however_many_wait(monkeypatch: pytest.Monk
         asked.append(unit.id)  # type: ignore[attr-defined]
         return waits(patience, unit, now)  # type: ignore[arg-type]
 
-    windows = decisions.Windows(30, 1)
+    windows = decisions.WindowedQueries(30, 1)
     monkeypatch.setattr(Patience, "waits", counted)
     windows.decide(windows.plan.edges[4])
     assert set(asked) == {"q4"}

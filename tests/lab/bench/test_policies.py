@@ -6,7 +6,7 @@ from headgate.application.checked import PolicySettings, RunLimits
 from headgate.plan.paths import find_paths
 from headgate.runtime.simulated import simulate
 from headgate_lab.bench import policies
-from headgate_lab.bench.policies_workload import HASH_S, Costs, Timed, application, draw_paths, fit, full_rates
+from headgate_lab.bench.policies_workload import HASH_S, Costs, TimedCall, application, draw_paths, fit, full_rates
 
 COSTS = Costs(0.01, 28.0, {step.id: step.hashes * HASH_S for path in draw_paths().values() for step in path})
 
@@ -59,7 +59,7 @@ def test_one_burst_is_so_much_work_within_a_second():
 
 def test_fit_tells_the_cost_of_a_call_from_that_of_its_tuples():
     truth = {"x": 2e-6, "y": 300e-6}
-    calls = [Timed(name, rows, 0.012 + rows * cost) for name, cost in truth.items() for rows in (10, 500, 2000)]
+    calls = [TimedCall(name, rows, 0.012 + rows * cost) for name, cost in truth.items() for rows in (10, 500, 2000)]
     call_s, costs = fit(calls)
     assert call_s == pytest.approx(0.012)
     assert costs == pytest.approx(truth)
@@ -67,7 +67,9 @@ def test_fit_tells_the_cost_of_a_call_from_that_of_its_tuples():
 
 def test_fit_gives_no_operator_away():
     """Noise may make larger calls quicker; a cost of 0 would be worth everything to a policy."""
-    _, costs = fit([Timed("x", 10, 0.02), Timed("x", 20, 0.01), Timed("y", 10, 0.01), Timed("y", 20, 0.03)])
+    _, costs = fit(
+        [TimedCall("x", 10, 0.02), TimedCall("x", 20, 0.01), TimedCall("y", 10, 0.01), TimedCall("y", 20, 0.03)]
+    )
     assert costs["x"] > 0.0
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from headgate_lab.studies.aqsios.compared import COMPARED, OTHER_MPRR, WORKLOADS
+from headgate_lab.studies.aqsios.compared_schedulers import COMPARED, OTHER_MPRR, WORKLOADS
 from headgate_lab.studies.aqsios.comparison import CLAIMS, COARSE, NOTES, points
-from headgate_lab.studies.aqsios.parts import (
+from headgate_lab.studies.aqsios.criteria import (
     PERCENT,
     above,
     counted,
@@ -371,8 +371,8 @@ def test_quantities_by_seed() -> None:
     assert gap({0: 3.0}, {0: 2.0}) == [1.0]
     assert to_ms({0: 0.25}) == {0: 250.0}
     of = {"a": {0: 1.0}, "b": {0: 2.0}}
-    assert [part.samples for part in highest("x", of, "b")] == [[1.0]]
-    assert [part.samples for part in lowest("x", of, "a")] == [[1.0]]
+    assert [criterion.samples for criterion in highest("x", of, "b")] == [[1.0]]
+    assert [criterion.samples for criterion in lowest("x", of, "a")] == [[1.0]]
 
 
 def test_quantities_of_numbers() -> None:

@@ -189,12 +189,12 @@ def test_a_world_against_a_claim_refutes_it(
     assert verdicts(world, [name]) == {name: "refuted"}
 
 
-def with_course(where: Callable[[Row], bool], course: Callable[[float], float]) -> Callable[[Row], Row]:
-    """A world in which all classes of some runs take another course, in seconds."""
+def with_series(where: Callable[[Row], bool], latency_at: Callable[[float], float]) -> Callable[[Row], Row]:
+    """A world in which all classes of some runs have other latencies over time, in seconds."""
 
     def world(one: Row) -> Row:
         found = as_the_dissertation_says(one)
-        series = [course(at / 10) for at in range(100)]
+        series = [latency_at(at / 10) for at in range(100)]
         return found | {f"series_{k}": series for k in classes(one["workload"])} if where(one) else found
 
     return world
@@ -203,14 +203,14 @@ def with_course(where: Callable[[Row], bool], course: Callable[[float], float]) 
 @pytest.mark.parametrize(
     ("name", "world"),
     [
-        ("ABD-3", with_course(of("D", "ABD"), lambda time: 0.001 * (1 + time))),  # starves
+        ("ABD-3", with_series(of("D", "ABD"), lambda time: 0.001 * (1 + time))),  # starves
         ("ABD-4", lambda one: as_the_dissertation_says(one) | ({"inversion_mean": 0.2} if of("E", "ABD")(one) else {})),
-        ("SC-4", with_course(of("5O"), lambda time: 0.001 * (1 + max(0.0, 100 * (time - 6.0))))),  # rises late
-        ("SC-4", with_course(of("5O"), lambda time: 0.001 if time < 3.6 else 0.005)),  # does not run away
-        ("SC-4", with_course(of("5O_16"), lambda time: 0.001 * (1 + max(0.0, 100 * (time - 5.0))))),  # not the same
+        ("SC-4", with_series(of("5O"), lambda time: 0.001 * (1 + max(0.0, 100 * (time - 6.0))))),  # rises late
+        ("SC-4", with_series(of("5O"), lambda time: 0.001 if time < 3.6 else 0.005)),  # does not run away
+        ("SC-4", with_series(of("5O_16"), lambda time: 0.001 * (1 + max(0.0, 100 * (time - 5.0))))),  # not the same
     ],
 )
-def test_another_course_refutes(name: str, world: Callable[[Row], Row]) -> None:
+def test_other_series_refute(name: str, world: Callable[[Row], Row]) -> None:
     assert verdicts(world, [name]) == {name: "refuted"}
 
 

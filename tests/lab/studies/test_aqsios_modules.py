@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from headgate_lab.studies.aqsios import adaptation, piat
-from headgate_lab.studies.aqsios.courses import (
+from headgate_lab.studies.aqsios.modules import CLAIMS, NOTES, points
+from headgate_lab.studies.aqsios.over_time import (
     SETTLED_S,
     between,
     fluctuation,
@@ -23,7 +24,6 @@ from headgate_lab.studies.aqsios.courses import (
     stage_inversion,
     stages,
 )
-from headgate_lab.studies.aqsios.modules import CLAIMS, NOTES, points
 from headgate_lab.studies.aqsios.quantities import Runs
 from headgate_lab.studies.aqsios.readings import point, priorities
 from headgate_lab.studies.aqsios.runs import LEVELS, run_point
@@ -95,13 +95,13 @@ def _low(one: Row) -> Row:
         found["p75_2"] = 4.5e-3
     if one["low"] in (1, 3):
         found["inversion_mean"] = 0.1
-    parts = one["scheduler"].removesuffix(" cumulative").split("_")
-    if len(parts) > 1:
-        level = parts[2] if len(parts) > 2 else "mean"
+    suffixes = one["scheduler"].removesuffix(" cumulative").split("_")
+    if len(suffixes) > 1:
+        level = suffixes[2] if len(suffixes) > 2 else "mean"
         kept, weighted, updates = CORRECTIONS[one["low"], level]
-        found[f"inversion_{level}"] = 0.05 if parts[1] in kept else 0.0
-        found["weighted_mean"] *= weighted[parts[1]]
-        found |= {"updates": updates[parts[1]], "updated_at": 0.1 * updates[parts[1]]}
+        found[f"inversion_{level}"] = 0.05 if suffixes[1] in kept else 0.0
+        found["weighted_mean"] *= weighted[suffixes[1]]
+        found |= {"updates": updates[suffixes[1]], "updated_at": 0.1 * updates[suffixes[1]]}
     return found
 
 
@@ -111,14 +111,14 @@ def _course(one: Row) -> Row:
     lengths = [round((end - start) / 0.1) for start, end, _ in stages(one["profile"])]
     found = _of_classes(steps[0], priorities(one["workload"]))
     for k in range(1, 6):
-        course = [means[k - 1] * 1e-3 for means, length in zip(steps, lengths, strict=True) for _ in range(length)]
+        series = [means[k - 1] * 1e-3 for means, length in zip(steps, lengths, strict=True) for _ in range(length)]
         if one["scheduler"] in ("PCT", "PCT_S") and k == 3:
-            course = [(0.025 if one["scheduler"] == "PCT" else 0.02) * (at + 1) for at in range(100)]
+            series = [(0.025 if one["scheduler"] == "PCT" else 0.02) * (at + 1) for at in range(100)]
         if one["scheduler"] == "ML":
-            course = [mean * (1.5 if at % 2 else 0.5) for at, mean in enumerate(course)]
+            series = [mean * (1.5 if at % 2 else 0.5) for at, mean in enumerate(series)]
         if one["scheduler"] == "MBD_DSP_SA_UP" and k == 4:
-            course[72:76] = [9e-3] * 4
-        found |= {f"series_{k}": course, f"mean_{k}": sum(course) / len(course)}
+            series[72:76] = [9e-3] * 4
+        found |= {f"series_{k}": series, f"mean_{k}": sum(series) / len(series)}
     return found
 
 
@@ -316,7 +316,7 @@ def test_a_coarse_profile_leaves_out_what_is_long() -> None:
 # Courses over time
 
 
-def course(**series: Sequence[float | None]) -> Row:
+def row_with(**series: Sequence[float | None]) -> Row:
     return {"seed": 0, **point("5G_4", "MBD", 1200, 0, profile="pr-change"), **series}
 
 
@@ -349,7 +349,7 @@ def test_inversion_of_means() -> None:
 
 def _changing(first: Sequence[float]) -> Runs:
     series = {f"series_{k}": [float(k)] * 30 for k in range(2, 6)}
-    return Runs(Results([course(series_1=first, **series)]), "5G_4", "MBD", profile="pr-change")
+    return Runs(Results([row_with(series_1=first, **series)]), "5G_4", "MBD", profile="pr-change")
 
 
 def test_inversion_uses_the_priorities_of_the_time() -> None:

@@ -6,7 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from headgate_lab.studies.claims import Claim, Finding, Part, Results, difference, estimate, judge, paired, reduction
+from headgate_lab.studies.claims import (
+    Criterion,
+    Finding,
+    PaperClaim,
+    Results,
+    difference,
+    estimate,
+    judge,
+    paired,
+    reduction,
+)
 from headgate_lab.studies.student import student_t
 
 # Printed tables of Student's t, two-sided: (confidence, degrees of freedom) -> t.
@@ -54,8 +64,12 @@ def test_a_sample_that_is_not_finite_leaves_everything_open(odd: float) -> None:
         got = estimate(samples)
         assert math.isnan(got.mean)
         assert (got.low, got.high, got.seeds) == (-math.inf, math.inf, len(samples))
-        for part in (Part("above", samples, low=0.0), Part("below", samples, high=0.0), Part("anywhere", samples)):
-            assert judge([part], samples, "text").verdict == "inconclusive"
+        for criterion in (
+            Criterion("above", samples, low=0.0),
+            Criterion("below", samples, high=0.0),
+            Criterion("anywhere", samples),
+        ):
+            assert judge([criterion], samples, "text").verdict == "inconclusive"
 
 
 def test_pairs_go_by_seed() -> None:
@@ -68,13 +82,13 @@ def test_pairs_go_by_seed() -> None:
     assert statistics.stdev(base.values()) > 300
 
 
-HOLDS = Part("it holds", [1.0, 1.1, 0.9], low=0.0)
-FAILS = Part("it fails", [-1.0, -1.1, -0.9], low=0.0)
-OPEN = Part("it is open", [-1.0, 1.0, 0.5], low=0.0)
+HOLDS = Criterion("it holds", [1.0, 1.1, 0.9], low=0.0)
+FAILS = Criterion("it fails", [-1.0, -1.1, -0.9], low=0.0)
+OPEN = Criterion("it is open", [-1.0, 1.0, 0.5], low=0.0)
 
 
 @pytest.mark.parametrize(
-    ("parts", "verdict"),
+    ("criteria", "verdict"),
     [
         ([HOLDS], "reproduced"),
         ([HOLDS, HOLDS], "reproduced"),
@@ -82,15 +96,15 @@ OPEN = Part("it is open", [-1.0, 1.0, 0.5], low=0.0)
         ([HOLDS, FAILS], "refuted"),
         ([OPEN, FAILS], "refuted"),
         ([], "inconclusive"),
-        ([Part("one seed", [1.0], low=0.0)], "inconclusive"),
-        ([Part("inside", [1.0, 1.1, 0.9], 0.0, 2.0)], "reproduced"),
-        ([Part("beyond", [3.0, 3.1, 2.9], 0.0, 2.0)], "refuted"),
-        ([Part("on the border", [2.0, 2.1, 1.9], 0.0, 2.0)], "inconclusive"),
-        ([Part("the same in every seed", [0.0, 0.0, 0.0], low=0.0)], "refuted"),
+        ([Criterion("one seed", [1.0], low=0.0)], "inconclusive"),
+        ([Criterion("inside", [1.0, 1.1, 0.9], 0.0, 2.0)], "reproduced"),
+        ([Criterion("beyond", [3.0, 3.1, 2.9], 0.0, 2.0)], "refuted"),
+        ([Criterion("on the border", [2.0, 2.1, 1.9], 0.0, 2.0)], "inconclusive"),
+        ([Criterion("the same in every seed", [0.0, 0.0, 0.0], low=0.0)], "refuted"),
     ],
 )
-def test_verdicts(parts: list[Part], verdict: str) -> None:
-    assert judge(parts, [1.0, 2.0], "text").verdict == verdict
+def test_verdicts(criteria: list[Criterion], verdict: str) -> None:
+    assert judge(criteria, [1.0, 2.0], "text").verdict == verdict
 
 
 def test_what_does_not_hold_is_named() -> None:
@@ -102,7 +116,7 @@ def test_what_does_not_hold_is_named() -> None:
 
 def test_a_failure_must_stand_out_more_among_many_parts() -> None:
     """By accident one of forty parts fails at 5 %, so each must fail at an eighth of a per cent."""
-    weak = Part("weak", [-0.5, -0.2, -0.4, -0.1], low=0.0)
+    weak = Criterion("weak", [-0.5, -0.2, -0.4, -0.1], low=0.0)
     assert judge([weak], [0.0], "").verdict == "refuted"
     assert judge([weak, *[HOLDS] * 39], [0.0], "").verdict == "inconclusive"
 
@@ -127,9 +141,11 @@ def test_results_refuse_mistakes() -> None:
 
 def test_a_claim_as_json_has_it() -> None:
     def check(results: Results) -> Finding:
-        return judge([Part("positive", list(results.by_seed("mean", policy="rb").values()), low=-20.0)], [1, 2], "so")
+        return judge(
+            [Criterion("positive", list(results.by_seed("mean", policy="rb").values()), low=-20.0)], [1, 2], "so"
+        )
 
-    claim = Claim("X-C1", "a paper", "Figure 1", "something is positive", check)
+    claim = PaperClaim("X-C1", "a paper", "Figure 1", "something is positive", check)
     told = claim.judged(Results(ROWS))
     assert list(told) == [
         "id",
@@ -150,4 +166,4 @@ def test_a_claim_as_json_has_it() -> None:
 def test_what_a_run_could_not_measure_leaves_a_claim_open() -> None:
     found = Results([{"seed": 0, "mean": None}, {"seed": 1, "mean": 2.0}]).by_seed("mean")
     assert math.isnan(found[0])
-    assert judge([Part("positive", list(found.values()), low=0.0)], [1.0, 2.0], "").verdict == "inconclusive"
+    assert judge([Criterion("positive", list(found.values()), low=0.0)], [1.0, 2.0], "").verdict == "inconclusive"

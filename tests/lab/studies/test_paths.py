@@ -29,7 +29,7 @@ from headgate_lab.studies.paths.runs import (
     MEMORIES_S,
     SERIES,
     SETTINGS,
-    Size,
+    StudySize,
     run_point,
     study_points,
 )
@@ -41,8 +41,10 @@ IDS = [f"PATHS-C{number}" for number in range(1, 11)]
 CALM, SCARCE = LOADS[0], MEMORIES_S[0]
 
 
-def point(policy: str = "pcs", setting: str = BASE, load: float = HIGHEST, size: Size | None = None) -> dict[str, Any]:
-    size = size or Size(30.0, 60, 1)
+def point(
+    policy: str = "pcs", setting: str = BASE, load: float = HIGHEST, size: StudySize | None = None
+) -> dict[str, Any]:
+    size = size or StudySize(30.0, 60, 1)
     wanted = {"policy": policy, "setting": setting, "load": load}
     return next(p for p in study_points(size) if all(p[key] == value for key, value in wanted.items()))
 
@@ -83,7 +85,7 @@ def test_rates_bring_the_wanted_load(load: float, setting: str) -> None:
 
 
 def test_the_mean_number_of_tuples_is_as_asked() -> None:
-    rows = [stream.source["rows"] for stream in application(point(size=Size(100.0, 500, 1))).plan.streams.values()]
+    rows = [stream.source["rows"] for stream in application(point(size=StudySize(100.0, 500, 1))).plan.streams.values()]
     assert sum(rows) / STREAMS == pytest.approx(500, rel=0.01)
 
 
@@ -147,7 +149,7 @@ def test_one_run(policy: str) -> None:
 
 
 def test_the_points() -> None:
-    listed = study_points(Size(100.0, 10, 4))
+    listed = study_points(StudySize(100.0, 10, 4))
     keys = [(p["seed"], p["load"], p["policy"], p["setting"], p["memory_s"]) for p in listed]
     assert len(set(keys)) == len(keys)
     assert {p["seed"] for p in listed if p["setting"] != BASE} == {0, 1}
@@ -176,7 +178,7 @@ def as_the_paper_says(one: Row) -> Row:
 def judged(world: Callable[[Row], Row]) -> dict[str, str]:
     """Verdicts on made-up rows, with a little noise by seed."""
     rows = []
-    for one in study_points(Size(100.0, 10, 10, (BASE,))):
+    for one in study_points(StudySize(100.0, 10, 10, (BASE,))):
         noise = 1 + 0.001 * one["seed"]
         rows.append({**one, **{name: value * noise for name, value in world(one).items()}})
     return {claim.id: claim.judged(Results(rows))["verdict"] for claim in STUDY.claims}
@@ -255,7 +257,7 @@ def test_where_nothing_was_measured_nothing_is_said() -> None:
 
 
 def test_the_total_output_tells_that_it_cannot_differ() -> None:
-    rows = [one | as_the_paper_says(one) for one in study_points(Size(100.0, 10, 2, (BASE,)))]
+    rows = [one | as_the_paper_says(one) for one in study_points(StudySize(100.0, 10, 2, (BASE,)))]
     (claim,) = (claim for claim in STUDY.claims if claim.id == "PATHS-C8")
     assert "By construction it cannot be otherwise" in claim.judged(Results(rows))["measured"]
 
@@ -270,7 +272,7 @@ def test_the_notes_tell_how_the_report_was_read() -> None:
 @pytest.mark.study
 def test_path_capacity_has_the_least_latency_in_every_phase() -> None:
     """PATHS-C1's first half, at a size that takes minutes."""
-    listed = [p for p in study_points(Size(1000.0, 4000, 5, (BASE,))) if p["policy"] in COMPARED]
+    listed = [p for p in study_points(StudySize(1000.0, 4000, 5, (BASE,))) if p["policy"] in COMPARED]
     results = Results([{**p, **run_point(p)} for p in listed])
     for load in LOADS:
         pcs, *others = (results.by_seed("latency_s", policy=policy, load=load) for policy in COMPARED)

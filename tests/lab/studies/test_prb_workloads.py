@@ -11,7 +11,7 @@ from headgate.plan.model import Query
 from headgate.plan.operators import Declared, Port, Union
 from headgate.runtime.simulated import simulate
 from headgate_lab.studies.prb.points import points, run, tree_parameters
-from headgate_lab.studies.prb.workloads import CLASS, Node, application, path_costs, roots_of, zipf_ranks
+from headgate_lab.studies.prb.workloads import CLASS, QueryNode, application, path_costs, roots_of, zipf_ranks
 from headgate_lab.studies.study import Profile
 
 FLAT = {"workload": "cost", "theta": 0.9, "rho": 0.9, "policy": "rb", "tuples": 30, "seed": 1, "traced": False}
@@ -36,9 +36,9 @@ def test_more_skew_makes_no_cost_dearer() -> None:
 
 def test_path_costs_are_those_of_equation_1() -> None:
     """Worked example T1: paths of 30 and 60; and with selectivities 0.5, D = 2 + 0.5 * 4."""
-    root = Node(10.0, children=(Node(10.0, children=(Node(10.0), Node(40.0))),))
+    root = QueryNode(10.0, children=(QueryNode(10.0, children=(QueryNode(10.0), QueryNode(40.0))),))
     assert path_costs(root) == [30.0, 60.0]
-    assert path_costs(Node(4.0, 0.5, (Node(2.0, 0.5),))) == [4.0]
+    assert path_costs(QueryNode(4.0, 0.5, (QueryNode(2.0, 0.5),))) == [4.0]
 
 
 def test_the_load_is_as_asked() -> None:

@@ -12,10 +12,10 @@ import pytest
 from headgate.charts.boxes import Box
 from headgate.charts.files import need_matplotlib
 from headgate.errors import ApplicationError
-from headgate_lab.studies.claims import Claim, Part, Results, judge
+from headgate_lab.studies.claims import Criterion, PaperClaim, Results, judge
 from headgate_lab.studies.figures import BoxChart, Chart, draw
 from headgate_lab.studies.report import write
-from headgate_lab.studies.study import Outcome, Profile, Study, reproduce
+from headgate_lab.studies.study import Profile, Study, Outcome, reproduce
 from headgate_lab.studies.sweep import Point
 
 TINY = Profile("quick", tuples=2, seeds=2, coarse=True)
@@ -29,7 +29,7 @@ def line(results: Results) -> list[Chart]:
     return [Chart("curve", "A <curve>", "x", "y", {"a": [(x, [1.0, x]) for x in (1.0, 2.0)]}, log_y=True)]
 
 
-def study(*claims: Claim) -> Study:
+def study(*claims: PaperClaim) -> Study:
     return Study(
         name="tiny",
         title="A <tiny> study",
@@ -47,13 +47,13 @@ def study(*claims: Claim) -> Study:
     )
 
 
-CLAIM = Claim(
+CLAIM = PaperClaim(
     "T-C1",
     "nowhere",
     "Figure 1",
     "x | y is positive",
     lambda results: judge(
-        [Part("positive", [1.0, 1.1], low=-9)], list(results.by_seed("mean", x=1).values()), "it is <so>"
+        [Criterion("positive", [1.0, 1.1], low=-9)], list(results.by_seed("mean", x=1).values()), "it is <so>"
     ),
 )
 
@@ -96,7 +96,7 @@ def test_json_has_no_infinity(tmp_path: Path) -> None:
 
 
 def test_what_is_not_finite_stays_valid_json(tmp_path: Path) -> None:
-    beyond = replace(CLAIM, check=lambda results: judge([Part("odd", [1.0, math.inf])], [1.0, math.inf], "odd"))
+    beyond = replace(CLAIM, check=lambda results: judge([Criterion("odd", [1.0, math.inf])], [1.0, math.inf], "odd"))
     write(reproduce(study(beyond), TINY, None), tmp_path)
     (told,) = json.loads((tmp_path / "claims.json").read_text(), parse_constant=pytest.fail)["claims"]
     assert (told["value"], told["interval"], told["verdict"]) == (None, [None, None], "inconclusive")

@@ -21,7 +21,7 @@ def inverse(point: Point) -> dict[str, Any]:
 
 def test_rows_come_in_the_order_of_the_points() -> None:
     told: list[int] = []
-    rows = sweep(square, POINTS, weight=lambda point: point["x"], tell=told.append)
+    rows = sweep(square, POINTS, weight=lambda point: point["x"], on_progress=told.append)
     assert rows == [{**point, "y": point["x"] ** 2} for point in POINTS]
     assert told == [1, 2, 3, 4, 5, 6]
 
@@ -54,7 +54,7 @@ def test_spark_gives_what_the_driver_gives(spark: Any) -> None:
         if point["workload"] == "cost" or point["traced"]
     ]
     told: list[int] = []
-    on_spark = sweep(run, few, spark.sparkContext, weight=weight, tell=told.append)
+    on_spark = sweep(run, few, spark.sparkContext, weight=weight, on_progress=told.append)
     assert on_spark == sweep(run, few)
     assert told == list(range(1, len(few) + 1))
     assert sweep(run, [], spark.sparkContext) == []

@@ -31,7 +31,7 @@ import psutil
 import pyspark
 
 from headgate_lab.bench.classes.measured import Measured, summary
-from headgate_lab.bench.classes.sides import Side
+from headgate_lab.bench.classes.side_process import SideProcess
 from headgate_lab.bench.classes.stock import VARIANTS
 from headgate_lab.bench.classes.stolen import stolen_time
 from headgate_lab.bench.classes.workload import MASTER, PRIORITIES, Workload
@@ -63,7 +63,7 @@ FIRST_RATE, FINER = 2000.0, 1.1  # the search for the highest rate: where it beg
 
 
 @dataclass(frozen=True)
-class Effort:
+class ClassesBenchSize:
     """How long things are measured."""
 
     seconds: float
@@ -73,15 +73,15 @@ class Effort:
     scales: Sequence[int]
 
 
-FULL = Effort(seconds=40.0, heavy_s=60.0, rounds=2, hold_s=20.0, scales=SCALES)
-QUICK = Effort(seconds=20.0, heavy_s=20.0, rounds=1, hold_s=10.0, scales=SCALES[:2])
-SMALLEST = Effort(seconds=6.0, heavy_s=6.0, rounds=1, hold_s=2.0, scales=SCALES[:1])
+FULL = ClassesBenchSize(seconds=40.0, heavy_s=60.0, rounds=2, hold_s=20.0, scales=SCALES)
+QUICK = ClassesBenchSize(seconds=20.0, heavy_s=20.0, rounds=1, hold_s=10.0, scales=SCALES[:2])
+SMALLEST = ClassesBenchSize(seconds=6.0, heavy_s=6.0, rounds=1, hold_s=2.0, scales=SCALES[:1])
 
 
-class Sides:
+class BothSides:
     """The two Sparks, and what runs on which. Each run is told at once: a bench of an hour may fail at its end."""
 
-    def __init__(self, stock: Side, ours: Side) -> None:
+    def __init__(self, stock: SideProcess, ours: SideProcess) -> None:
         self.stock, self.ours = stock, ours
 
     def run(self, workload: Workload, name: str, setting: Any = None, tries: int = TRIES) -> Measured:
@@ -97,11 +97,11 @@ class Sides:
         return min(tried, key=itemgetter(0))[1]
 
 
-def run(quick: bool = False, sizes: Effort | None = None) -> dict[str, Any]:
+def run(quick: bool = False, sizes: ClassesBenchSize | None = None) -> dict[str, Any]:
     """Measure; headline figures at the top level, all sides of each workload below."""
     effort = sizes or (QUICK if quick else FULL)
     with ExitStack() as stack:
-        sides = Sides(stack.enter_context(Side("stock")), stack.enter_context(Side("headgate")))
+        sides = BothSides(stack.enter_context(SideProcess("stock")), stack.enter_context(SideProcess("headgate")))
         highest = part("highest_rate", lambda: highest_rate(sides.ours, HEAVY_QUERIES, effort.hold_s, MBD))
         heavy = Workload("heavy", HEAVY_QUERIES, LOAD * highest, effort.heavy_s)
         warm_up(sides, replace(heavy, seconds=effort.seconds))
@@ -150,7 +150,7 @@ def run(quick: bool = False, sizes: Effort | None = None) -> dict[str, Any]:
     }
 
 
-def _summed_up(sides: Sides, workload: Workload, name: str, policy: Any) -> dict[str, Any]:
+def _summed_up(sides: BothSides, workload: Workload, name: str, policy: Any) -> dict[str, Any]:
     return summary(sides.run(workload, name, policy))
 
 
@@ -192,7 +192,7 @@ def speedups(contestants: Mapping[str, Mapping[str, Any]]) -> dict[str, float | 
     return {name: _ratio(_class1(figures), mbd) for name, figures in stock_ways(contestants).items()}
 
 
-def warm_up(sides: Sides, heavy: Workload) -> None:
+def warm_up(sides: BothSides, heavy: Workload) -> None:
     """Let the JVM of stock compile what it runs, as Headgate's did while its highest rate was sought.
 
     Under the heavy workload its batches are large and few: what each of them costs gets warm under another.
@@ -204,7 +204,7 @@ def warm_up(sides: Sides, heavy: Workload) -> None:
         sides.run(medium, f"{FAIR}, not counted", name, tries=1)
 
 
-def compare(sides: Sides, workload: Workload, rounds: int) -> dict[str, dict[str, Any]]:
+def compare(sides: BothSides, workload: Workload, rounds: int) -> dict[str, dict[str, Any]]:
     """All contestants in turn, round by round; in the first, FAIR pools are tried in every way."""
     runs: dict[str, list[Measured]] = {}
     tried = {name: sides.run(workload, f"{FAIR}, {name}", name) for name in VARIANTS}
@@ -225,7 +225,7 @@ def best_of(tried: Mapping[str, Mapping[str, Any]]) -> str:
     return min(tried, key=lambda name: _or_never(_class1(tried[name])))
 
 
-def capacities(side: Side, seconds: float, first: float) -> dict[str, float]:
+def capacities(side: SideProcess, seconds: float, first: float) -> dict[str, float]:
     """The highest rate with more and with fewer queries in a job."""
     return {
         name: highest_rate(side, HEAVY_QUERIES, seconds, OTHER_WAYS[name], first)
@@ -234,7 +234,7 @@ def capacities(side: Side, seconds: float, first: float) -> dict[str, float]:
 
 
 def highest_rate(
-    side: Side, queries: int, seconds: float, policy: Mapping[str, Any], first: float = FIRST_RATE
+    side: SideProcess, queries: int, seconds: float, policy: Mapping[str, Any], first: float = FIRST_RATE
 ) -> float:
     """Tuples a second of each query that Headgate can just hold: doubled until it cannot, then halved between.
 
@@ -245,12 +245,12 @@ def highest_rate(
         return tried(rate) or tried(rate)
 
     def tried(rate: float) -> bool:
-        held = side.hold(Workload("rate", queries, rate, seconds), policy)
+        trial = side.try_rate(Workload("rate", queries, rate, seconds), policy)
         log.warning(
             "%d queries at %.0f tuples/s: %.2f s behind, then %.2f: %s",
-            queries, rate, *held, "holds" if held.holds else "does not hold",
+            queries, rate, *trial, "holds" if trial.sustained else "does not hold",
         )  # fmt: skip
-        return held.holds
+        return trial.sustained
 
     low, high = 0.0, first
     while holds(high):
@@ -263,7 +263,7 @@ def highest_rate(
     return low
 
 
-def _scaled(sides: Sides, queries: int, seconds: float, found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _scaled(sides: BothSides, queries: int, seconds: float, found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Stock with FAIR pools, as it did best with about as many queries, beside mbd."""
     workload = Workload(f"scaling {queries}", queries, SCALING_RATE, seconds)
     pools = found[nearest(queries)][FAIR]["pools"]["used"]

@@ -22,19 +22,19 @@ BEHIND_S = 0.3  # of input: so much more may wait at the end than halfway, since
 MOST_BEHIND_S = 3.0
 
 
-class Held(NamedTuple):
+class RateTrial(NamedTuple):
     """How a rate went: seconds of input that were not finished, or not even read, halfway and at the end."""
 
     halfway_s: float
     end_s: float
 
     @property
-    def holds(self) -> bool:
+    def sustained(self) -> bool:
         """Nothing to speak of was left behind in the second half."""
         return self.end_s - self.halfway_s < BEHIND_S and self.end_s < MOST_BEHIND_S
 
 
-def hold(spark: SparkSession, workload: Workload, policy: Mapping[str, Any]) -> Held:
+def try_rate(spark: SparkSession, workload: Workload, policy: Mapping[str, Any]) -> RateTrial:
     """Run at a rate and see whether what waits grows."""
     runtime = SparkRuntime(application(workload, dict(policy)), spark)
     behind = []
@@ -44,7 +44,7 @@ def hold(spark: SparkSession, workload: Workload, policy: Mapping[str, Any]) -> 
             read = sum(found["inputs"] for found in runtime.report()["queries"].values())
             done = read - sum(runtime.unfinished().values())
             behind.append(runtime.now() - done / (workload.rate * workload.queries))
-    return Held(*behind)
+    return RateTrial(*behind)
 
 
 @contextmanager

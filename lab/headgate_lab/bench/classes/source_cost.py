@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate_lab.bench.classes.stock import Place, measure, rehearse, scratch, serving, stock_session, stopping
+from headgate_lab.bench.classes.stock import QueryStarter, measure, rehearse, scratch, serving, stock_session, stopping
 from headgate_lab.bench.classes.workload import Workload, tuples
 
 
@@ -17,7 +17,7 @@ def source_cost(rate: float, seconds: float) -> dict[str, float]:
     (query,) = workload.members()
     spark = stock_session("FIFO")
     with serving(tuples(workload)) as pusher, scratch() as folder, stopping(spark) as running:
-        place = Place(spark, pusher.ports, folder)
+        place = QueryStarter(spark, pusher.ports, folder)
         (stream,) = place.read(query)
         running.append(place.start(query, stream, "append"))
         rehearse(pusher, running)

@@ -189,7 +189,7 @@ def build(query: BenchQuery, streams: Sequence[DataFrame]) -> tuple[DataFrame, s
     return timed[0].groupBy(F.window("ts", "1 second"), "k").agg(value.alias("value")).select("k", "value"), "update"
 
 
-class Place(NamedTuple):
+class QueryStarter(NamedTuple):
     """Where queries run: ports by stream, and a folder for their checkpoints."""
 
     spark: SparkSession
@@ -199,7 +199,7 @@ class Place(NamedTuple):
     def read(self, query: BenchQuery) -> list[DataFrame]:
         return [read_stream(self.spark, self.ports[stream]) for stream in query.streams]
 
-    def start(self, query: BenchQuery, frame: DataFrame, mode: str, variant: Variant = PLAIN) -> Running:
+    def start(self, query: BenchQuery, frame: DataFrame, mode: str, variant: Variant = PLAIN) -> RunningQuery:
         """Start a query in its pool. The thread that runs it inherits the property of this one."""
         writer = frame.writeStream.format("noop").outputMode(mode).queryName(query.name)
         writer = writer.option("checkpointLocation", (self.folder / query.name).as_uri())
@@ -210,19 +210,19 @@ class Place(NamedTuple):
         context = self.spark.sparkContext
         context.setLocalProperty("spark.scheduler.pool", variant.pool(query))
         try:
-            return Running(query, writer.start(), {self.ports[stream]: stream for stream in query.streams})
+            return RunningQuery(query, writer.start(), {self.ports[stream]: stream for stream in query.streams})
         finally:
             context.setLocalProperty("spark.scheduler.pool", None)  # type: ignore[arg-type]
 
 
-class Running(NamedTuple):
+class RunningQuery(NamedTuple):
     """A started query, and its streams by port."""
 
     query: BenchQuery
     handle: StreamingQuery
     streams: Mapping[int, str]
 
-    def batches(self, epoch: float) -> list[Batch]:
+    def batches(self, epoch: float) -> list[MicroBatch]:
         """All that was run so far, oldest first."""
         reports = (json.loads(report.json()) for report in self.handle._jsq.recentProgress())
         return [batch for batch in (read_batch(report, self.streams, epoch) for report in reports) if batch.lines]
@@ -241,7 +241,7 @@ class Running(NamedTuple):
 # What batches did -----------------------------------------------------------------------------------------------------
 
 
-class Batch(NamedTuple):
+class MicroBatch(NamedTuple):
     began: float  # seconds since the start, as `handed`
     handed: float
     seconds: float  # all of it, with the commit
@@ -249,7 +249,7 @@ class Batch(NamedTuple):
     ends: Mapping[str, int]  # stream -> lines consumed so far
 
 
-def read_batch(report: Mapping[str, Any], streams: Mapping[int, str], epoch: float) -> Batch:
+def read_batch(report: Mapping[str, Any], streams: Mapping[int, str], epoch: float) -> MicroBatch:
     """A progress report of Spark. Sources name their port; offsets are numbers of lines, from -1 on."""
     took = report["durationMs"]
     began = datetime.fromisoformat(report["timestamp"]).timestamp() - epoch
@@ -259,7 +259,9 @@ def read_batch(report: Mapping[str, Any], streams: Mapping[int, str], epoch: flo
         port = int(source["description"].rsplit("port:", 1)[1].strip(" ]"))
         spans[streams[port]] = _offset(source["startOffset"]), _offset(source["endOffset"])
     lines = {name: (first + 1, last + 1) for name, (first, last) in spans.items() if last > first}
-    return Batch(began, handed, took.get("triggerExecution", 0) / 1e3, lines, {n: s[1] + 1 for n, s in spans.items()})
+    return MicroBatch(
+        began, handed, took.get("triggerExecution", 0) / 1e3, lines, {n: s[1] + 1 for n, s in spans.items()}
+    )
 
 
 def _offset(text: str | int | None) -> int:
@@ -281,20 +283,20 @@ def arrivals_of_results(query: BenchQuery, parts: Mapping[str, Tuples]) -> Float
     return part.arrivals[::-1][newest]
 
 
-class Outcome(NamedTuple):
+class QueryResults(NamedTuple):
     """What a query did until the end."""
 
     latencies: Floats
     completed: int
 
 
-def outcome(
+def query_results(
     query: BenchQuery,
-    batches: Sequence[Batch],
+    batches: Sequence[MicroBatch],
     lines: Mapping[str, Lines],
     came: Mapping[str, Tuples],
     workload: Workload,
-) -> Outcome:
+) -> QueryResults:
     found, completed = [np.zeros(0)], 0
     for batch in batches:
         if batch.handed > workload.seconds:
@@ -307,7 +309,7 @@ def outcome(
             completed += taken.stop - taken.start
         times = arrivals_of_results(query, parts)
         found.append(batch.handed - times[times >= workload.warm_s])
-    return Outcome(np.concatenate(found), completed)
+    return QueryResults(np.concatenate(found), completed)
 
 
 # A run ----------------------------------------------------------------------------------------------------------------
@@ -318,7 +320,7 @@ def run_stock(workload: Workload, variant: Variant | None = None) -> Measured:
     spark, came = stock_session("FIFO" if variant is None else "FAIR"), tuples(workload)
     before = time.monotonic()
     with serving(came) as pusher, scratch() as folder, stopping(spark) as running:
-        place = Place(spark, pusher.ports, folder)
+        place = QueryStarter(spark, pusher.ports, folder)
         for query in workload.members():
             running.append(place.start(query, *build(query, place.read(query)), variant or PLAIN))
         rehearse(pusher, running)
@@ -328,13 +330,13 @@ def run_stock(workload: Workload, variant: Variant | None = None) -> Measured:
     return _measured(workload, ran, pusher.lines, came, details)
 
 
-class Ran(NamedTuple):
-    batches: Mapping[str, list[Batch]]  # by query
+class StockRun(NamedTuple):
+    batches: Mapping[str, list[MicroBatch]]  # by query
     cpu_s: float
     pusher: Mapping[str, Any]
 
 
-def measure(spark: SparkSession, pusher: Pusher, running: Sequence[Running], seconds: float) -> Ran:
+def measure(spark: SparkSession, pusher: Pusher, running: Sequence[RunningQuery], seconds: float) -> StockRun:
     """Push for so long, once all has been rehearsed."""
     epoch = start_time(time.time())
     pusher.start(epoch)
@@ -344,7 +346,7 @@ def measure(spark: SparkSession, pusher: Pusher, running: Sequence[Running], sec
     cpu += jvm_cpu_s(spark) + time.process_time()
     pushed = pusher.stop()
     time.sleep(GRACE_S)
-    return Ran({one.query.name: one.batches(epoch) for one in running}, cpu, pushed)
+    return StockRun({one.query.name: one.batches(epoch) for one in running}, cpu, pushed)
 
 
 def start_time(now: float) -> float:
@@ -352,7 +354,7 @@ def start_time(now: float) -> float:
     return math.ceil(now + LEAD_S + BEFORE_TRIGGER_S) - BEFORE_TRIGGER_S
 
 
-def rehearse(pusher: Pusher, running: Sequence[Running]) -> None:
+def rehearse(pusher: Pusher, running: Sequence[RunningQuery]) -> None:
     """Have each query run some batches, so that its code is compiled and its state is there."""
     for count in range(1, REHEARSALS + 1):
         pusher.rehearse(count)
@@ -366,19 +368,19 @@ def rehearse(pusher: Pusher, running: Sequence[Running]) -> None:
 
 def _measured(
     workload: Workload,
-    ran: Ran,
+    ran: StockRun,
     lines: Mapping[str, Lines],
     came: Mapping[str, Tuples],
     details: Mapping[str, Any],
 ) -> Measured:
     classes: dict[str, dict[str, Served]] = {name: {} for name in PRIORITIES}
     for query in workload.members():
-        found = outcome(query, ran.batches[query.name], lines, came, workload)
+        found = query_results(query, ran.batches[query.name], lines, came, workload)
         classes[query.class_name][query.name] = Served(found.latencies, due(query, workload, came), found.completed)
     return Measured(classes, ran.cpu_s, workload.seconds, workload.warm_s, details)
 
 
-def _batch_figures(workload: Workload, batches: Mapping[str, Sequence[Batch]]) -> dict[str, dict[str, float]]:
+def _batch_figures(workload: Workload, batches: Mapping[str, Sequence[MicroBatch]]) -> dict[str, dict[str, float]]:
     """Batches of the run by class and by kind: how many, and how long they took."""
     spans: dict[str, list[float]] = {}
     for query in workload.members():
@@ -416,9 +418,9 @@ def scratch() -> Iterator[Path]:
 
 
 @contextmanager
-def stopping(spark: SparkSession) -> Iterator[list[Running]]:
+def stopping(spark: SparkSession) -> Iterator[list[RunningQuery]]:
     """Stops the queries that were put into the list, also those that wait in vain for a slot."""
-    running: list[Running] = []
+    running: list[RunningQuery] = []
     try:
         yield running
     finally:

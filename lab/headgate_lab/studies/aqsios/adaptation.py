@@ -1,8 +1,8 @@
 """Adaptation to changes: selectivities (SEL-1 to 3), priorities (UP-1 and 2), sources on cores of their own (SRC-1) and
-cores that prefer queries they know (AMBD-1, AFF-1); sections 6.3.4 to 6.3.6 and 7.3.
+cores that prefer queries that they ran before (AMBD-1, AFF-1); sections 6.3.4 to 6.3.6 and 7.3.
 
-The simulator's source cores serve in the order of arrival and every tuple costs the same there, so that it cannot tell
-apart the two ways of scheduling sources.
+The simulator's source cores serve tuples in the order of arrival, at the same cost each, so the simulator cannot
+distinguish the two ways of scheduling sources.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from headgate_lab.studies.aqsios.courses import in_stage, late_inversion, over_by_stage, over_in_stage, stage_inversion
-from headgate_lab.studies.aqsios.parts import (
+from headgate_lab.studies.aqsios.criteria import (
     alike,
     all_in_ms,
     counted,
@@ -28,9 +27,16 @@ from headgate_lab.studies.aqsios.parts import (
     something,
     unmeasured,
 )
+from headgate_lab.studies.aqsios.over_time import (
+    in_stage,
+    late_inversion,
+    over_by_stage,
+    over_in_stage,
+    stage_inversion,
+)
 from headgate_lab.studies.aqsios.quantities import Runs, known, ratio, to_ms
 from headgate_lab.studies.aqsios.readings import ALIKE, FACTOR, PAPER, point
-from headgate_lab.studies.claims import Claim, Finding, Part, Results, judge
+from headgate_lab.studies.claims import Criterion, Finding, PaperClaim, Results, judge
 from headgate_lab.studies.study import Profile
 
 SELECTING = "5I"
@@ -65,10 +71,10 @@ def _selecting(results: Results) -> dict[str, Runs]:
 
 def _sel1(results: Results) -> Finding:
     runs = _selecting(results)
-    parts = [*(inverts(runs[name]) for name in KEPT), *(free(runs[name]) for name in CORRECTED)]
+    criteria = [*(inverts(runs[name]) for name in KEPT), *(free(runs[name]) for name in CORRECTED)]
     late = counted({name: late_inversion(r) for name, r in runs.items()})
     text = f"inversion {inversions(runs.values())}; of means in the second half {late}; {in_ms(runs['MBD'])}"
-    return judge(parts, known(runs["MBD"].inverted()), text)
+    return judge(criteria, known(runs["MBD"].inverted()), text)
 
 
 def _sel2(results: Results) -> Finding:
@@ -76,13 +82,13 @@ def _sel2(results: Results) -> Finding:
     updates = {name: runs[name].of("updates") for name in CORRECTED}
     ended = {name: runs[name].of("updated_at") for name in CORRECTED}
     second = {name: ended[name] for name in CORRECTED if name != "MBD_DSP_SA"}
-    parts = [
+    criteria = [
         *lowest("updates", updates, "MBD_DSP_SA"),
         *lowest("time of the last update", ended, "MBD_DSP_SA"),
         *lowest("time of the last update", second, "MBD_DVP_SA"),
     ]
     every = {what: listed({n: r.of(what) for n, r in runs.items()}) for what in ("updates", "updated_at")}
-    return judge(parts, known(updates["MBD_DSP_SA"]), f"updates {every['updates']}; last at s {every['updated_at']}")
+    return judge(criteria, known(updates["MBD_DSP_SA"]), f"updates {every['updates']}; last at s {every['updated_at']}")
 
 
 def _sel3(results: Results) -> Finding:
@@ -90,13 +96,13 @@ def _sel3(results: Results) -> Finding:
     corrected = {name: weighted[name] for name in CORRECTED}
     two = weighted["MBD_DSP_SA"], weighted["MBD_DVP_SA"]
     slightly = smaller(f"MBD_DSP_SA at most {ALIKE:g} times MBD_DVP_SA", *two, ALIKE)
-    parts = [
+    criteria = [
         *lowest("weighted time", weighted, "MBD_S"),
         *lowest("weighted time", corrected, "MBD_DVP_SA"),
         slightly,
     ]
     text = f"weighted ms {listed({name: to_ms(measure) for name, measure in weighted.items()})}"
-    return judge(parts, slightly.samples, text)
+    return judge(criteria, slightly.samples, text)
 
 
 # Priorities
@@ -110,7 +116,7 @@ def _following(results: Results, change: str) -> tuple[Runs, Runs]:
 def _up1(results: Results) -> Finding:
     fixed, following = _following(results, "pr-change")
     late = {r.name: stage_inversion(r, 1, 2) for r in (fixed, following)}
-    parts = [
+    criteria = [
         alike("MBD: change of class 1 without effect", over_in_stage(fixed, 1, 1, 2), over_in_stage(fixed, 0, 1, 2)),
         alike("MBD: change of class 5 without effect", over_in_stage(fixed, 2, 5, 4), over_in_stage(fixed, 1, 5, 4)),
         something("MBD inverted after 1 s", late["MBD"]),
@@ -127,18 +133,18 @@ def _up1(results: Results) -> Finding:
         f"inversion from 1 s on {counted(late)}; in 0 to 1, 1 to 2, 2 to 3 s class 1 over 2: {ratios[0]}; 5 over 4: "
         f"{ratios[1]}"
     )
-    return judge(parts, known(late["MBD"]), text)
+    return judge(criteria, known(late["MBD"]), text)
 
 
 def _up2(results: Results) -> Finding:
     fixed, following = _following(results, "pr-change-merge")
-    parts = [
+    criteria = [
         greater("MBD: class 5 slower than 4 after 2 s", in_stage(fixed, 2, 5), in_stage(fixed, 2, 4)),
         greater("MBD_UP: class 5 drops after 2 s", in_stage(following, 1, 5), in_stage(following, 2, 5)),
         alike("MBD_UP: class 5 at the level of 4 after 2 s", in_stage(following, 2, 5), in_stage(following, 2, 4)),
     ]
     text = f"in 0 to 1, 1 to 2, 2 to 3 s class 5 over 4: {over_by_stage((fixed, following), 5, 4)}"
-    return judge(parts, known(over_in_stage(following, 2, 5, 4)), text)
+    return judge(criteria, known(over_in_stage(following, 2, 5, 4)), text)
 
 
 # Sources and affinity
@@ -147,21 +153,21 @@ def _up2(results: Results) -> Finding:
 def _src1(results: Results) -> Finding:
     one, two = (Runs(results, workload, "MBD") for workload in (ONE_SOURCE, TWO_SOURCES))
     slower = greater("7 + 2 cores slower than 8 + 1 (weighted)", two.weighted(), one.weighted())
-    parts = [slower, unmeasured("sources by MORR and by MBD do not differ")]
+    criteria = [slower, unmeasured("sources by MORR and by MBD do not differ")]
     text = (
         f"7 + 2 over 8 + 1 cores, weighted: {shown(slower.samples)}; 8 + 1: {in_ms(one)}; 7 + 2: {in_ms(two)}. Both "
         "ways of scheduling sources are the same run here, so that they cannot differ, by construction: the claim is "
         "at best inconclusive"
     )
-    return judge(parts, slower.samples, text)
+    return judge(criteria, slower.samples, text)
 
 
 def _ambd1(results: Results) -> Finding:
     plain, affine = (Runs(results, AFFINE, name) for name in ("MBD", "AMBD"))
     worse = [value - 1 for value in ratio(affine.weighted(), plain.weighted())]
-    parts = [Part(f"AMBD {WORSE:.0%} worse than MBD", worse, WORSE / FACTOR, WORSE * FACTOR)]
+    criteria = [Criterion(f"AMBD {WORSE:.0%} worse than MBD", worse, WORSE / FACTOR, WORSE * FACTOR)]
     text = f"weighted mean of AMBD over MBD's, less 1: {shown(worse)}; {all_in_ms((plain, affine))}"
-    return judge(parts, worse, text)
+    return judge(criteria, worse, text)
 
 
 def _aff1(results: Results) -> Finding:
@@ -169,29 +175,29 @@ def _aff1(results: Results) -> Finding:
     return judge([], [math.nan], text)
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[PaperClaim, ...] = (
+    PaperClaim(
         "SEL-1",
         f"{PAPER}, section 6.3.4",
         "Figure 108",
         "Sel-Change: MBD, MBD_S, MBD_DVP and MBD_DSP keep inversion; DVP_S, DSP_S, DVP_SA and DSP_SA reach zero",
         _sel1,
     ),
-    Claim(
+    PaperClaim(
         "SEL-2",
         f"{PAPER}, section 6.3.4",
         "Figures 109 and 110",
         "Sel-Change: of those that reach zero, DSP_SA is fastest with the fewest updates, DVP_SA second fastest",
         _sel2,
     ),
-    Claim(
+    PaperClaim(
         "SEL-3",
         f"{PAPER}, section 6.3.4",
         "Figure 111",
         "Sel-Change: MBD_S has the lowest weighted time, of those without inversion DVP_SA; DSP_SA is slightly higher",
         _sel3,
     ),
-    Claim(
+    PaperClaim(
         "UP-1",
         f"{PAPER}, section 6.3.5",
         "Figures 113 to 115",
@@ -199,14 +205,14 @@ CLAIMS: tuple[Claim, ...] = (
         "changes are effective after 1 s and 2 s",
         _up1,
     ),
-    Claim(
+    PaperClaim(
         "UP-2",
         f"{PAPER}, section 6.3.5",
         "Figures 117 and 118",
         "Pr-Change-Merge: without _UP class 5 stays slower than 4; with _UP its time drops to class 4's level",
         _up2,
     ),
-    Claim(
+    PaperClaim(
         "SRC-1",
         f"{PAPER}, section 6.3.6",
         "Figure 119",
@@ -214,14 +220,14 @@ CLAIMS: tuple[Claim, ...] = (
         "differ visibly",
         _src1,
     ),
-    Claim(
+    PaperClaim(
         "AMBD-1",
         f"{PAPER}, section 7.3",
         "no figure",
         "without cache effects AMBD's average response is 10 % worse than MBD's",
         _ambd1,
     ),
-    Claim(
+    PaperClaim(
         "AFF-1",
         f"{PAPER}, section 7.3",
         "no figure",

@@ -7,10 +7,10 @@ from statistics import fmean
 from typing import Any
 
 from headgate.charts.boxes import Box
-from headgate_lab.studies.aqsios.readings import classes, courses
+from headgate_lab.studies.aqsios.readings import classes, series_by_seed
 from headgate_lab.studies.aqsios.runs import BUCKET_S
-from headgate_lab.studies.aqsios.scalability import OVERLOAD, QUERIES, RATES, SCHEDULER, cores_of, weighted_courses
-from headgate_lab.studies.aqsios.single_and_dual import ADAPTIVE, DUAL_SETTINGS, SINGLE_SETTINGS
+from headgate_lab.studies.aqsios.scalability import OVERLOAD, QUERIES, RATES, SCHEDULER, cores_of, weighted_series
+from headgate_lab.studies.aqsios.single_and_dual import ADAPTIVE, DUAL_INTERPRETATIONS, SINGLE_INTERPRETATIONS
 from headgate_lab.studies.claims import Results
 from headgate_lab.studies.figures import BoxChart, Chart
 
@@ -19,13 +19,13 @@ _CLASS = "class, from the most important"
 # Number of the figure, workload, what the runs have in common, schedulers by their names in the dissertation.
 _SINGLE = {"RR": "RR", "HR": "HR", "CQC": "CQC single"}
 _BOXES: Sequence[tuple[int, str, bool, Mapping[str, str]]] = (
-    (5, "A", SINGLE_SETTINGS[0].in_step, _SINGLE),
-    (6, "B", SINGLE_SETTINGS[0].in_step, _SINGLE),
-    (7, "C", SINGLE_SETTINGS[0].in_step, _SINGLE),
-    (9, "D", DUAL_SETTINGS[0].in_step, {name: name for name in ("CQC", "ABD", "WeHR")}),
-    (10, "E", DUAL_SETTINGS[0].in_step, {name: name for name in ("CQC", "ABD")}),
-    (11, "F", DUAL_SETTINGS[0].in_step, {name: name for name in ("CQC", "ABD")}),
-    (12, "5G", DUAL_SETTINGS[0].in_step, {name: name for name in ("CQC", "ABD")}),
+    (5, "A", SINGLE_INTERPRETATIONS[0].in_step, _SINGLE),
+    (6, "B", SINGLE_INTERPRETATIONS[0].in_step, _SINGLE),
+    (7, "C", SINGLE_INTERPRETATIONS[0].in_step, _SINGLE),
+    (9, "D", DUAL_INTERPRETATIONS[0].in_step, {name: name for name in ("CQC", "ABD", "WeHR")}),
+    (10, "E", DUAL_INTERPRETATIONS[0].in_step, {name: name for name in ("CQC", "ABD")}),
+    (11, "F", DUAL_INTERPRETATIONS[0].in_step, {name: name for name in ("CQC", "ABD")}),
+    (12, "5G", DUAL_INTERPRETATIONS[0].in_step, {name: name for name in ("CQC", "ABD")}),
 )
 _COMPARED = ("PCT", "PCT_S", "MORR", "MRR", "ML", "MOL", "MBD", "MPRR")
 _COMPARISONS = ((21, "5G_4"), (30, "3D_6"), (40, "3E_6"), (50, "3F_6"), (60, "5I"))
@@ -99,7 +99,7 @@ def _over_time(results: Results, name: str, title: str, workload: str, scheduler
     wanted = {"workload": workload, "scheduler": scheduler, "profile": profile, "in_step": True, "low": 0}
     lines = {}
     for k in classes(workload):
-        found = courses(results, f"series_{k}", **wanted)
+        found = series_by_seed(results, f"series_{k}", **wanted)
         if found:
             lines[f"class {k}"] = _line(list(found.values()))
     return Chart(name, title, "time, s", _RESPONSE, lines, log_y=True) if lines else None
@@ -107,7 +107,7 @@ def _over_time(results: Results, name: str, title: str, workload: str, scheduler
 
 def _overload(results: Results) -> Chart | None:
     lines = {
-        f"{n} cores": _line(list(weighted_courses(results, f"{OVERLOAD}_{n}").values()))
+        f"{n} cores": _line(list(weighted_series(results, f"{OVERLOAD}_{n}").values()))
         for n in cores_of(results, OVERLOAD)
     }
     title = "Rates grow over time, weighted mean (Figure 83)"
@@ -118,7 +118,7 @@ def _line(found: Sequence[Sequence[float | None]]) -> list[tuple[float, list[flo
     """The mean over seeds in each tenth of a second. Without intervals: a hundred of them would hide the line."""
     line = []
     for at in range(max(map(len, found))):
-        known = [value for course in found if at < len(course) and (value := course[at]) is not None]
+        known = [value for series in found if at < len(series) and (value := series[at]) is not None]
         if known:
             line.append(((at + 0.5) * BUCKET_S, [1e3 * fmean(known)]))
     return line

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from headgate_lab.studies.aqsios import three_classes
-from headgate_lab.studies.aqsios.compared import (
+from headgate_lab.studies.aqsios.compared_schedulers import (
     COMPARED,
     OTHER_MPRR,
     WORKLOADS,
@@ -25,8 +25,7 @@ from headgate_lab.studies.aqsios.compared import (
     some,
     split_by_inversion,
 )
-from headgate_lab.studies.aqsios.courses import growth, steady
-from headgate_lab.studies.aqsios.parts import (
+from headgate_lab.studies.aqsios.criteria import (
     above,
     all_in_ms,
     below,
@@ -43,10 +42,11 @@ from headgate_lab.studies.aqsios.parts import (
     nothing,
     shown,
 )
+from headgate_lab.studies.aqsios.over_time import growth, steady
 from headgate_lab.studies.aqsios.quantities import MS, Runs, gap, known, ratio, to_ms
 from headgate_lab.studies.aqsios.readings import BETTER, GROWN, HUGE, LOW_MS, NOTHING, point
 from headgate_lab.studies.aqsios.runs import LEVELS
-from headgate_lab.studies.claims import Claim, Finding, Part, Results, judge
+from headgate_lab.studies.claims import Criterion, Finding, PaperClaim, Results, judge
 from headgate_lab.studies.study import Profile
 
 COARSE = ("MBD", "MRR", "ML", "MPRR", "PCT_S")
@@ -70,57 +70,57 @@ def _c1(results: Results) -> Finding:
     runs = on("5G_4", results)
     pct, split = some(runs, "PCT", "PCT_S")
     means = pct.each()
-    parts = [greater(f"PCT class 3 slower than {k}", means[3], means[k]) for k in (1, 2, 4, 5)]
-    parts.append(inverts(pct))
+    criteria = [greater(f"PCT class 3 slower than {k}", means[3], means[k]) for k in (1, 2, 4, 5)]
+    criteria.append(inverts(pct))
     for k, mean in split.each().items():
-        parts.append(nothing(f"PCT_S as PCT in class {k}", gap(mean, means[k])))
+        criteria.append(nothing(f"PCT_S as PCT in class {k}", gap(mean, means[k])))
     headline = ratio(means[3], means[1])
-    return judge(parts, headline, f"{all_in_ms((pct, split))}; inversion {inversions((pct, split))}")
+    return judge(criteria, headline, f"{all_in_ms((pct, split))}; inversion {inversions((pct, split))}")
 
 
 def _c2(results: Results) -> Finding:
     mrr, morr = some(on("5G_4", results), "MRR", "MORR")
-    parts = [*slower_in(morr, mrr), flat(mrr), flat(morr)]
-    return judge(parts, ratio(morr.weighted(), mrr.weighted()), all_in_ms((mrr, morr)))
+    criteria = [*slower_in(morr, mrr), flat(mrr), flat(morr)]
+    return judge(criteria, ratio(morr.weighted(), mrr.weighted()), all_in_ms((mrr, morr)))
 
 
 def _c3(results: Results) -> Finding:
     ml, mol = some(on("5G_4", results), "ML", "MOL")
-    parts = [
+    criteria = [
         greater("MOL slower than ML (weighted)", mol.weighted(), ml.weighted()),
         more("MOL more inverted than ML", mol.inverted(), ml.inverted()),
         *(greater(f"ML class 5 wider than class {k}", ml.width(5), ml.width(k)) for k in range(1, 5)),
         flat(mol),
     ]
     text = f"{all_in_ms((ml, mol))}; p90 {all_in_ms((ml, mol), 'p90')}; inversion {inversions((ml, mol))}"
-    return judge(parts, ratio(mol.weighted(), ml.weighted()), text)
+    return judge(criteria, ratio(mol.weighted(), ml.weighted()), text)
 
 
 def _c4(results: Results) -> Finding:
     runs = on("5G_4", results)
     mbd, mprr = some(runs, "MBD", "MPRR")
-    parts = [part for name in all_but("MBD") for part in slower_in(runs[name], mbd, [1])]
-    parts += [free(mbd), free(mprr), *slower_in(mprr, mbd, range(2, 6))]
+    criteria = [criterion for name in all_but("MBD") for criterion in slower_in(runs[name], mbd, [1])]
+    criteria += [free(mbd), free(mprr), *slower_in(mprr, mbd, range(2, 6))]
     grown = growth(mprr, 5)
-    parts.append(Part("MPRR class 5 starves", known(grown), low=GROWN))
+    criteria.append(Criterion("MPRR class 5 starves", known(grown), low=GROWN))
     first = listed({name: to_ms(runs[name].of("mean_1")) for name in COMPARED})
     text = f"class 1, ms: {first}; {in_ms(mbd)}; MPRR's class 5 in the last fifth over the second: {shown(grown)}"
-    return judge(parts, known(mbd.of("mean_1")), f"{text}. {both_shares(runs)}")
+    return judge(criteria, known(mbd.of("mean_1")), f"{text}. {both_shares(runs)}")
 
 
 def _c5(results: Results) -> Finding:
     runs = on("5G_4", results)
-    parts = split_by_inversion(runs, ["MBD", "MPRR"], all_but("MBD", "MPRR"), LEVELS)
+    criteria = split_by_inversion(runs, ["MBD", "MPRR"], all_but("MBD", "MPRR"), LEVELS)
     text = f"inversion, sum of {', '.join(LEVELS)}: {inversions(some(runs, *COMPARED, OTHER_MPRR), LEVELS)}"
-    return judge(parts, known(runs["MBD"].inverted(LEVELS)), text)
+    return judge(criteria, known(runs["MBD"].inverted(LEVELS)), text)
 
 
 def _c6(results: Results) -> Finding:
     runs = on("5G_4", results)
     mbd, mprr = some(runs, "MBD", "MPRR")
-    part = greater("MPRR's starvation above MBD's", mprr.starvation(), mbd.starvation())
+    criterion = greater("MPRR's starvation above MBD's", mprr.starvation(), mbd.starvation())
     text = f"class 5 over class 1: {listed(of_all(runs, Runs.starvation))}. {both_shares(runs)}"
-    return judge([part], part.samples, text)
+    return judge([criterion], criterion.samples, text)
 
 
 # 5I: five classes, the third is the heaviest
@@ -129,42 +129,45 @@ def _c6(results: Results) -> Finding:
 def _c24(results: Results) -> Finding:
     pct, split = some(on("5I", results), "PCT", "PCT_S")
     means, halved = pct.each(), split.each()
-    parts = [
+    criteria = [
         near("PCT p90 of class 3", pct.at_length("p90_3"), 0.45),
         *(greater(f"PCT class 1 slower than class {k}", means[1], means[k]) for k in (2, 4)),
         greater("PCT_S improves class 1", means[1], halved[1]),
-        *(Part(f"PCT_S not 10 % better in class {k}", ratio(halved[k], means[k]), low=BETTER) for k in range(2, 6)),
+        *(
+            Criterion(f"PCT_S not 10 % better in class {k}", ratio(halved[k], means[k]), low=BETTER)
+            for k in range(2, 6)
+        ),
     ]
-    return judge(parts, known(pct.of("p90_3")), f"{all_in_ms((pct, split))}; p90 {in_ms(pct, 'p90')}")
+    return judge(criteria, known(pct.of("p90_3")), f"{all_in_ms((pct, split))}; p90 {in_ms(pct, 'p90')}")
 
 
 def _c25(results: Results) -> Finding:
     mrr, morr, ml, mol = some(on("5I", results), "MRR", "MORR", "ML", "MOL")
-    parts = [flat(mrr), flat(morr), *every(below, mrr, LOW_MS), *every(below, morr, LOW_MS)]
-    parts += [above(f"{runs.name} widest range", runs.widest(), LOW_MS * MS) for runs in (ml, mol)]
-    parts += [below(f"ML range of class {k}", ml.width(k), LOW_MS * MS) for k in (1, 2)]
-    parts.append(greater(f"ML range of class 5 {HUGE:g} times that of class 1", ml.width(5), ml.width(1), HUGE))
+    criteria = [flat(mrr), flat(morr), *every(below, mrr, LOW_MS), *every(below, morr, LOW_MS)]
+    criteria += [above(f"{runs.name} widest range", runs.widest(), LOW_MS * MS) for runs in (ml, mol)]
+    criteria += [below(f"ML range of class {k}", ml.width(k), LOW_MS * MS) for k in (1, 2)]
+    criteria.append(greater(f"ML range of class 5 {HUGE:g} times that of class 1", ml.width(5), ml.width(1), HUGE))
     text = f"{all_in_ms((mrr, morr, ml, mol))}; p90 {all_in_ms((ml, mol), 'p90')}"
-    return judge(parts, known(ml.width(5)), text)
+    return judge(criteria, known(ml.width(5)), text)
 
 
 def _c26(results: Results) -> Finding:
     runs = on("5I", results)
     mbd, mprr = some(runs, "MBD", "MPRR")
-    parts = [
+    criteria = [
         free(mbd),
         steady(mbd, 5),
         *(above(f"MPRR class {k}", mprr.of(f"mean_{k}"), 30 * MS) for k in (4, 5)),
         near("MPRR class 5", mprr.of("mean_5"), 90 * MS),
     ]
-    return judge(parts, known(mprr.of("mean_5")), f"{in_ms(mbd)}. {both_shares(runs)}")
+    return judge(criteria, known(mprr.of("mean_5")), f"{in_ms(mbd)}. {both_shares(runs)}")
 
 
 def _c27(results: Results) -> Finding:
     runs = on("5I", results)
     starvation, inverted = of_all(runs, Runs.starvation), of_all(runs, Runs.inverted)
     at_length = starvation | {"PCT_S": runs["PCT_S"].at_length("starvation")}  # its class 5 all but fills a core
-    parts = [
+    criteria = [
         *split_by_inversion(runs, ["MBD", "MPRR"], all_but("MBD", "MPRR"), ["mean"]),
         near("starvation of PCT_S", at_length["PCT_S"], 48),
         *highest("starvation", at_length, "PCT_S"),
@@ -174,35 +177,35 @@ def _c27(results: Results) -> Finding:
         greater("starvation of MPRR above MBD's", starvation["MPRR"], starvation["MBD"]),
     ]
     text = f"class 5 over class 1: {listed(starvation)}; inversion {inversions(some(runs, *COMPARED))}"
-    return judge(parts, known(starvation["MBD"]), f"{text}. {both_shares(runs)}")
+    return judge(criteria, known(starvation["MBD"]), f"{text}. {both_shares(runs)}")
 
 
 # All five
 
 
 def _c28(results: Results) -> Finding:
-    parts, texts = [], []
+    criteria, texts = [], []
     for workload in WORKLOADS:
         runs = on(workload, results)
         mbd = runs["MBD"]
         clean = free(mbd, LEVELS)
-        parts.append(Part(f"{clean.what} on {workload}", clean.samples, clean.low, clean.high))
+        criteria.append(Criterion(f"{clean.what} on {workload}", clean.samples, clean.low, clean.high))
         rivals = [runs[name] for name in all_but("MBD") if _clean(runs[name])]
-        parts += [
+        criteria += [
             greater(f"{rival.name} slower on {workload} (weighted)", rival.weighted(), mbd.weighted())
             for rival in rivals
         ]
         weighted = listed({r.name: to_ms(r.weighted()) for r in (mbd, *rivals)})
         texts.append(f"{workload}: weighted ms {weighted}, inversion {inversions([mbd], LEVELS)}")
     headline = known(Runs(results, WORKLOADS[0], "MBD").inverted(LEVELS))
-    return judge(parts, headline, f"MBD and those without inversion at any level in any seed. {'; '.join(texts)}")
+    return judge(criteria, headline, f"MBD and those without inversion at any level in any seed. {'; '.join(texts)}")
 
 
 def _clean(runs: Runs) -> bool:
     return bool(runs.rows) and all(abs(value) <= NOTHING for value in runs.inverted(LEVELS).values())
 
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[PaperClaim, ...] = (
     *claims_from(
         1,
         (

@@ -1,10 +1,10 @@
-"""Modules against priority inversion: claims PI-1 to PI-10 (section 6.3.3, Figures 84 to 106), and what adapts to
+"""Modules against priority inversion: claims PI-1 to PI-10 (section 6.3.3, Figures 84 to 106), and adaptation to
 changes (`adaptation`, `piat`).
 
-5G_4 with one class at 500 tuples/s. That a slow input makes a class slower rests on our reading that operators with two
-inputs consume them in step; the texts of PI-1 to PI-5 tell what comes without. Modules look at the last 0.5 s; texts of
-PI-6 to PI-10 tell what comes when they look at all results since the start. Inversion is that of the whole run: the
-time before a module has put it right is in it.
+The workload is 5G_4 with one class at 500 tuples/s. A slow input makes a class slower only under our reading that
+operators with two inputs consume them in step; the texts of PI-1 to PI-5 also give the result without that. Modules
+consider the last 0.5 s; the texts of PI-6 to PI-10 also give the result when they consider all results since the start.
+Inversion is that of the whole run, including the time before a module has corrected it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headgate_lab.studies.aqsios import adaptation, piat
-from headgate_lab.studies.aqsios.courses import late_inversion
-from headgate_lab.studies.aqsios.parts import (
+from headgate_lab.studies.aqsios.criteria import (
     alike,
     counted,
     free,
@@ -30,10 +29,11 @@ from headgate_lab.studies.aqsios.parts import (
     shown_ms,
     something,
 )
+from headgate_lab.studies.aqsios.over_time import late_inversion
 from headgate_lab.studies.aqsios.quantities import Runs, by_seed, known, over_all, ratio, smallest, to_ms
-from headgate_lab.studies.aqsios.readings import Told, numbered, point
+from headgate_lab.studies.aqsios.readings import ClaimEntry, numbered, point
 from headgate_lab.studies.aqsios.schedulers import MODULES
-from headgate_lab.studies.claims import BySeed, Claim, Finding, Part, Results, judge
+from headgate_lab.studies.claims import BySeed, Criterion, Finding, PaperClaim, Results, judge
 from headgate_lab.studies.study import Profile
 
 WORKLOAD = "5G_4"
@@ -84,41 +84,41 @@ def _told(results: Results, low: int, first: int, second: int, level: str = "mea
     return f"{level}: {''.join(texts)}"
 
 
-def _slower(runs: Runs, first: int, second: int, level: str = "mean") -> Part:
+def _slower(runs: Runs, first: int, second: int, level: str = "mean") -> Criterion:
     slow, fast = (runs.of(f"{level}_{k}") for k in (first, second))
     return greater(f"class {first} slower than {second} at {level}", slow, fast)
 
 
 def _pi1(results: Results) -> Finding:
-    part = _slower(_without(results, 1), 1, 2)
-    return judge([part], part.samples, _told(results, 1, 1, 2))
+    criterion = _slower(_without(results, 1), 1, 2)
+    return judge([criterion], criterion.samples, _told(results, 1, 1, 2))
 
 
 def _pi2(results: Results) -> Finding:
     runs = _without(results, 2)
-    part = _slower(runs, 2, 3, "p75")
+    criterion = _slower(runs, 2, 3, "p75")
     told = "; ".join(_told(results, 2, 2, 3, level) for level in ("mean", "p75"))
     text = f"{told}; inversion {counted({'at mean': runs.inverted()})}"
-    return judge([free(runs), part], part.samples, text)
+    return judge([free(runs), criterion], criterion.samples, text)
 
 
 def _pi3(results: Results) -> Finding:
-    part = _slower(_without(results, 3), 3, 4)
-    return judge([part], part.samples, _told(results, 3, 3, 4))
+    criterion = _slower(_without(results, 3), 3, 4)
+    return judge([criterion], criterion.samples, _told(results, 3, 3, 4))
 
 
 def _pi4(results: Results) -> Finding:
     runs = _without(results, 4)
-    part = alike("classes 4 and 5 similar", runs.of("mean_4"), runs.of("mean_5"))
+    criterion = alike("classes 4 and 5 similar", runs.of("mean_4"), runs.of("mean_5"))
     text = f"{_told(results, 4, 4, 5)}; inversion {counted({'at mean': runs.inverted()})}"
-    return judge([free(runs), part], part.samples, text)
+    return judge([free(runs), criterion], criterion.samples, text)
 
 
 def _pi5(results: Results) -> Finding:
     runs, before = (_without(results, low) for low in (5, 0))
-    part = greater("class 5 slower than with the usual rate", runs.of("mean_5"), before.of("mean_5"))
+    criterion = greater("class 5 slower than with the usual rate", runs.of("mean_5"), before.of("mean_5"))
     text = f"{_told(results, 5, 4, 5)}; with the usual rate {in_ms(before)}"
-    return judge([free(runs), part], part.samples, text)
+    return judge([free(runs), criterion], criterion.samples, text)
 
 
 # With modules
@@ -142,30 +142,30 @@ class Expected:
         runs = self._runs(results, "")
         inverted = {name: r.inverted((self.level,)) for name, r in runs.items()}
         weighted = {name: r.weighted() for name, r in runs.items()}
-        parts = [nothing(f"{name} without inversion at {self.level}", inverted[name]) for name in self.corrected]
-        parts += [something(f"{name} inverted at {self.level}", inverted[name]) for name in self.kept]
-        parts += self._times(weighted, _without(results, self.low).weighted())
+        criteria = [nothing(f"{name} without inversion at {self.level}", inverted[name]) for name in self.corrected]
+        criteria += [something(f"{name} inverted at {self.level}", inverted[name]) for name in self.kept]
+        criteria += self._times(weighted, _without(results, self.low).weighted())
         for what, measure in (("updates", "updates"), ("time of the last update", "updated_at")):
-            parts += lowest(what, {name: r.of(measure) for name, r in runs.items()}, self.quickest)
-        return judge(parts, known(inverted[self.quickest]), self._text(results))
+            criteria += lowest(what, {name: r.of(measure) for name, r in runs.items()}, self.quickest)
+        return judge(criteria, known(inverted[self.quickest]), self._text(results))
 
     def _runs(self, results: Results, window: str) -> dict[str, Runs]:
         named = {name: _named(name, self.level, window) for name in MODULES}
         return {name: Runs(results, WORKLOAD, scheduler, low=self.low) for name, scheduler in named.items()}
 
-    def _times(self, weighted: Mapping[str, BySeed], plain: BySeed) -> list[Part]:
-        parts = []
+    def _times(self, weighted: Mapping[str, BySeed], plain: BySeed) -> list[Criterion]:
+        criteria = []
         if self.highest:
-            parts += highest("weighted time", weighted, self.highest)
+            criteria += highest("weighted time", weighted, self.highest)
         if self.lowest:
             least = over_all(smallest, [weighted[name] for name in self.lowest])
             others = [name for name in MODULES if name not in self.lowest]
             label = " or ".join(self.lowest)
-            parts += [more(f"weighted time of {label} below {name}'s", weighted[name], least) for name in others]
+            criteria += [more(f"weighted time of {label} below {name}'s", weighted[name], least) for name in others]
         if self.closest:
             away = {name: by_seed(lambda a, b: abs(a - b), of, plain) for name, of in weighted.items()}
-            parts += lowest("distance to MBD's weighted time", away, self.closest)
-        return parts
+            criteria += lowest("distance to MBD's weighted time", away, self.closest)
+        return criteria
 
     def _text(self, results: Results) -> str:
         plain = _without(results, self.low)
@@ -201,7 +201,7 @@ _LOW75_3 = Expected(
     3, "p75", corrected=("DSP",), kept=("DVP", "IVP", "ISP"), quickest="DSP", lowest=("DVP", "IVP"), highest="DSP"
 )
 
-_TOLD: tuple[Told, ...] = (
+_ENTRIES: tuple[ClaimEntry, ...] = (
     ("Figure 84", "class 1 low, no module: class 1 is slower than class 2", _pi1),
     ("Figure 85", "class 2 low, no module: no inversion at the average, but at p75 class 2 is slower than 3", _pi2),
     ("Figure 86", "class 3 low, no module: class 3 is slower than class 4", _pi3),
@@ -238,8 +238,8 @@ _TOLD: tuple[Told, ...] = (
         _LOW75_3.check,
     ),
 )
-CLAIMS: tuple[Claim, ...] = (
-    *numbered("PI", "section 6.3.3", _TOLD, fitted=FITTED),
+CLAIMS: tuple[PaperClaim, ...] = (
+    *numbered("PI", "section 6.3.3", _ENTRIES, fitted=FITTED),
     *adaptation.CLAIMS,
     *piat.CLAIMS,
 )

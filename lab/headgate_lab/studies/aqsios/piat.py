@@ -9,19 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from headgate_lab.studies.aqsios.courses import (
-    between,
-    fluctuation,
-    growth,
-    inversion_by_stage,
-    inversion_over_time,
-    mean_between,
-    over_by_stage,
-    over_in_stage,
-    stage_inversion,
-    steady,
-)
-from headgate_lab.studies.aqsios.parts import (
+from headgate_lab.studies.aqsios.criteria import (
     above,
     all_in_ms,
     counted,
@@ -34,10 +22,22 @@ from headgate_lab.studies.aqsios.parts import (
     shown,
     something,
 )
+from headgate_lab.studies.aqsios.over_time import (
+    between,
+    fluctuation,
+    growth,
+    inversion_by_stage,
+    inversion_over_time,
+    mean_between,
+    over_by_stage,
+    over_in_stage,
+    stage_inversion,
+    steady,
+)
 from headgate_lab.studies.aqsios.quantities import MS, Runs, by_seed, known, largest, over, over_all, smallest
-from headgate_lab.studies.aqsios.readings import Told, numbered, point
+from headgate_lab.studies.aqsios.readings import ClaimEntry, numbered, point
 from headgate_lab.studies.aqsios.workload import profiles
-from headgate_lab.studies.claims import BySeed, Finding, Part, Results, Row, judge
+from headgate_lab.studies.claims import BySeed, Criterion, Finding, Results, Row, judge
 from headgate_lab.studies.study import Profile
 
 WORKLOAD, CHANGES = "5L", "piat"
@@ -79,51 +79,51 @@ def _least_rise(runs: Runs, k: int) -> BySeed:
     return runs.take(of_row)
 
 
-def _ranked(runs: Runs) -> list[Part]:
+def _ranked(runs: Runs) -> list[Criterion]:
     """Classes 4 and 5 are the fastest, 3 is the slowest."""
     means = runs.each()
-    parts = [
+    criteria = [
         greater(f"{runs.name} class {k} faster than {other}", means[other], means[k])
         for k in (4, 5)
         for other in (1, 2, 3)
     ]
-    return parts + [greater(f"{runs.name} class 3 slower than {other}", means[3], means[other]) for other in (1, 2)]
+    return criteria + [greater(f"{runs.name} class 3 slower than {other}", means[3], means[other]) for other in (1, 2)]
 
 
 def _p1(results: Results) -> Finding:
     pct, split = _runs(results, "PCT", "PCT_S")
-    parts = [
+    criteria = [
         above("PCT class 3 at most, s,", _peak(pct, 3), 2.0),
         near("PCT_S class 3 at most, s,", _peak(split, 3), 2.0),
         *(
-            Part(f"{r.name} class 3 rises from quarter to quarter", known(_least_rise(r, 3)), low=0.0)
+            Criterion(f"{r.name} class 3 rises from quarter to quarter", known(_least_rise(r, 3)), low=0.0)
             for r in (pct, split)
         ),
     ]
     peaks = listed({r.name: _peak(r, 3) for r in (pct, split)})
     text = f"largest mean of 0.1 s in class 3, s: {peaks}; {all_in_ms((pct, split))}"
-    return judge(parts, known(_peak(pct, 3)), text)
+    return judge(criteria, known(_peak(pct, 3)), text)
 
 
 def _p2(results: Results) -> Finding:
     mrr, morr = _runs(results, "MRR", "MORR")
-    parts = [steady(runs, k) for runs in (mrr, morr) for k in runs.classes]
-    parts += [*_ranked(mrr), *_ranked(morr)]
-    parts.append(greater("MORR slower than MRR (weighted)", morr.weighted(), mrr.weighted()))
-    parts += [something(f"{runs.name} inverted", stage_inversion(runs)) for runs in (mrr, morr)]
+    criteria = [steady(runs, k) for runs in (mrr, morr) for k in runs.classes]
+    criteria += [*_ranked(mrr), *_ranked(morr)]
+    criteria.append(greater("MORR slower than MRR (weighted)", morr.weighted(), mrr.weighted()))
+    criteria += [something(f"{runs.name} inverted", stage_inversion(runs)) for runs in (mrr, morr)]
     grown = {runs.name: over_all(largest, [growth(runs, k) for k in runs.classes]) for runs in (mrr, morr)}
     text = f"{all_in_ms((mrr, morr))}; largest growth {listed(grown)}; {inversion_by_stage((mrr, morr))}"
-    return judge(parts, known(stage_inversion(mrr)), text)
+    return judge(criteria, known(stage_inversion(mrr)), text)
 
 
 def _p3(results: Results) -> Finding:
     ml, mol = _runs(results, "ML", "MOL")
     varies = {runs.name: fluctuation(runs) for runs in (ml, mol)}
-    parts = [more("ML fluctuates more than MOL", varies["ML"], varies["MOL"]), *_ranked(mol)]
-    parts += [something(f"{runs.name} inverted", stage_inversion(runs)) for runs in (ml, mol)]
+    criteria = [more("ML fluctuates more than MOL", varies["ML"], varies["MOL"]), *_ranked(mol)]
+    criteria += [something(f"{runs.name} inverted", stage_inversion(runs)) for runs in (ml, mol)]
     text = f"coefficient of variation over time {listed(varies)}; {all_in_ms((ml, mol))}"
     text += f"; {inversion_by_stage((ml, mol))}"
-    return judge(parts, known(varies["ML"]), text)
+    return judge(criteria, known(varies["ML"]), text)
 
 
 def _p4(results: Results) -> Finding:
@@ -133,7 +133,7 @@ def _p4(results: Results) -> Finding:
         r.name: over_all(smallest, [by_seed(over, means[k], r.of(f"mean_{k}")) for k in mprr.classes]) for r in family
     }
     after = stage_inversion(mprr, 1, 2)
-    parts = [
+    criteria = [
         *(greater(f"MPRR class 1 faster than {k}", means[k], means[1]) for k in range(2, 6)),
         *(near(f"MPRR class {k}", means[k], 120 * MS) for k in (4, 5)),
         nothing("MPRR without inversion before 4.5 s", stage_inversion(mprr, 0)),
@@ -141,33 +141,35 @@ def _p4(results: Results) -> Finding:
         *(above(f"least ratio of a class to {name}'s", least, 1.0) for name, least in faster.items()),
     ]
     text = f"{all_in_ms((mprr, *family))}; {inversion_by_stage([mprr])}; least ratio to {listed(faster)}"
-    return judge(parts, known(means[5]), text)
+    return judge(criteria, known(means[5]), text)
 
 
 def _p5(results: Results) -> Finding:
     (mbd,) = _runs(results, "MBD")
     after = stage_inversion(mbd, 1, 2)
-    parts = [
+    criteria = [
         *(above(f"MBD class 4 over 5 in stage {at + 1}", over_in_stage(mbd, at, 4, 5), 1.0) for at in range(3)),
         something("MBD inverted after 4.5 s", after),
     ]
     text = f"{in_ms(mbd)}; class 4 over 5 by stage {over_by_stage([mbd], 4, 5)}; {inversion_by_stage([mbd])}"
-    return judge(parts, known(after), text)
+    return judge(criteria, known(after), text)
 
 
 def _p6(results: Results) -> Finding:
     runs = _runs(results, *ADAPTING)
-    parts = [
-        Part(f"{r.name} class 4 faster than 5 in stage {at + 1}", known(over_in_stage(r, at, 4, 5)), high=1.0)
+    criteria = [
+        Criterion(f"{r.name} class 4 faster than 5 in stage {at + 1}", known(over_in_stage(r, at, 4, 5)), high=1.0)
         for r in runs
         for at in (1, 2)
     ]
-    return judge(parts, parts[-1].samples, f"class 4 over 5 by stage {over_by_stage(runs, 4, 5)}; {all_in_ms(runs)}")
+    return judge(
+        criteria, criteria[-1].samples, f"class 4 over 5 by stage {over_by_stage(runs, 4, 5)}; {all_in_ms(runs)}"
+    )
 
 
 def _p7(results: Results) -> Finding:
     inverted = {runs.name: inversion_over_time(runs) for runs in _runs(results, *SCHEDULERS)}
-    parts = [
+    criteria = [
         more(f"inversion over time of {name} below {other}'s", inverted[other], inverted[name])
         for name in ADAPTING
         for other in SCHEDULERS
@@ -178,15 +180,15 @@ def _p7(results: Results) -> Finding:
     seconds = profiles()["seconds"][CHANGES]
     inside = {seed: value * (end - start) / seconds for seed, value in inversion_over_time(dsp, start, end).items()}
     share = by_seed(over, inside, inverted[dsp.name])
-    parts.append(Part(f"more than half of DSP's inversion from {start} to {end} s", known(share), low=0.5))
+    criteria.append(Criterion(f"more than half of DSP's inversion from {start} to {end} s", known(share), low=0.5))
     text = (
         f"mean inversion of 0.1 s {counted(inverted)}; share of DSP's from {start} to {end} s {shown(share)}; "
         f"{inversion_by_stage(_runs(results, *FAMILY))}"
     )
-    return judge(parts, known(inverted[dsp.name]), text)
+    return judge(criteria, known(inverted[dsp.name]), text)
 
 
-_TOLD: tuple[Told, ...] = (
+_ENTRIES: tuple[ClaimEntry, ...] = (
     ("Figures 124 and 125", "PCT and PCT_S: class 3 rises continuously to about 2 s, above 2 s with PCT", _p1),
     (
         "Figures 126 and 127",
@@ -212,4 +214,4 @@ _TOLD: tuple[Told, ...] = (
         _p7,
     ),
 )
-CLAIMS = numbered("PIAT", "section 6.3.7", _TOLD, fitted=FITTED)
+CLAIMS = numbered("PIAT", "section 6.3.7", _ENTRIES, fitted=FITTED)

@@ -1,6 +1,6 @@
-"""Quantities that the claims compare: measures of runs by seed, and arithmetic with them.
+"""Quantities that the claims compare: measures of runs by seed, and arithmetic on them.
 
-What a profile leaves out is not judged: its quantities are nan, which leaves their parts open.
+Runs that a profile leaves out are not judged: their quantities are nan, which leaves the criteria open.
 """
 
 from __future__ import annotations

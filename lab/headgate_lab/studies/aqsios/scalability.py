@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from headgate_lab.studies.aqsios.courses import Course, mean_between, nearest
-from headgate_lab.studies.aqsios.parts import greater, more, shown, shown_ms
+from headgate_lab.studies.aqsios.criteria import greater, more, shown, shown_ms
+from headgate_lab.studies.aqsios.interpretations import Interpretation, in_interpretations, left_out
+from headgate_lab.studies.aqsios.over_time import Series, mean_between, nearest
 from headgate_lab.studies.aqsios.quantities import Runs, known, largest, over_all, ratio, to_ms, unevenness
 from headgate_lab.studies.aqsios.readings import ALIKE, FACTOR, PAPER, classes, distinct, point, priorities
 from headgate_lab.studies.aqsios.runs import BUCKET_S
-from headgate_lab.studies.aqsios.settings import Setting, in_settings, left_out
 from headgate_lab.studies.aqsios.workload import profiles
-from headgate_lab.studies.claims import BySeed, Claim, Finding, Part, Results, judge
+from headgate_lab.studies.claims import BySeed, Criterion, Finding, PaperClaim, Results, judge
 from headgate_lab.studies.study import Profile
 
 QUERIES = "5S"  # queries grow with the cores,
@@ -23,7 +23,7 @@ OVERLOAD = "5O"  # rates grow over time
 CORES = {QUERIES: (2, 3, 4, 8, 16), RATES: (2, 4, 8, 16), OVERLOAD: (2, 4, 8, 16)}
 FEW_CORES = {QUERIES: (2, 4), RATES: (2, 4), OVERLOAD: (2, 4)}
 SCHEDULER = "MBD"
-SETTINGS = (Setting(""), Setting("without inputs in step", in_step=False))
+INTERPRETATIONS = (Interpretation(""), Interpretation("without inputs in step", in_step=False))
 RAMP_TUPLES = 10_000  # the ramp is as long as it is, however few tuples other runs have
 LEVELS_MS = {1: (1.28, 1.56), 2: (1.72, 1.85), 3: (2.54, 2.67), 4: (3.00, 3.13), 5: (3.85, 4.13)}  # published
 WEIGHTED_MS = (2.11, 2.18)
@@ -39,13 +39,15 @@ LAST_S = 0.5  # the end of the ramp
 def points(profile: Profile) -> list[dict[str, Any]]:
     """The runs of all three experiments."""
     cores = FEW_CORES if profile.coarse else CORES
-    settings = SETTINGS[: 1 if profile.coarse else None]
+    interpretations = INTERPRETATIONS[: 1 if profile.coarse else None]
     found = []
     for seed in range(profile.seeds):
         for family in (QUERIES, RATES):
             for n in cores[family]:
-                for setting in settings:
-                    found.append(point(f"{family}_{n}", SCHEDULER, profile.tuples, seed, in_step=setting.in_step))
+                for interpretation in interpretations:
+                    found.append(
+                        point(f"{family}_{n}", SCHEDULER, profile.tuples, seed, in_step=interpretation.in_step)
+                    )
         found += [point(f"{OVERLOAD}_{n}", SCHEDULER, RAMP_TUPLES, seed) for n in cores[OVERLOAD]]
     return distinct(found)
 
@@ -56,63 +58,65 @@ def cores_of(results: Results, family: str) -> list[int]:
     return [n for n in CORES[family] if f"{family}_{n}" in known]
 
 
-def _flat(results: Results, setting: Setting) -> Finding:
-    by_n = _by_cores(results, setting, QUERIES)
+def _flat(results: Results, interpretation: Interpretation) -> Finding:
+    by_n = _by_cores(results, interpretation, QUERIES)
     measures = {**{f"class {k}": f"mean_{k}" for k in LEVELS_MS}, "weighted mean": "weighted_mean"}
     published = {**{f"class {k}": level for k, level in LEVELS_MS.items()}, "weighted mean": WEIGHTED_MS}
-    parts, texts = [], []
+    criteria, texts = [], []
     for what, measure in measures.items():
         found = {n: runs.of(measure) for n, runs in by_n.items()}
-        parts.append(_the_same(f"{what} flat", found))
+        criteria.append(_the_same(f"{what} flat", found))
         low, high = published[what]
         levels = ", ".join(f"{n}: {shown_ms(level)}" for n, level in found.items())
         texts.append(f"{what} {levels} ({low:g} to {high:g})")
-    weighted = parts[-1].samples
-    worst = max(parts, key=lambda part: sum(part.samples))
+    weighted = criteria[-1].samples
+    worst = max(criteria, key=lambda criterion: sum(criterion.samples))
     text = (
         f"largest over smallest weighted mean {shown(weighted)}, at most {shown(worst.samples)} ({worst.what}); in ms "
         f"by cores (published; these levels are fitted): {'; '.join(texts)}"
     )
-    return judge(parts, weighted, text)
+    return judge(criteria, weighted, text)
 
 
-def _by_cores(results: Results, setting: Setting, family: str) -> dict[int, Runs]:
-    return {n: setting.runs(results, f"{family}_{n}", SCHEDULER) for n in cores_of(results, family)}
+def _by_cores(results: Results, interpretation: Interpretation, family: str) -> dict[int, Runs]:
+    return {n: interpretation.runs(results, f"{family}_{n}", SCHEDULER) for n in cores_of(results, family)}
 
 
-def _the_same(what: str, by_cores: Mapping[int, BySeed]) -> Part:
+def _the_same(what: str, by_cores: Mapping[int, BySeed]) -> Criterion:
     """A measure stays the same over all core counts."""
-    return Part(what, known(over_all(unevenness, by_cores.values())), high=ALIKE)
+    return Criterion(what, known(over_all(unevenness, by_cores.values())), high=ALIKE)
 
 
 def _limits(results: Results) -> Finding:
-    by_n = _by_cores(results, SETTINGS[0], QUERIES)
-    parts, texts = [], []
+    by_n = _by_cores(results, INTERPRETATIONS[0], QUERIES)
+    criteria, texts = [], []
     limits = {f"p90_{k}": (f"class {k}'s p90", limit) for k, limit in LIMITS_MS.items()}
     limits["weighted_p90"] = ("weighted p90", WEIGHTED_LIMIT_MS)
     for measure, (what, limit) in limits.items():
         most = over_all(largest, [runs.of(measure) for runs in by_n.values()])
-        parts.append(Part(f"{what} below {limit:g} ms within a factor of 2", known(to_ms(most)), high=limit * FACTOR))
+        criteria.append(
+            Criterion(f"{what} below {limit:g} ms within a factor of 2", known(to_ms(most)), high=limit * FACTOR)
+        )
         texts.append(f"{shown_ms(most)} of {limit:g}")
     text = f"largest 90th percentile over all core counts, ms, by class and weighted: {', '.join(texts)}"
-    return judge(parts, parts[-1].samples, text)
+    return judge(criteria, criteria[-1].samples, text)
 
 
-def _faster(results: Results, setting: Setting) -> Finding:
-    by_n = _by_cores(results, setting, RATES)
-    parts, texts = [], []
+def _faster(results: Results, interpretation: Interpretation) -> Finding:
+    by_n = _by_cores(results, interpretation, RATES)
+    criteria, texts = [], []
     for k in classes(f"{RATES}_4"):
         found = {n: runs.of(f"mean_{k}") for n, runs in by_n.items()}
         for (a, at_a), (b, at_b) in pairwise(found.items()):
-            parts.append(more(f"class {k} falls from {a} to {b} cores", at_a, at_b))
+            criteria.append(more(f"class {k} falls from {a} to {b} cores", at_a, at_b))
         texts.append(f"class {k} {', '.join(f'{n}: {shown_ms(mean)}' for n, mean in found.items())}")
     first, *_, last = (runs.weighted() for runs in by_n.values())
     headline = ratio(last, first)
     text = f"weighted mean with the most cores is {shown(headline)} of that with 2; by cores, ms: {'; '.join(texts)}"
-    return judge(parts, headline, text)
+    return judge(criteria, headline, text)
 
 
-def weighted_courses(results: Results, workload: str) -> dict[int, list[float | None]]:
+def weighted_series(results: Results, workload: str) -> dict[int, list[float | None]]:
     """The weighted mean of the classes in each tenth of a second, by seed; None where a class has no result."""
     runs, weights = Runs(results, workload, SCHEDULER), priorities(workload)
     found: dict[int, list[float | None]] = {}
@@ -129,14 +133,14 @@ def _weighted(values: Sequence[float | None], weights: Sequence[int]) -> float |
     return sum(w * value for w, value in zip(weights, present, strict=True)) / sum(weights)
 
 
-def knee(course: Course) -> float:
+def knee(series: Series) -> float:
     """From when on, until the end of the ramp, a response is above three times what it was when calm; that end where
     it never is, nan where it is not known."""
     ends = float(profiles()["ramp"]["seconds"])
-    border = SHARP * mean_between(course, *CALM_S)
+    border = SHARP * mean_between(series, *CALM_S)
     if math.isnan(border):
         return math.nan
-    within = course[: int(ends / BUCKET_S)]
+    within = series[: int(ends / BUCKET_S)]
     below = [at for at, value in enumerate(within) if value is not None and not value > border]
     since = max(below, default=-1) + 1
     return since * BUCKET_S if since < len(within) else ends
@@ -147,35 +151,35 @@ def _overload(results: Results) -> Finding:
     if not cores:
         return left_out()
     ends = float(profiles()["ramp"]["seconds"])
-    calm, knees, parts, texts = {}, {}, [], []
+    calm, knees, criteria, texts = {}, {}, [], []
     for n in cores:
-        found = weighted_courses(results, f"{OVERLOAD}_{n}")
-        calm[n] = {seed: mean_between(course, *CALM_S) for seed, course in found.items()}
-        knees[n] = {seed: knee(course) for seed, course in found.items()}
-        last = {seed: mean_between(course, ends - LAST_S, ends, nearest) for seed, course in found.items()}
+        found = weighted_series(results, f"{OVERLOAD}_{n}")
+        calm[n] = {seed: mean_between(series, *CALM_S) for seed, series in found.items()}
+        knees[n] = {seed: knee(series) for seed, series in found.items()}
+        last = {seed: mean_between(series, ends - LAST_S, ends, nearest) for seed, series in found.items()}
         runaway = greater(f"{n} cores: at the end above ten times the calm response", last, calm[n], RUNAWAY)
-        parts += [Part(f"{n} cores: rise between 1200 and 2000 tuples/s", known(knees[n]), *KNEE_S), runaway]
+        criteria += [Criterion(f"{n} cores: rise between 1200 and 2000 tuples/s", known(knees[n]), *KNEE_S), runaway]
         texts.append(
             f"{n}: {shown_ms(calm[n])} ms from 1 to 2 s, rise at {shown(knees[n])} s, "
             f"{shown(runaway.samples)} times as much at the end"
         )
     if len(cores) > 1:
-        parts.append(_the_same("the same before the rise for all core counts", calm))
-        parts.append(_the_same("the rise at the same time for all core counts", knees))
+        criteria.append(_the_same("the same before the rise for all core counts", calm))
+        criteria.append(_the_same("the rise at the same time for all core counts", knees))
     text = f"weighted mean by cores: {'; '.join(texts)} (published: a sharp rise at 3.6 s)"
-    return judge(parts, known(knees[cores[0]]), text)
+    return judge(criteria, known(knees[cores[0]]), text)
 
 
 CLAIMS = (
-    Claim(
+    PaperClaim(
         "SC-1",
         f"{PAPER}, chapter 6",
         "Figures 70 to 75",
         "5S_2 to 5S_16: class means stay in 1.28 to 1.56, 1.72 to 1.85, 2.54 to 2.67, 3.00 to 3.13 and 3.85 to 4.13 "
         "ms, the weighted mean in 2.11 to 2.18 ms",
-        in_settings(_flat, SETTINGS, f"{QUERIES}_2"),
+        in_interpretations(_flat, INTERPRETATIONS, f"{QUERIES}_2"),
     ),
-    Claim(
+    PaperClaim(
         "SC-2",
         f"{PAPER}, chapter 6",
         "Figures 70 to 75",
@@ -183,14 +187,14 @@ CLAIMS = (
         _limits,
         fitted=True,
     ),
-    Claim(
+    PaperClaim(
         "SC-3",
         f"{PAPER}, chapter 6",
         "Figures 76 to 81",
         "5G_2 to 5G_16, 600 to 4800 tuples/s: every class gets faster as rates and cores grow together",
-        in_settings(_faster, SETTINGS, f"{RATES}_2"),
+        in_interpretations(_faster, INTERPRETATIONS, f"{RATES}_2"),
     ),
-    Claim(
+    PaperClaim(
         "SC-4",
         f"{PAPER}, chapter 6",
         "Figures 82, 83",

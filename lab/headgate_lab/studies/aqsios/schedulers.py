@@ -43,24 +43,24 @@ def settings(name: str) -> PolicySettings:
     """`MBD[_DVP|_IVP|_DSP|_ISP][_S|_SA][_UP][_p75][ cumulative]`, `ABD_20us` (its first quota), or one of `NAMED`."""
     if name in NAMED:
         return NAMED[name]
-    kind, *parts = name.removesuffix(" cumulative").split("_")
+    kind, *suffixes = name.removesuffix(" cumulative").split("_")
     if kind == "ABD":
-        return PolicySettings("abd", {"quota": float(parts[0].removesuffix("us")) * 1e-6, **DETECTION})
+        return PolicySettings("abd", {"quota": float(suffixes[0].removesuffix("us")) * 1e-6, **DETECTION})
     if kind != "MBD":
         raise LookupError(f"there is no scheduler '{name}'")
     given = {**_PLAIN, **DETECTION}
     if name.endswith(" cumulative"):
         given["window"] = 1e9
-    for part in parts:
-        given |= _modules(part)
+    for suffix in suffixes:
+        given |= _modules(suffix)
     return PolicySettings("mbd", given)
 
 
-def _modules(part: str) -> dict[str, Any]:
-    if part in MODULES:
-        return {"inversion": part.lower()}
-    if part in ("S", "SA"):
-        return {"selectivity": part.lower()}
-    if part == "UP":
+def _modules(suffix: str) -> dict[str, Any]:
+    if suffix in MODULES:
+        return {"inversion": suffix.lower()}
+    if suffix in ("S", "SA"):
+        return {"selectivity": suffix.lower()}
+    if suffix == "UP":
         return {"priorities": "follow"}
-    return {"percentile": float(part.removeprefix("p"))}
+    return {"percentile": float(suffix.removeprefix("p"))}

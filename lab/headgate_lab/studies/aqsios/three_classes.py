@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from headgate_lab.studies.aqsios.compared import (
+from headgate_lab.studies.aqsios.compared_schedulers import (
     COMPARED,
     OTHER_MPRR,
     all_but,
@@ -16,8 +16,7 @@ from headgate_lab.studies.aqsios.compared import (
     some,
     split_by_inversion,
 )
-from headgate_lab.studies.aqsios.courses import steady
-from headgate_lab.studies.aqsios.parts import (
+from headgate_lab.studies.aqsios.criteria import (
     above,
     alike,
     all_in_ms,
@@ -33,18 +32,19 @@ from headgate_lab.studies.aqsios.parts import (
     shown,
     tight,
 )
+from headgate_lab.studies.aqsios.over_time import steady
 from headgate_lab.studies.aqsios.quantities import MS, Runs, known
 from headgate_lab.studies.aqsios.readings import FACTOR, FAR, MUCH
-from headgate_lab.studies.claims import BySeed, Finding, Part, Results, judge
+from headgate_lab.studies.claims import BySeed, Criterion, Finding, Results, judge
 
 # 3D_6: three classes alike, six cores
 
 
 def _c7(results: Results) -> Finding:
     pct = on("3D_6", results)["PCT"]
-    parts = [near(f"PCT p90 of class {k}", pct.at_length(f"p90_{k}"), 1.0) for k in pct.classes]
+    criteria = [near(f"PCT p90 of class {k}", pct.at_length(f"p90_{k}"), 1.0) for k in pct.classes]
     text = f"p90 {in_ms(pct, 'p90')}; it grows as long as input comes, so a shorter run says nothing of it"
-    return judge(parts, known(pct.of("p90_1")), text)
+    return judge(criteria, known(pct.of("p90_1")), text)
 
 
 def _c8(results: Results) -> Finding:
@@ -54,47 +54,47 @@ def _c8(results: Results) -> Finding:
 
 def _c9(results: Results) -> Finding:
     mrr, morr = some(on("3D_6", results), "MRR", "MORR")
-    parts = [*every(below, morr, 7), *every(below, mrr, 5)]
-    return judge(parts, known(morr.of("mean_3")), f"{all_in_ms((morr, mrr))}; p90 {all_in_ms((morr, mrr), 'p90')}")
+    criteria = [*every(below, morr, 7), *every(below, mrr, 5)]
+    return judge(criteria, known(morr.of("mean_3")), f"{all_in_ms((morr, mrr))}; p90 {all_in_ms((morr, mrr), 'p90')}")
 
 
 def _c10(results: Results) -> Finding:
     ml, mol, split = some(on("3D_6", results), "ML", "MOL", "PCT_S")
-    parts = [
+    criteria = [
         above("ML p95 of class 3", ml.of("p95_3"), 30 * MS),
         near("ML median of class 3", ml.of("p50_3"), 6 * MS),
         flat(mol),
         greater("MOL slower than PCT_S (weighted)", mol.weighted(), split.weighted()),
     ]
     text = f"median {in_ms(ml, 'p50')}, p95 {in_ms(ml, 'p95')}; mean {all_in_ms((mol, split))}"
-    return judge(parts, known(ml.of("p95_3")), text)
+    return judge(criteria, known(ml.of("p95_3")), text)
 
 
 def _c11(results: Results) -> Finding:
     runs = on("3D_6", results)
     mbd, mprr = some(runs, "MBD", "MPRR")
-    parts = [
+    criteria = [
         near("MPRR class 3 over class 1", mprr.starvation(), 10),
         near("MPRR p90 of class 3", mprr.of("p90_3"), 60 * MS),
         steady(mbd, 3),
         greater("MPRR's starvation above MBD's", mprr.starvation(), mbd.starvation()),
     ]
     text = f"MPRR p90 {in_ms(mprr, 'p90')}; {in_ms(mbd)}, starvation {shown(mbd.starvation())}. {both_shares(runs)}"
-    return judge(parts, known(mprr.starvation()), text)
+    return judge(criteria, known(mprr.starvation()), text)
 
 
 def _c12(results: Results) -> Finding:
     runs = on("3D_6", results)
-    parts = split_by_inversion(runs, ["MBD", "ML", "MPRR"], all_but("MBD", "ML", "MPRR"), ["mean"])
+    criteria = split_by_inversion(runs, ["MBD", "ML", "MPRR"], all_but("MBD", "ML", "MPRR"), ["mean"])
     text = f"inversion {inversions(some(runs, *COMPARED, OTHER_MPRR))}"
-    return judge(parts, known(runs["MBD"].inverted()), text)
+    return judge(criteria, known(runs["MBD"].inverted()), text)
 
 
 def _c13(results: Results) -> Finding:
     runs = on("3D_6", results)
     mbd, ml, mprr = some(runs, "MBD", "ML", "MPRR")
     starvation, inverted = of_all(runs, Runs.starvation), of_all(runs, Runs.inverted)
-    parts = [
+    criteria = [
         near("starvation of MPRR", starvation["MPRR"], 10),
         *highest("starvation", starvation, "MPRR"),
         near("inversion of PCT_S", inverted["PCT_S"], 0.021),
@@ -105,7 +105,7 @@ def _c13(results: Results) -> Finding:
         greater("MPRR slower than MBD (weighted)", mprr.weighted(), mbd.weighted()),
     ]
     text = f"starvation {listed(starvation)}; inversion {listed(inverted)}; {all_in_ms((mbd, ml))}"
-    return judge(parts, known(starvation["MPRR"]), f"{text}. {both_shares(runs)}")
+    return judge(criteria, known(starvation["MPRR"]), f"{text}. {both_shares(runs)}")
 
 
 # 3E_6: the least important class is the heaviest
@@ -113,19 +113,19 @@ def _c13(results: Results) -> Finding:
 
 def _c14(results: Results) -> Finding:
     pct, split = some(on("3E_6", results), "PCT", "PCT_S")
-    parts = [
+    criteria = [
         near("PCT class 3", pct.at_length("mean_3"), 1.0),
         below("PCT_S class 3", split.at_length("mean_3"), 1.0),
         near("PCT_S class 3 over class 1", split.at_length("starvation"), 123),
     ]
-    return judge(parts, known(split.starvation()), f"{all_in_ms((pct, split))}; ratio {shown(split.starvation())}")
+    return judge(criteria, known(split.starvation()), f"{all_in_ms((pct, split))}; ratio {shown(split.starvation())}")
 
 
 def _c15(results: Results) -> Finding:
     mrr, morr = some(on("3E_6", results), "MRR", "MORR")
-    parts = [*every(below, morr, 7), *every(above, morr, 4), *every(above, morr, 4, "p50"), *every(below, mrr, 3)]
+    criteria = [*every(below, morr, 7), *every(above, morr, 4), *every(above, morr, 4, "p50"), *every(below, mrr, 3)]
     text = f"{all_in_ms((morr, mrr))}; median {in_ms(morr, 'p50')}; p90 {all_in_ms((morr, mrr), 'p90')}"
-    return judge(parts, known(morr.of("mean_3")), text)
+    return judge(criteria, known(morr.of("mean_3")), text)
 
 
 def _c16(results: Results) -> Finding:
@@ -138,28 +138,28 @@ def _c16(results: Results) -> Finding:
 
 def _c17(results: Results) -> Finding:
     runs = on("3E_6", results)
-    parts = split_by_inversion(runs, ["MBD", "MPRR", "PCT", "PCT_S"], ["MRR", "MORR", "ML"], ["mean"])
+    criteria = split_by_inversion(runs, ["MBD", "MPRR", "PCT", "PCT_S"], ["MRR", "MORR", "ML"], ["mean"])
     text = f"inversion {inversions(some(runs, *COMPARED))} (of MOL, text and caption say different things)"
-    return judge(parts, known(runs["MBD"].inverted()), text)
+    return judge(criteria, known(runs["MBD"].inverted()), text)
 
 
 def _c18(results: Results) -> Finding:
     runs = on("3E_6", results)
     starvation, inverted = of_all(runs, Runs.starvation), of_all(runs, Runs.inverted)
-    parts = [
+    criteria = [
         near("starvation of PCT_S", runs["PCT_S"].at_length("starvation"), 123),
         *highest("starvation", starvation, "PCT_S"),
         near("inversion of MORR", inverted["MORR"], 0.009),
         *highest("inversion", inverted, "MORR"),
         near("starvation of MBD", starvation["MBD"], 3.6),
     ]
-    return judge(parts, known(starvation["MBD"]), f"starvation {listed(starvation)}; inversion {listed(inverted)}")
+    return judge(criteria, known(starvation["MBD"]), f"starvation {listed(starvation)}; inversion {listed(inverted)}")
 
 
 # 3F_6: the most important class is the heaviest
 
 
-def _mirrored(results: Results, name: str, same: Callable[[str, BySeed, BySeed], Part]) -> list[Part]:
+def _mirrored(results: Results, name: str, same: Callable[[str, BySeed, BySeed], Criterion]) -> list[Criterion]:
     """Class k of 3F_6 has the queries of class 4 - k of 3E_6."""
     here, there = (Runs(results, workload, name) for workload in ("3F_6", "3E_6"))
     return [
@@ -168,14 +168,14 @@ def _mirrored(results: Results, name: str, same: Callable[[str, BySeed, BySeed],
     ]
 
 
-def _twofold(what: str, first: BySeed, second: BySeed) -> Part:
+def _twofold(what: str, first: BySeed, second: BySeed) -> Criterion:
     return alike(what, first, second, FACTOR)
 
 
 def _c19(results: Results) -> Finding:
     pct, split = some(on("3F_6", results), "PCT", "PCT_S")
     first = split.at_length("mean_1")
-    parts = [
+    criteria = [
         near("PCT class 1", pct.at_length("mean_1"), 1.0),
         *(below(f"PCT_S class {k}", split.at_length(f"mean_{k}"), 0.5) for k in split.classes),
         *(greater(f"PCT_S class 1 far above class {k}", first, split.of(f"mean_{k}"), FAR) for k in (2, 3)),
@@ -183,38 +183,38 @@ def _c19(results: Results) -> Finding:
         *_mirrored(results, "PCT_S", _twofold),
     ]
     mirrored = all_in_ms(Runs(results, "3E_6", name) for name in ("PCT", "PCT_S"))
-    return judge(parts, known(pct.of("mean_1")), f"{all_in_ms((pct, split))}; on 3E_6 {mirrored}")
+    return judge(criteria, known(pct.of("mean_1")), f"{all_in_ms((pct, split))}; on 3E_6 {mirrored}")
 
 
 def _c20(results: Results) -> Finding:
     names = ("MORR", "MRR", "MOL")
-    parts = [part for name in names for part in _mirrored(results, name, alike)]
+    criteria = [criterion for name in names for criterion in _mirrored(results, name, alike)]
     here, there = (all_in_ms(Runs(results, workload, name) for name in names) for workload in ("3F_6", "3E_6"))
-    return judge(parts, parts[0].samples, f"on 3F_6 {here}; on 3E_6 {there}")
+    return judge(criteria, criteria[0].samples, f"on 3F_6 {here}; on 3E_6 {there}")
 
 
 def _c21(results: Results) -> Finding:
     ml = on("3F_6", results)["ML"]
-    parts = [
+    criteria = [
         greater("ML class 3 wider than class 1", ml.width(3), ml.width(1)),
         above("ML widest range", ml.widest(), 10 * MS),
     ]
     text = f"{in_ms(ml)}; p10 {in_ms(ml, 'p10')}; p90 {in_ms(ml, 'p90')}"
-    return judge(parts, known(ml.widest()), text)
+    return judge(criteria, known(ml.widest()), text)
 
 
 def _c22(results: Results) -> Finding:
     runs = on("3F_6", results)
     mbd, mprr = some(runs, "MBD", "MPRR")
-    parts = [free(mbd), *tight(mbd), near("MPRR class 3", mprr.of("mean_3"), 30 * MS)]
+    criteria = [free(mbd), *tight(mbd), near("MPRR class 3", mprr.of("mean_3"), 30 * MS)]
     text = f"{in_ms(mbd)}, p90 {in_ms(mbd, 'p90')}. {both_shares(runs)}"
-    return judge(parts, known(mprr.of("mean_3")), text)
+    return judge(criteria, known(mprr.of("mean_3")), text)
 
 
 def _c23(results: Results) -> Finding:
     runs = on("3F_6", results)
     starvation, inverted = of_all(runs, Runs.starvation), of_all(runs, Runs.inverted)
-    parts = [
+    criteria = [
         *split_by_inversion(runs, ["MBD", "MPRR"], all_but("MBD", "MPRR"), ["mean"]),
         near("starvation of MPRR", starvation["MPRR"], 4.3),
         *highest("starvation", starvation, "MPRR"),
@@ -223,7 +223,7 @@ def _c23(results: Results) -> Finding:
         below("starvation of MBD", starvation["MBD"], 1.5),
     ]
     text = f"starvation {listed(starvation)}; inversion {inversions(some(runs, *COMPARED))}. {both_shares(runs)}"
-    return judge(parts, known(inverted["PCT_S"]), text)
+    return judge(criteria, known(inverted["PCT_S"]), text)
 
 
 CLAIMS = claims_from(

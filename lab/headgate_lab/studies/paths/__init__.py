@@ -10,7 +10,7 @@ from typing import Any
 
 from headgate_lab.studies.paths.charts import charts
 from headgate_lab.studies.paths.claims import CLAIMS, PAPER
-from headgate_lab.studies.paths.runs import BASE, SETTINGS, Size, run_point, study_points, weight
+from headgate_lab.studies.paths.runs import BASE, SETTINGS, StudySize, run_point, study_points, weight
 from headgate_lab.studies.study import Profile, Study
 
 PHASE_S = {"full": 4000.0, "quick": 100.0}
@@ -19,7 +19,7 @@ PHASE_S = {"full": 4000.0, "quick": 100.0}
 def points(profile: Profile) -> list[dict[str, Any]]:
     """The runs of a profile; a coarse one leaves the open parameters as the replica has them."""
     settings = (BASE,) if profile.coarse else tuple(SETTINGS)
-    return study_points(Size(PHASE_S[profile.name], profile.tuples, profile.seeds, settings))
+    return study_points(StudySize(PHASE_S[profile.name], profile.tuples, profile.seeds, settings))
 
 
 STUDY = Study(

@@ -1,7 +1,7 @@
 """The ten claims of the path and segment report, section 5.
 
-The report speaks of figures ("close", "sharply", "similar") and gives two numbers. What each word is taken to mean
-stands in the name of the part that it becomes.
+The report describes its figures in words ("close", "sharply", "similar") and gives only two numbers. Each word becomes
+a criterion, whose name says what the word is taken to mean.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from headgate_lab.studies.claims import Claim, Finding, Part, Results, judge
+from headgate_lab.studies.claims import Criterion, Finding, PaperClaim, Results, judge
 from headgate_lab.studies.paths.quantities import (
     by_load,
     by_policy,
@@ -34,30 +34,30 @@ TENFOLD = math.sqrt(10.0)  # within this factor: the same order of magnitude
 
 def _c1(results: Results) -> Finding:
     pcs, ss, chain = (overall(results, "latency_by_second_s", policy) for policy in COMPARED)
-    parts = [
-        Part("ss above pcs", ratio(ss, pcs), low=1.0),
-        Part("chain above ss", ratio(chain, ss), low=1.0),
+    criteria = [
+        Criterion("ss above pcs", ratio(ss, pcs), low=1.0),
+        Criterion("chain above ss", ratio(chain, ss), low=1.0),
     ]
     headline = ratio(chain, pcs)
     text = (
-        f"mean latency in a second over all phases: chain/pcs {shown(headline)}, ss/pcs {shown(parts[0].samples)}, "
-        f"chain/ss {shown(parts[1].samples)} ({by_load(results, 'latency_by_second_s')} s)"
+        f"mean latency in a second over all phases: chain/pcs {shown(headline)}, ss/pcs {shown(criteria[0].samples)}, "
+        f"chain/ss {shown(criteria[1].samples)} ({by_load(results, 'latency_by_second_s')} s)"
     )
     text += over_settings(results, "latency_by_second_s", SS, PCS)
-    return judge(parts, headline, text + over_settings(results, "latency_by_second_s", CHAIN, SS))
+    return judge(criteria, headline, text + over_settings(results, "latency_by_second_s", CHAIN, SS))
 
 
 def _c2(results: Results) -> Finding:
-    parts, texts = [], []
+    criteria, texts = [], []
     for above, below, what in ((SS, PCS, "ss - pcs"), (CHAIN, SS, "chain - ss")):
         gaps = [_latency_gap(results, above, below, load) for load in LOADS]
         for (low, at_low), (high, at_high) in pairwise(zip(LOADS, gaps, strict=True)):
-            parts.append(Part(f"{what} widens from {low:g} to {high:g}", gap(at_high, at_low), low=0.0))
+            criteria.append(Criterion(f"{what} widens from {low:g} to {high:g}", gap(at_high, at_low), low=0.0))
         shown_gaps = ", ".join(f"{load:g}: {shown(known(at))}" for load, at in zip(LOADS, gaps, strict=True))
         texts.append(f"{what} {shown_gaps}")
     first, last = (_latency_gap(results, CHAIN, PCS, load) for load in (LOADS[0], LOADS[-1]))
     headline = gap(last, first)
-    return judge(parts, headline, f"gaps of the mean latency in a second by load, s: {'; '.join(texts)}")
+    return judge(criteria, headline, f"gaps of the mean latency in a second by load, s: {'; '.join(texts)}")
 
 
 def _latency_gap(results: Results, above: str, below: str, load: float) -> dict[int, float]:
@@ -66,8 +66,8 @@ def _latency_gap(results: Results, above: str, below: str, load: float) -> dict[
 
 
 def _c3(results: Results) -> Finding:
-    parts = [
-        Part(
+    criteria = [
+        Criterion(
             f"{policy} below 1 s at load {CALM:g}",
             known(of(results, "latency_by_second_s", policy, CALM)),
             high=1.0,
@@ -75,35 +75,37 @@ def _c3(results: Results) -> Finding:
         for policy in COMPARED
     ]
     spikes = [of(results, "latency_worst_second_s", policy, CALM) for policy in (CHAIN, PCS)]
-    parts.append(Part("chain's worst second above pcs's at that load", ratio(*spikes), low=1.0))
+    criteria.append(Criterion("chain's worst second above pcs's at that load", ratio(*spikes), low=1.0))
     rises = {}
     for policy in (SS, CHAIN):
         busy, quiet = (of(results, f"latency_{when}_s", policy) for when in ("in_or_after_bursts", "else"))
         rises[policy] = ratio(busy, quiet)
-        parts.append(Part(f"{policy} at least twice as high in and after bursts as else", rises[policy], low=2.0))
+        criteria.append(
+            Criterion(f"{policy} at least twice as high in and after bursts as else", rises[policy], low=2.0)
+        )
     text = (
         f"at load {CALM:g} mean {by_policy(results, 'latency_by_second_s', CALM)} s, worst second "
         f"{by_policy(results, 'latency_worst_second_s', CALM)} s; at {LOADS[-1]:g} in bursts and just after over else: "
         f"ss {shown(rises[SS])}, chain {shown(rises[CHAIN])}"
     )
-    return judge(parts, rises[CHAIN], text)
+    return judge(criteria, rises[CHAIN], text)
 
 
 def _c4(results: Results) -> Finding:
-    parts = []
+    criteria = []
     for load in BUSY:
         pcs, ss, chain = (of(results, "output_cv", policy, load) for policy in COMPARED)
-        parts += [
-            Part(f"ss burstier than pcs at {load:g}", gap(ss, pcs), low=0.0),
-            Part(f"chain burstier than ss at {load:g}", gap(chain, ss), low=0.0),
-            Part(f"ss nearer to pcs than to chain at {load:g}", combined(_nearer, pcs, ss, chain), low=0.0),
+        criteria += [
+            Criterion(f"ss burstier than pcs at {load:g}", gap(ss, pcs), low=0.0),
+            Criterion(f"chain burstier than ss at {load:g}", gap(chain, ss), low=0.0),
+            Criterion(f"ss nearer to pcs than to chain at {load:g}", combined(_nearer, pcs, ss, chain), low=0.0),
         ]
     headline = ratio(*(of(results, "output_cv", policy) for policy in (CHAIN, PCS)))
     text = (
         f"coefficient of variation of results a second: {by_load(results, 'output_cv')}; in ten seconds, at "
         f"{LOADS[-1]:g}: {by_policy(results, 'output_cv_10s')}"
     )
-    return judge(parts, headline, text + over_settings(results, "output_cv", CHAIN, PCS))
+    return judge(criteria, headline, text + over_settings(results, "output_cv", CHAIN, PCS))
 
 
 def _nearer(pcs: float, ss: float, chain: float) -> float:
@@ -113,11 +115,13 @@ def _nearer(pcs: float, ss: float, chain: float) -> float:
 def _c5(results: Results) -> Finding:
     pcs, ss, chain = (of(results, "output_in_bursts", policy) for policy in COMPARED)
     peak = known(of(results, "output_peak_after_bursts", CHAIN))
-    parts = [
-        Part("pcs gives more than chain in bursts", ratio(pcs, chain), low=1.0),
-        Part("ss gives more than chain in bursts", ratio(ss, chain), low=1.0),
-        Part("chain's peak just after is of the order of 5 times its mean", peak, low=5 / TENFOLD, high=5 * TENFOLD),
-        Part(
+    criteria = [
+        Criterion("pcs gives more than chain in bursts", ratio(pcs, chain), low=1.0),
+        Criterion("ss gives more than chain in bursts", ratio(ss, chain), low=1.0),
+        Criterion(
+            "chain's peak just after is of the order of 5 times its mean", peak, low=5 / TENFOLD, high=5 * TENFOLD
+        ),
+        Criterion(
             "chain's peak just after is above pcs's",
             ratio(*(of(results, "output_peak_after_bursts", policy) for policy in (CHAIN, PCS))),
             low=1.0,
@@ -127,41 +131,41 @@ def _c5(results: Results) -> Finding:
         f"results a second in bursts over the mean: {by_policy(results, 'output_in_bursts')}; largest just after: "
         f"{by_policy(results, 'output_peak_after_bursts')} (of the whole phase: {by_policy(results, 'output_peak')})"
     )
-    return judge(parts, peak, text + over_settings(results, "output_in_bursts", PCS, CHAIN))
+    return judge(criteria, peak, text + over_settings(results, "output_in_bursts", PCS, CHAIN))
 
 
 def _c6(results: Results) -> Finding:
     base = of(results, "output_cv", PCS, CALM)
     ratios = {policy: ratio(of(results, "output_cv", policy, CALM), base) for policy in (SS, CHAIN)}
-    parts = [Part(f"{policy}'s variation within 10 % of pcs's", ratios[policy], 0.9, 1.1) for policy in ratios]
+    criteria = [Criterion(f"{policy}'s variation within 10 % of pcs's", ratios[policy], 0.9, 1.1) for policy in ratios]
     text = f"coefficient of variation at load {CALM:g}: {by_policy(results, 'output_cv', CALM)}"
-    return judge(parts, ratios[CHAIN], text)
+    return judge(criteria, ratios[CHAIN], text)
 
 
 def _c7(results: Results) -> Finding:
     silent = known(of(results, "silent_in_bursts", CHAIN))
     seconds = sum(of(results, "burst_seconds", CHAIN).values())
-    parts = [Part("some seconds of chain's bursts are without results", silent, low=0.0)]
+    criteria = [Criterion("some seconds of chain's bursts are without results", silent, low=0.0)]
     text = (
         f"share of the {seconds:.0f} seconds in bursts without results: {by_policy(results, 'silent_in_bursts')}; the "
         f"least of a second over the mean: {by_policy(results, 'output_least_in_bursts')}"
     )
     for setting in sorted({SURGING, CHEAP_SURGING} & set(results.values("setting"))):
         text += f"; with {setting}, share without results: {by_policy(results, 'silent_in_bursts', setting=setting)}"
-    return judge(parts, silent, text)
+    return judge(criteria, silent, text)
 
 
 def _c8(results: Results) -> Finding:
     by_phase = [combined(_spread, *(of(results, "outputs", policy, load) for policy in COMPARED)) for load in LOADS]
     worst = [max(of_a_seed) for of_a_seed in zip(*by_phase, strict=True)]
-    parts = [Part("no difference", worst, -1e-12, 1e-12)]
+    criteria = [Criterion("no difference", worst, -1e-12, 1e-12)]
     totals = by_policy(results, "outputs", LOADS[-1])
     text = (
         f"largest difference of a seed and load {max(worst):g}; mean of the last phase: {totals}. By construction it "
         "cannot be otherwise: whether a tuple passes is drawn without regard to the policy, and every run ends with "
         "empty queues"
     )
-    return judge(parts, worst, text)
+    return judge(criteria, worst, text)
 
 
 def _spread(*totals: float) -> float:
@@ -169,25 +173,27 @@ def _spread(*totals: float) -> float:
 
 
 def _c9(results: Results) -> Finding:
-    parts = []
+    criteria = []
     for what in ("mean", "peak"):
         pcs, ss, chain = (of(results, f"memory_{what}_tuples", policy) for policy in COMPARED)
-        parts += [
-            Part(f"{what}: ss above chain", ratio(ss, chain), low=1.0),
-            Part(f"{what}: pcs above ss", ratio(pcs, ss), low=1.0),
-            Part(f"{what}: ss nearer to chain than to pcs", combined(_nearer, chain, ss, pcs), low=0.0),
+        criteria += [
+            Criterion(f"{what}: ss above chain", ratio(ss, chain), low=1.0),
+            Criterion(f"{what}: pcs above ss", ratio(pcs, ss), low=1.0),
+            Criterion(f"{what}: ss nearer to chain than to pcs", combined(_nearer, chain, ss, pcs), low=0.0),
         ]
     most = of(results, "memory_peak_tuples", PCS)
     calm = [of(results, "memory_peak_tuples", policy, CALM) for policy in (PCS, CHAIN)]
     similar = combined(lambda pcs, chain, scale: over(abs(pcs - chain), scale), *calm, most)
-    parts.append(Part(f"at load {CALM:g} peaks differ by less than 5 % of the largest peak", similar, high=0.05))
+    criteria.append(
+        Criterion(f"at load {CALM:g} peaks differ by less than 5 % of the largest peak", similar, high=0.05)
+    )
     headline = ratio(*(of(results, "memory_peak_tuples", policy) for policy in (PCS, CHAIN)))
     text = (
         f"tuples in queues, mean: {by_load(results, 'memory_mean_tuples')}; peak: "
         f"{by_load(results, 'memory_peak_tuples')}"
     )
     text += over_settings(results, "memory_mean_tuples", PCS, SS)
-    return judge(parts, headline, text + over_settings(results, "memory_mean_tuples", SS, CHAIN))
+    return judge(criteria, headline, text + over_settings(results, "memory_mean_tuples", SS, CHAIN))
 
 
 def _c10(results: Results) -> Finding:
@@ -199,17 +205,17 @@ def _c10(results: Results) -> Finding:
         of(results, "memory_peak_tuples", "threshold", memory_s=scarce), of(results, "memory_peak_tuples", CHAIN)
     )
     smooth = ratio(of(results, "output_cv", "threshold", memory_s=scarce), of(results, "output_cv", PCS))
-    parts = [
-        Part(f"with memory for {ample:g} s of input, latency within 10 % of pcs's", latency, 0.9, 1.1),
-        Part(f"with memory for {scarce:g} s, peak within 25 % of chain's", held, high=1.25),
-        Part(f"with memory for {scarce:g} s, output varies at most 10 % more than pcs's", smooth, high=1.1),
+    criteria = [
+        Criterion(f"with memory for {ample:g} s of input, latency within 10 % of pcs's", latency, 0.9, 1.1),
+        Criterion(f"with memory for {scarce:g} s, peak within 25 % of chain's", held, high=1.25),
+        Criterion(f"with memory for {scarce:g} s, output varies at most 10 % more than pcs's", smooth, high=1.1),
     ]
     middle = ", ".join(f"{memory:g} s: {_threshold(results, memory)}" for memory in MEMORIES_S)
     text = (
         f"latency over pcs's {shown(latency)}, peak memory over chain's {shown(held)}, variation over pcs's "
         f"{shown(smooth)}; mean latency, s, and peak memory, tuples, by memory: {middle}"
     )
-    return judge(parts, latency, text)
+    return judge(criteria, latency, text)
 
 
 def _threshold(results: Results, memory_s: float) -> str:
@@ -220,7 +226,7 @@ def _threshold(results: Results, memory_s: float) -> str:
 
 _LATENCY, _OUTPUT, _MEMORY, _NONE = "Figure 2", "Figure 3", "Figure 4", "no figure"
 CLAIMS = tuple(
-    Claim(f"PATHS-C{number}", f"{PAPER}, section 5.2", figure, text, check)
+    PaperClaim(f"PATHS-C{number}", f"{PAPER}, section 5.2", figure, text, check)
     for number, (figure, text, check) in enumerate(
         (
             (_LATENCY, "mean latency: PCS < Simplified Segment < Chain, over all phases", _c1),

@@ -118,9 +118,9 @@ def pattern(outputs: Floats, latencies: Floats, during: Bools, after: Bools) -> 
     }
 
 
-def in_parts(values: Floats, parts: int) -> list[float | None]:
+def in_parts(values: Floats, stretches: int) -> list[float | None]:
     """A course over time: means over equal stretches; None for one without a value."""
-    means = [_mean(stretch) for stretch in np.array_split(values, parts)]
+    means = [_mean(stretch) for stretch in np.array_split(values, stretches)]
     return [None if math.isnan(mean) else mean for mean in means]
 
 

@@ -18,21 +18,21 @@ MOST_JOINS = 4  # so that a query reads up to five streams
 
 
 @dataclass(frozen=True)
-class Node:
+class DrawnOperator:
     """An operator. Its inputs are other operators, or a stream by its number."""
 
     cost_s: float
     selectivity: float
-    inputs: tuple[Node | int, ...]
+    inputs: tuple[DrawnOperator | int, ...]
 
-    def scaled(self, factor: float) -> Node:
+    def scaled(self, factor: float) -> DrawnOperator:
         """The same tree with all costs multiplied."""
-        inputs = tuple(source.scaled(factor) if isinstance(source, Node) else source for source in self.inputs)
-        return Node(self.cost_s * factor, self.selectivity, inputs)
+        inputs = tuple(source.scaled(factor) if isinstance(source, DrawnOperator) else source for source in self.inputs)
+        return DrawnOperator(self.cost_s * factor, self.selectivity, inputs)
 
     @property
     def operators(self) -> int:
-        return 1 + sum(source.operators for source in self.inputs if isinstance(source, Node))
+        return 1 + sum(source.operators for source in self.inputs if isinstance(source, DrawnOperator))
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Numbers:
     growing_joins: float = 0.0  # share of the joins that give 1 to 2 tuples for each
 
 
-def draw_trees(seed: int, numbers: Numbers | None = None) -> list[Node]:
+def draw_trees(seed: int, numbers: Numbers | None = None) -> list[DrawnOperator]:
     """16 trees with 116 operators. A query with j joins reads j + 1 different streams, each through a leaf of its own;
     what is left of the 116 goes one by one to random places: above a leaf, between joins or at the top."""
     draw = random.Random(f"paths trees {seed}")
@@ -74,15 +74,15 @@ class _Shape:
 
 
 def _shape(joins: int, draw: random.Random) -> _Shape:
-    parts = [_Shape([stream]) for stream in draw.sample(range(STREAMS), joins + 1)]
-    while len(parts) > 1:
-        left = parts.pop(draw.randrange(len(parts)))
-        right = parts.pop(draw.randrange(len(parts)))
-        parts.append(_Shape([left, right]))
-    return parts[0]
+    shapes = [_Shape([stream]) for stream in draw.sample(range(STREAMS), joins + 1)]
+    while len(shapes) > 1:
+        left = shapes.pop(draw.randrange(len(shapes)))
+        right = shapes.pop(draw.randrange(len(shapes)))
+        shapes.append(_Shape([left, right]))
+    return shapes[0]
 
 
-def _node(shape: _Shape, draw: random.Random, numbers: Numbers) -> Node:
+def _node(shape: _Shape, draw: random.Random, numbers: Numbers) -> DrawnOperator:
     inputs = tuple(_node(source, draw, numbers) if isinstance(source, _Shape) else source for source in shape.inputs)
     node = _operator(inputs, draw, numbers)
     for _ in range(shape.extra):
@@ -90,7 +90,7 @@ def _node(shape: _Shape, draw: random.Random, numbers: Numbers) -> Node:
     return node
 
 
-def _operator(inputs: tuple[Node | int, ...], draw: random.Random, numbers: Numbers) -> Node:
+def _operator(inputs: tuple[DrawnOperator | int, ...], draw: random.Random, numbers: Numbers) -> DrawnOperator:
     """Every operator takes the same number of draws, so that other `Numbers` change only what they name."""
     low, high = math.log(numbers.cheapest_s), math.log(numbers.dearest_s)
     cost = math.exp(draw.uniform(low, high))
@@ -101,14 +101,14 @@ def _operator(inputs: tuple[Node | int, ...], draw: random.Random, numbers: Numb
     passed = numbers.least_passed + share * (numbers.most_passed - numbers.least_passed)
     if len(inputs) > 1 and grows < numbers.growing_joins:
         passed = 1.0 + growth
-    return Node(cost, passed, inputs)
+    return DrawnOperator(cost, passed, inputs)
 
 
-def work_by_stream(trees: Sequence[Node]) -> list[float]:
+def work_by_stream(trees: Sequence[DrawnOperator]) -> list[float]:
     """Expected seconds of work that a tuple of each stream brings, on all its paths together."""
     work = [0.0] * STREAMS
 
-    def visit(node: Node, above: float) -> None:
+    def visit(node: DrawnOperator, above: float) -> None:
         cost = node.cost_s + node.selectivity * above
         for source in node.inputs:
             if isinstance(source, int):
@@ -121,7 +121,7 @@ def work_by_stream(trees: Sequence[Node]) -> list[float]:
     return work
 
 
-def leaves_by_stream(trees: Sequence[Node]) -> list[int]:
+def leaves_by_stream(trees: Sequence[DrawnOperator]) -> list[int]:
     """How many leaves read each stream."""
     found = [0] * STREAMS
     waiting = list(trees)

@@ -22,7 +22,7 @@ BASE, CHEAP, SURGING, CHEAP_SURGING = "base", "cheap leaves", "a surge", "cheap 
 
 
 @dataclass(frozen=True)
-class Setting:
+class OpenParameters:
     """What the paper leaves open, as the replica has it."""
 
     burst_s: float = 1.0  # the least length of ON and OFF periods
@@ -38,24 +38,24 @@ class Setting:
 
 
 SETTINGS = {
-    BASE: Setting(),
-    "short bursts": Setting(burst_s=0.3),
-    "long bursts": Setting(burst_s=3.0),
-    "128 flows": Setting(flows=128),
-    "even rates": Setting(uneven=False),
-    "growing joins": Setting(growing_joins=0.2),
-    "like costs": Setting(cheapest_s=40e-6, dearest_s=160e-6),
-    "unlike costs": Setting(cheapest_s=1e-6, dearest_s=1000e-6),
-    "4 x rate": Setting(pace=4.0),
-    "16 x rate": Setting(pace=16.0),
-    CHEAP: Setting(least_times=10.0, most_times=50.0),
-    SURGING: Setting(surge=2.0),
-    CHEAP_SURGING: Setting(least_times=10.0, most_times=50.0, surge=2.0),
+    BASE: OpenParameters(),
+    "short bursts": OpenParameters(burst_s=0.3),
+    "long bursts": OpenParameters(burst_s=3.0),
+    "128 flows": OpenParameters(flows=128),
+    "even rates": OpenParameters(uneven=False),
+    "growing joins": OpenParameters(growing_joins=0.2),
+    "like costs": OpenParameters(cheapest_s=40e-6, dearest_s=160e-6),
+    "unlike costs": OpenParameters(cheapest_s=1e-6, dearest_s=1000e-6),
+    "4 x rate": OpenParameters(pace=4.0),
+    "16 x rate": OpenParameters(pace=16.0),
+    CHEAP: OpenParameters(least_times=10.0, most_times=50.0),
+    SURGING: OpenParameters(surge=2.0),
+    CHEAP_SURGING: OpenParameters(least_times=10.0, most_times=50.0, surge=2.0),
 }
 
 
 @dataclass(frozen=True)
-class Size:
+class StudySize:
     """How large a study is."""
 
     seconds: float  # of a phase
@@ -64,7 +64,7 @@ class Size:
     settings: tuple[str, ...] = tuple(SETTINGS)
 
 
-def study_points(size: Size) -> list[dict[str, Any]]:
+def study_points(size: StudySize) -> list[dict[str, Any]]:
     """Every run. The phases are runs of their own: each then has the load that it should have, and they run side by
     side. Context, thresholds and, with half the seeds, other settings: only at the highest load."""
     last = LOADS[-1]
@@ -79,7 +79,7 @@ def study_points(size: Size) -> list[dict[str, Any]]:
 
 
 def _point(
-    size: Size, seed: int, load: float, policy: str, setting: str = BASE, memory_s: float = 0.0
+    size: StudySize, seed: int, load: float, policy: str, setting: str = BASE, memory_s: float = 0.0
 ) -> dict[str, Any]:
     open_parameters = SETTINGS[setting]
     return {

@@ -10,7 +10,14 @@ from headgate.plan.model import Query, QueryClass, Stream
 from headgate.plan.operators import Declared, Operator, Port, Select, Union
 from headgate.seeds import derived_seed
 from headgate.sql.schema import parse_schema
-from headgate_lab.studies.paths.plans import STREAMS, Node, Numbers, draw_trees, leaves_by_stream, work_by_stream
+from headgate_lab.studies.paths.plans import (
+    STREAMS,
+    DrawnOperator,
+    Numbers,
+    draw_trees,
+    leaves_by_stream,
+    work_by_stream,
+)
 from headgate_lab.studies.sweep import Point
 
 TUPLE_BYTES = 100.0  # every tuple: the paper's claims on memory suppose equal sizes
@@ -33,7 +40,7 @@ def application(point: Point) -> CheckedApplication:
     return CheckedApplication(plan, policy, slots=1, seed=derived_seed(point["seed"], "paths"))
 
 
-def trees_of(point: Point) -> list[Node]:
+def trees_of(point: Point) -> list[DrawnOperator]:
     """The plans of a seed. All costs are scaled alike, such that at the highest load the tuples that there are keep the
     machine as busy as they should: a run with more tuples has cheaper ones, and the same bursts."""
     given = ("cheapest_s", "dearest_s", "least_times", "most_times", "growing_joins")
@@ -75,7 +82,7 @@ def _stream(at: int, rate: float, point: Point) -> Stream:
     return Stream(f"s{at}", parse_schema("v INT", "streams"), source)
 
 
-def _add(node: Node, query: str, operators: list[Operator]) -> Port:
+def _add(node: DrawnOperator, query: str, operators: list[Operator]) -> Port:
     inputs = tuple(
         Port(f"s{source}") if isinstance(source, int) else _add(source, query, operators) for source in node.inputs
     )
@@ -88,7 +95,7 @@ def _add(node: Node, query: str, operators: list[Operator]) -> Port:
     return Port(name)
 
 
-def _parameters(point: Point, trees: list[Node], rates: list[float]) -> dict[str, Any]:
+def _parameters(point: Point, trees: list[DrawnOperator], rates: list[float]) -> dict[str, Any]:
     """Threshold's memory as seconds of input: so it means the same for every plan. A stream's tuple waits once for each
     leaf that reads it."""
     if point["policy"] != "threshold":

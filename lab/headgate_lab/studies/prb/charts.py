@@ -12,7 +12,7 @@ from headgate_lab.studies.prb.overhead import MOST_OVERHEAD, response
 from headgate_lab.studies.prb.points import ALL_POLICIES, RATE_BASED, RHO, tree_parameters
 from headgate_lab.studies.prb.workloads import DEPTH
 
-Setting = Callable[[Any], dict[str, Any]]  # the parameters of the runs at a value of x
+ParametersAt = Callable[[Any], dict[str, Any]]  # the parameters of the runs at a value of x
 _RESPONSE = "mean response (time units)"
 _REDUCTION = "reduction, PRB against RB (%)"
 
@@ -39,9 +39,9 @@ def _trees(results: Results) -> list[Chart]:
     depths = list(range(DEPTH + 1))
     counts = results.values("count", workload="tree", depth=DEPTH, rho=RHO)
     costs = results.values("cost", workload="tree", policy="rr", rho=RHO)
-    position: Setting = lambda depth: tree_parameters(depth=depth)  # noqa: E731
-    amount: Setting = lambda count: tree_parameters(depth=DEPTH, count=count)  # noqa: E731
-    magnitude: Setting = lambda cost: tree_parameters(cost=cost)  # noqa: E731
+    position: ParametersAt = lambda depth: tree_parameters(depth=depth)  # noqa: E731
+    amount: ParametersAt = lambda count: tree_parameters(depth=DEPTH, count=count)  # noqa: E731
+    magnitude: ParametersAt = lambda cost: tree_parameters(cost=cost)  # noqa: E731
     three = ("rr", *RATE_BASED)
     return [
         *_pair(results, 7, "Position of the skew", "depth of the expensive operator", RATE_BASED, depths, position),
@@ -57,7 +57,7 @@ def _pair(
     x_label: str,
     policies: Sequence[str],
     values: Sequence[float],
-    setting: Setting,
+    setting: ParametersAt,
     log_x: bool = False,
 ) -> list[Chart]:
     """The responses, and in the figure after it the reduction."""
@@ -76,7 +76,7 @@ def _responses(
     x_label: str,
     policies: Sequence[str],
     values: Sequence[float],
-    setting: Setting,
+    setting: ParametersAt,
     log_x: bool = False,
 ) -> Chart:
     lines = {

@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
-from headgate_lab.studies.claims import Claim, Finding, Part, Results, estimate, judge, paired, reduction
+from headgate_lab.studies.claims import Criterion, Finding, PaperClaim, Results, estimate, judge, paired, reduction
 from headgate_lab.studies.prb.points import ALL_POLICIES, PEAK_DEPTH, RATE_BASED, RHO, tree_parameters
 from headgate_lab.studies.prb.workloads import DEPTH
 
@@ -35,14 +35,14 @@ def listed(values: Sequence[float], samples: Sequence[Sequence[float]], percent:
     return ", ".join(f"{value:g}: {shown(s, percent)}" for value, s in zip(values, samples, strict=True))
 
 
-def rising(what: str, values: Sequence[float], curve: Sequence[Sequence[float]], up: bool = True) -> list[Part]:
+def rising(what: str, values: Sequence[float], curve: Sequence[Sequence[float]], up: bool = True) -> list[Criterion]:
     """A part for each step of a curve: it goes up (or down) from every value to the next. `curve` has for each value a
     list of samples, in the order of seeds."""
-    parts = []
+    criteria = []
     for (a, at_a), (b, at_b) in pairwise(zip(values, curve, strict=True)):
         steps = [(y - x) * (1 if up else -1) for x, y in zip(at_a, at_b, strict=True)]
-        parts.append(Part(f"{what} {'rises' if up else 'falls'} from {a:g} to {b:g}", steps, low=0.0))
-    return parts
+        criteria.append(Criterion(f"{what} {'rises' if up else 'falls'} from {a:g} to {b:g}", steps, low=0.0))
+    return criteria
 
 
 def slope(values: Sequence[float], curve: Sequence[Sequence[float]]) -> list[float]:
@@ -55,16 +55,16 @@ def slope(values: Sequence[float], curve: Sequence[Sequence[float]]) -> list[flo
 
 def _c1(results: Results) -> Finding:
     thetas = results.values("theta", workload="cost", rho=RHO)
-    parts: list[Part] = []
+    criteria: list[Criterion] = []
     texts = []
     for policy in ALL_POLICIES:
         curve = [list(means(results, policy, workload="cost", rho=RHO, theta=theta).values()) for theta in thetas]
-        parts += rising(f"{policy}'s response", thetas, curve, up=False)
+        criteria += rising(f"{policy}'s response", thetas, curve, up=False)
         texts.append(f"{policy} {listed(thetas, curve)}")
     ends = (means(results, "prb", workload="cost", rho=RHO, theta=theta) for theta in (0.9, 0.0))
     headline = paired(lambda at_end, at_start: at_end / at_start, *ends)
     text = f"prb's mean response at theta 0.9 is {shown(headline)} of that at 0.0. By theta: {'; '.join(texts)}"
-    return judge(parts, headline, text)
+    return judge(criteria, headline, text)
 
 
 def _c2(results: Results) -> Finding:
@@ -77,12 +77,12 @@ def _c2(results: Results) -> Finding:
         )
         for theta in thetas
     ]
-    parts = [
-        Part("rr is worse than fifo at theta 0.0", ratios[0], low=1.0),
-        Part("rr is better than fifo at theta 0.9", ratios[-1], high=1.0),
+    criteria = [
+        Criterion("rr is worse than fifo at theta 0.0", ratios[0], low=1.0),
+        Criterion("rr is better than fifo at theta 0.9", ratios[-1], high=1.0),
     ]
     text = f"rr / fifo at theta 0.9 is {shown(ratios[-1])}. By theta: {listed(thetas, ratios)}"
-    return judge(parts, ratios[-1], f"{text}; {_crossing(thetas, ratios)}")
+    return judge(criteria, ratios[-1], f"{text}; {_crossing(thetas, ratios)}")
 
 
 def _crossing(thetas: Sequence[float], ratios: Sequence[Sequence[float]]) -> str:
@@ -96,16 +96,16 @@ def _crossing(thetas: Sequence[float], ratios: Sequence[Sequence[float]]) -> str
 
 def _c3(results: Results) -> Finding:
     thetas = results.values("theta", workload="cost", rho=RHO)
-    parts, margins = [], []
+    criteria, margins = [], []
     for theta in thetas:
         prb = means(results, "prb", workload="cost", rho=RHO, theta=theta)
         for policy in ("rr", "fifo", "rb"):
             margin = reduction(means(results, policy, workload="cost", rho=RHO, theta=theta), prb)
-            parts.append(Part(f"prb is below {policy} at theta {theta:g}", margin, low=0.0))
+            criteria.append(Criterion(f"prb is below {policy} at theta {theta:g}", margin, low=0.0))
             margins.append((estimate(margin).mean, policy, theta, margin))
     _, policy, theta, least = min(margins, key=lambda margin: margin[0])
     text = f"prb is at least {shown(least, True)} below every other policy, least against {policy} at theta {theta:g}"
-    return judge(parts, least, f"{text}. rb is below fifo by {_rb_below_fifo(results)}")
+    return judge(criteria, least, f"{text}. rb is below fifo by {_rb_below_fifo(results)}")
 
 
 def _rb_below_fifo(results: Results) -> str:
@@ -120,9 +120,9 @@ def _rb_below_fifo(results: Results) -> str:
 def _c4(results: Results) -> Finding:
     thetas = results.values("theta", workload="cost", rho=RHO)
     curve = [saving(results, workload="cost", rho=RHO, theta=theta) for theta in thetas]
-    parts = [
-        Part("reduction at theta 0.0 between 3 and 7 %", curve[0], 0.03, 0.07),
-        Part("reduction at theta 0.9 between 13 and 23 %", curve[-1], 0.13, 0.23),
+    criteria = [
+        Criterion("reduction at theta 0.0 between 3 and 7 %", curve[0], 0.03, 0.07),
+        Criterion("reduction at theta 0.9 between 13 and 23 %", curve[-1], 0.13, 0.23),
         *rising("reduction", thetas, curve),
     ]
     by_load = "; ".join(
@@ -130,33 +130,35 @@ def _c4(results: Results) -> Finding:
         for rho in results.values("rho", workload="cost")
     )
     text = f"{shown(curve[0], True)} at theta 0.0 to {shown(curve[-1], True)} at 0.9 (paper: 5 to 20 %)"
-    return judge(parts, curve[-1], f"{text}. By theta: {listed(thetas, curve, True)}. By load: {by_load}")
+    return judge(criteria, curve[-1], f"{text}. By theta: {listed(thetas, curve, True)}. By load: {by_load}")
 
 
 def _c5(results: Results) -> Finding:
     thetas = results.values("theta", workload="selectivity")
     curve = [saving(results, workload="selectivity", rho=RHO, theta=theta) for theta in thetas]
-    parts = [
-        Part(f"prb is below rb at theta {theta:g}", samples, low=0.0)
+    criteria = [
+        Criterion(f"prb is below rb at theta {theta:g}", samples, low=0.0)
         for theta, samples in zip(thetas, curve, strict=True)
     ]
-    parts += rising("reduction", thetas, curve)
-    return judge(parts, curve[-1], f"reduction by theta: {listed(thetas, curve, True)}")
+    criteria += rising("reduction", thetas, curve)
+    return judge(criteria, curve[-1], f"reduction by theta: {listed(thetas, curve, True)}")
 
 
 def _c6(results: Results) -> Finding:
     depths = list(range(DEPTH + 1))
-    parts, texts = [], []
+    criteria, texts = [], []
     for policy in RATE_BASED:
         curve = [list(means(results, policy, **tree_parameters(depth=depth)).values()) for depth in depths]
-        parts.append(Part(f"{policy}'s response falls with depth (trend)", slope(depths, curve), high=0.0))
+        criteria.append(Criterion(f"{policy}'s response falls with depth (trend)", slope(depths, curve), high=0.0))
         drop = [root - leaf for root, leaf in zip(curve[0], curve[-1], strict=True)]
-        parts.append(Part(f"{policy} with the expensive operator at the root is above that at a leaf", drop, low=0.0))
+        criteria.append(
+            Criterion(f"{policy} with the expensive operator at the root is above that at a leaf", drop, low=0.0)
+        )
         texts.append(f"{policy} {listed(depths, curve)}")
     ends = (means(results, "prb", **tree_parameters(depth=depth)) for depth in (DEPTH, 0))
     headline = paired(lambda leaf, root: leaf / root, *ends)
     text = f"prb's response with the expensive operator at a leaf is {shown(headline)} of that at the root"
-    return judge(parts, headline, f"{text}. By depth: {'; '.join(texts)}")
+    return judge(criteria, headline, f"{text}. By depth: {'; '.join(texts)}")
 
 
 def _c7(results: Results) -> Finding:
@@ -166,27 +168,27 @@ def _c7(results: Results) -> Finding:
         for rho in results.values("rho", workload="tree", depth=0)
     }
     curve = curves[RHO]
-    parts = rising("reduction", depths[: PEAK_DEPTH + 1], curve[: PEAK_DEPTH + 1])
-    parts += rising("reduction", depths[PEAK_DEPTH:], curve[PEAK_DEPTH:], up=False)
+    criteria = rising("reduction", depths[: PEAK_DEPTH + 1], curve[: PEAK_DEPTH + 1])
+    criteria += rising("reduction", depths[PEAK_DEPTH:], curve[PEAK_DEPTH:], up=False)
     texts = [f"at load {rho:g} {listed(depths, curve, True)}" for rho, curve in sorted(curves.items(), reverse=True)]
     peak = max(depths, key=lambda depth: estimate(curve[depth]).mean)
     text = f"largest mean at depth {peak}; reduction at depth 4 {shown(curve[PEAK_DEPTH], True)}"
-    return judge(parts, curve[PEAK_DEPTH], f"{text}. By depth: {'; '.join(texts)}")
+    return judge(criteria, curve[PEAK_DEPTH], f"{text}. By depth: {'; '.join(texts)}")
 
 
 def _c8(results: Results) -> Finding:
     counts = results.values("count", workload="tree", depth=DEPTH, rho=RHO)
-    parts: list[Part] = []
+    criteria: list[Criterion] = []
     texts = []
     for policy in RATE_BASED:
         runs = [means(results, policy, **tree_parameters(depth=DEPTH, count=count)) for count in counts]
         curve = [list(by_seed.values()) for by_seed in runs]
-        parts += rising(f"{policy}'s response", counts, curve)
+        criteria += rising(f"{policy}'s response", counts, curve)
         texts.append(f"{policy} {listed(counts, curve)}")
     ends = (means(results, "prb", **tree_parameters(depth=DEPTH, count=count)) for count in (counts[-1], counts[0]))
     headline = paired(lambda many, one: many / one, *ends)
     text = f"prb's response with 32 expensive leaves is {shown(headline)} times that with one"
-    return judge(parts, headline, f"{text}. By number: {'; '.join(texts)}")
+    return judge(criteria, headline, f"{text}. By number: {'; '.join(texts)}")
 
 
 def _c9(results: Results) -> Finding:
@@ -194,67 +196,69 @@ def _c9(results: Results) -> Finding:
     curve = [saving(results, **tree_parameters(depth=DEPTH, count=count)) for count in counts]
     # The mean of all counts in between, because the largest of them would be above the ends by choice already.
     between = [fmean(of_a_seed) for of_a_seed in zip(*curve[1:-1], strict=True)]
-    parts = []
+    criteria = []
     for count, end in ((counts[0], curve[0]), (counts[-1], curve[-1])):
         above = [b - e for b, e in zip(between, end, strict=True)]
-        parts.append(Part(f"mean reduction in between is above that with {count}", above, low=0.0))
+        criteria.append(Criterion(f"mean reduction in between is above that with {count}", above, low=0.0))
     peak = max(range(len(counts)), key=lambda at: estimate(curve[at]).mean)
     text = f"mean of {counts[1]} to {counts[-2]} expensive leaves {shown(between, True)}, largest with {counts[peak]}"
-    return judge(parts, between, f"{text}. By number: {listed(counts, curve, True)}")
+    return judge(criteria, between, f"{text}. By number: {listed(counts, curve, True)}")
 
 
 CLAIMS = (
-    Claim(
+    PaperClaim(
         "PRB-C1",
         f"{PAPER}, section 5.1",
         "Figure 3",
         "mean response falls as the Zipf parameter of costs rises from 0.0 to 0.9, for RR, FIFO, RB and PRB",
         _c1,
     ),
-    Claim(
+    PaperClaim(
         "PRB-C2",
         f"{PAPER}, section 5.1",
         "Figure 3",
         "RR is worse than FIFO at low skew of costs and better at high skew",
         _c2,
     ),
-    Claim("PRB-C3", f"{PAPER}, section 5.1", "Figure 3", "PRB is below RB, RR and FIFO at every skew of costs", _c3),
-    Claim(
+    PaperClaim(
+        "PRB-C3", f"{PAPER}, section 5.1", "Figure 3", "PRB is below RB, RR and FIFO at every skew of costs", _c3
+    ),
+    PaperClaim(
         "PRB-C4",
         f"{PAPER}, section 5.1",
         "Figure 4",
         "PRB's mean response is 5 % below RB's at theta 0.0, rising to 20 % at theta 0.9",
         _c4,
     ),
-    Claim(
+    PaperClaim(
         "PRB-C5",
         f"{PAPER}, section 5.2",
         "Figures 5 and 6",
         "PRB is below RB at every skew of selectivities, and the reduction grows with theta",
         _c5,
     ),
-    Claim(
+    PaperClaim(
         "PRB-C6",
         f"{PAPER}, section 5.3",
         "Figure 7",
         "response generally falls as the expensive operator moves from the root (depth 0) to a leaf (depth 6)",
         _c6,
     ),
-    Claim(
+    PaperClaim(
         "PRB-C7",
         f"{PAPER}, section 5.3",
         "Figure 8",
         "the reduction grows with the depth of the expensive operator, peaks at depth 4 and falls at 5 and 6",
         _c7,
     ),
-    Claim(
+    PaperClaim(
         "PRB-C8",
         f"{PAPER}, section 5.4",
         "Figure 9",
         "response rises with the number of expensive leaves, 1 to 32",
         _c8,
     ),
-    Claim(
+    PaperClaim(
         "PRB-C9",
         f"{PAPER}, section 5.4",
         "Figure 10",

@@ -6,7 +6,7 @@ goes to v = 50 with some 14 transitions on 55 units of work a tuple; charged as 
 
 from __future__ import annotations
 
-from headgate_lab.studies.claims import Claim, Finding, Part, Results, difference, estimate, judge, paired
+from headgate_lab.studies.claims import Criterion, Finding, PaperClaim, Results, difference, estimate, judge, paired
 from headgate_lab.studies.prb.claims import PAPER, listed, means, saving, shown
 from headgate_lab.studies.prb.points import DEAREST, RHO, tree_parameters
 from headgate_lab.studies.prb.workloads import DEPTH
@@ -62,10 +62,11 @@ def _loads(results: Results) -> list[float]:
 def _c10(results: Results) -> Finding:
     costs = results.values("cost", workload="tree", policy="rr", rho=RHO)
     curve = [saving(results, **tree_parameters(cost=cost)) for cost in costs]
-    parts = [
-        Part(f"prb is below rb at cost {cost:g}", samples, low=0.0) for cost, samples in zip(costs, curve, strict=True)
+    criteria = [
+        Criterion(f"prb is below rb at cost {cost:g}", samples, low=0.0)
+        for cost, samples in zip(costs, curve, strict=True)
     ]
-    return judge(parts, curve[-1], f"reduction by cost: {listed(costs, curve, True)}")
+    return judge(criteria, curve[-1], f"reduction by cost: {listed(costs, curve, True)}")
 
 
 def _c11(results: Results) -> Finding:
@@ -73,27 +74,27 @@ def _c11(results: Results) -> Finding:
     curve = [rr_to_rb(results, cost=cost) for cost in costs]
     by_load = listed(_loads(results), [rr_to_rb(results, rho=rho) for rho in _loads(results)])
     text = f"rr / rb at cost 300 is {shown(curve[-1])}. By cost: {listed(costs, curve)}. By load, cost 300: {by_load}"
-    return judge([Part("rr is below rb at cost 300 and load 0.9", curve[-1], high=1.0)], curve[-1], text)
+    return judge([Criterion("rr is below rb at cost 300 and load 0.9", curve[-1], high=1.0)], curve[-1], text)
 
 
 def _c12(results: Results) -> Finding:
     each = {policy: list(transitions(results, policy).values()) for policy in ("rr", "rb", "prb")}
-    parts = [Part(f"{policy}'s response grows", samples, low=0.0) for policy, samples in each.items()]
+    criteria = [Criterion(f"{policy}'s response grows", samples, low=0.0) for policy, samples in each.items()]
     text = ", ".join(f"{policy} {shown(samples)}" for policy, samples in each.items())
     text = f"growth for a unit of overhead (transitions for each result): {text}"
-    return judge(parts, each["prb"], f"{text}. By construction it cannot be otherwise: overheads are added up")
+    return judge(criteria, each["prb"], f"{text}. By construction it cannot be otherwise: overheads are added up")
 
 
 def _c13(results: Results) -> Finding:
     free = rr_to_rb(results)
     dear = paired(lambda rr, rb: rr / rb, response(results, "rr", 1.0), response(results, "rb", 1.0))
-    parts = [
-        Part("rr is below rb at v = 0", free, high=1.0),
-        Part("rr is at least twice rb at v = 1", dear, low=FAR_WORSE),
+    criteria = [
+        Criterion("rr is below rb at v = 0", free, high=1.0),
+        Criterion("rr is at least twice rb at v = 1", dear, low=FAR_WORSE),
     ]
     by_load = listed(_loads(results), [rr_to_rb(results, rho=rho) for rho in _loads(results)])
     text = f"rr / rb is {shown(dear)} at v = 1 and {shown(free)} at v = 0. By load, v = 0: {by_load}"
-    return judge(parts, dear, text)
+    return judge(criteria, dear, text)
 
 
 def _c14(results: Results) -> Finding:
@@ -105,23 +106,25 @@ def _c14(results: Results) -> Finding:
         f"prb stays below rb up to v = {shown(limits)}; at v = 50 prb - rb is {shown(gap)}; preemptions for each "
         f"result {estimate(stopped.values()).mean:.3g}. Limit by load: {by_load}"
     )
-    return judge([Part("prb is below rb at v = 50", gap, high=0.0)], limits, text)
+    return judge([Criterion("prb is below rb at v = 50", gap, high=0.0)], limits, text)
 
 
 CLAIMS = (
-    Claim("PRB-C10", f"{PAPER}, section 5.5", "Figure 11", "PRB is below RB for every cost from 25 to 300", _c10),
-    Claim(
+    PaperClaim("PRB-C10", f"{PAPER}, section 5.5", "Figure 11", "PRB is below RB for every cost from 25 to 300", _c10),
+    PaperClaim(
         "PRB-C11", f"{PAPER}, section 5.5", "Figure 11", "RR is below RB when the expensive operator costs 300", _c11
     ),
-    Claim(
+    PaperClaim(
         "PRB-C12", f"{PAPER}, section 5.6", "Figure 12", "response grows with the overhead cost for every policy", _c12
     ),
-    Claim(
+    PaperClaim(
         "PRB-C13",
         f"{PAPER}, section 5.6",
         "Figure 12",
         "RR is below RB only at an overhead cost of 0; at 1 it is far worse",
         _c13,
     ),
-    Claim("PRB-C14", f"{PAPER}, section 5.6", "Figure 12", "PRB stays below RB up to an overhead cost of 50", _c14),
+    PaperClaim(
+        "PRB-C14", f"{PAPER}, section 5.6", "Figure 12", "PRB stays below RB up to an overhead cost of 50", _c14
+    ),
 )

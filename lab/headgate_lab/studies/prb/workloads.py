@@ -20,12 +20,12 @@ CLASS = "normal"
 
 
 @dataclass(frozen=True)
-class Node:
+class QueryNode:
     """An operator: its children, or none for one that reads a stream of its own."""
 
     cost: float
     selectivity: float = 1.0
-    children: tuple[Node, ...] = ()
+    children: tuple[QueryNode, ...] = ()
 
 
 def application(point: Point) -> CheckedApplication:
@@ -36,32 +36,32 @@ def application(point: Point) -> CheckedApplication:
     return _application(roots, interarrival, point, PolicySettings(point["policy"], parameters))
 
 
-def roots_of(point: Point) -> list[Node]:
+def roots_of(point: Point) -> list[QueryNode]:
     """The queries of a point."""
     return WORKLOADS[point["workload"]](point)
 
 
-def cost_skew(point: Point) -> list[Node]:
+def cost_skew(point: Point) -> list[QueryNode]:
     """Section 5.1: leaf costs 1 to 100, skewed towards cheap. The merge above the leaves costs nothing and is left
     out: each leaf is a root."""
-    return [Node(float(rank)) for rank in zipf_ranks(point["theta"], FAN_OUT, point["seed"])]
+    return [QueryNode(float(rank)) for rank in zipf_ranks(point["theta"], FAN_OUT, point["seed"])]
 
 
-def selectivity_skew(point: Point) -> list[Node]:
+def selectivity_skew(point: Point) -> list[QueryNode]:
     """Section 5.2: cost 100 everywhere, selectivities 0.01 to 1, skewed towards low."""
-    return [Node(100.0, rank / RANKS) for rank in zipf_ranks(point["theta"], FAN_OUT, point["seed"])]
+    return [QueryNode(100.0, rank / RANKS) for rank in zipf_ranks(point["theta"], FAN_OUT, point["seed"])]
 
 
-def tree(point: Point) -> list[Node]:
+def tree(point: Point) -> list[QueryNode]:
     """Sections 5.3 to 5.6: a binary tree, cheap but for `count` operators of `cost` at `depth`, from the left."""
     expensive = {(point["depth"], at): point["cost"] for at in range(point["count"])}
     draw = random.Random(f"prb tree {point['seed']}")
     cheap = {(depth, at): draw.uniform(1.0, 10.0) for depth in range(DEPTH + 1) for at in range(2**depth)}
     costs = cheap | expensive
 
-    def node(depth: int, at: int) -> Node:
+    def node(depth: int, at: int) -> QueryNode:
         children = (node(depth + 1, 2 * at), node(depth + 1, 2 * at + 1)) if depth < DEPTH else ()
-        return Node(costs[depth, at], children=children)
+        return QueryNode(costs[depth, at], children=children)
 
     return [node(0, 0)]
 
@@ -85,20 +85,22 @@ def _rank_at(weights: Sequence[float], level: float) -> int:
     return len(weights)
 
 
-def path_costs(root: Node, above: float = 0.0) -> list[float]:
+def path_costs(root: QueryNode, above: float = 0.0) -> list[float]:
     """D of each leaf (equation 1's denominator): the expected cost of a tuple from there to the root. `above` is D of
     the root's parent."""
     own = root.cost + root.selectivity * above
     return [cost for child in root.children for cost in path_costs(child, own)] or [own]
 
 
-def _application(roots: list[Node], interarrival: float, point: Point, policy: PolicySettings) -> CheckedApplication:
+def _application(
+    roots: list[QueryNode], interarrival: float, point: Point, policy: PolicySettings
+) -> CheckedApplication:
     schema = parse_schema("v INT", "streams")
     feeder = {"kind": "feeder", "arrivals": "poisson", "rate": 1.0 / interarrival, "rows": point["tuples"]}
     streams: dict[str, Stream] = {}
     operators: list[Operator] = []
 
-    def add(node: Node, query: str) -> Port:
+    def add(node: QueryNode, query: str) -> Port:
         inputs = tuple(add(child, query) for child in node.children)
         if not inputs:
             name = f"s{len(streams)}"
@@ -112,7 +114,7 @@ def _application(roots: list[Node], interarrival: float, point: Point, policy: P
     return CheckedApplication(plan, policy, slots=1, seed=point["seed"])
 
 
-def _operator(name: str, inputs: tuple[Port, ...], node: Node) -> Operator:
+def _operator(name: str, inputs: tuple[Port, ...], node: QueryNode) -> Operator:
     declared = Declared(fixed_s=0.0, cost_s=node.cost, selectivity=node.selectivity)
     if len(inputs) > 1:
         return Union(id=name, inputs=inputs, declared=declared)

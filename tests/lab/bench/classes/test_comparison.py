@@ -9,7 +9,7 @@ from headgate_lab.bench.classes import comparison
 from headgate_lab.bench.classes.comparison import (
     FAIR,
     FIFO,
-    Sides,
+    BothSides,
     best_of,
     best_ways,
     compare,
@@ -20,7 +20,7 @@ from headgate_lab.bench.classes.comparison import (
     stock_ways,
     warm_up,
 )
-from headgate_lab.bench.classes.headgate_side import Held
+from headgate_lab.bench.classes.headgate_side import RateTrial
 from headgate_lab.bench.classes.measured import Measured, Served, summary
 from headgate_lab.bench.classes.stock import VARIANTS
 from headgate_lab.bench.classes.stolen import Stolen
@@ -50,7 +50,7 @@ def sides(other=None):
     """Pools with minimum shares are the best for class 1; `other` ways of stock, FIFO as None, measure otherwise."""
     fair = {name: measured([0.8 if name == "minshare" else 1.0, 2.0, 3.0]) for name in VARIANTS}
     ours = {name: measured([0.1, 0.2, 0.3], cpu_s=0.5) for name in comparison.POLICIES}
-    return Sides(Speaking({None: measured([2.0, 2.0, 2.0]), **fair, **(other or {})}), Speaking(ours))
+    return BothSides(Speaking({None: measured([2.0, 2.0, 2.0]), **fair, **(other or {})}), Speaking(ours))
 
 
 @pytest.fixture(autouse=True)
@@ -144,23 +144,23 @@ def test_a_run_that_fails_says_which():
             raise RuntimeError("out of memory")
 
     with pytest.raises(RuntimeError, match=r"^heavy, stock fair, weights: out of memory$"):
-        Sides(Failing(), Failing()).run(Workload("heavy", 3, 1.0, 1.0), f"{FAIR}, weights", "weights")
+        BothSides(Failing(), Failing()).run(Workload("heavy", 3, 1.0, 1.0), f"{FAIR}, weights", "weights")
 
 
 @pytest.mark.parametrize("limit", [90.0, 700.0, 2000.0, 30_000.0])
 def test_the_highest_rate_is_found_from_below(limit):
-    class Holding:
-        def hold(self, workload, policy):
-            return Held(0.5, 0.5 if workload.rate <= limit else 2.0)
+    class FakeSide:
+        def try_rate(self, workload, policy):
+            return RateTrial(0.5, 0.5 if workload.rate <= limit else 2.0)
 
     for first in (50.0, 2000.0, 1e6):
-        found = highest_rate(Holding(), 50, 1.0, {}, first)
+        found = highest_rate(FakeSide(), 50, 1.0, {}, first)
         assert found <= limit < found * comparison.FINER * 1.001
 
 
-@pytest.mark.parametrize(("halfway", "end", "holds"), [(0.5, 0.6, True), (0.5, 0.9, False), (3.0, 3.1, False)])
-def test_what_holding_a_rate_means(halfway, end, holds):
-    assert Held(halfway, end).holds is holds
+@pytest.mark.parametrize(("halfway", "end", "sustained"), [(0.5, 0.6, True), (0.5, 0.9, False), (3.0, 3.1, False)])
+def test_when_a_rate_counts_as_sustained(halfway, end, sustained):
+    assert RateTrial(halfway, end).sustained is sustained
 
 
 def test_every_class_has_every_kind_and_both_sides_the_same_tuples():

@@ -11,10 +11,10 @@ from headgate_lab.bench.classes.stock import (
     LEAD_S,
     MOST_QUERIES,
     VARIANTS,
-    Batch,
+    MicroBatch,
     allocations,
     arrivals_of_results,
-    outcome,
+    query_results,
     read_batch,
     start_time,
 )
@@ -78,9 +78,9 @@ def test_outcome_counts_what_is_warm_and_in_time():
     lines = make_lines(found)
     first = REHEARSALS * lines.rehearsal
     spans = [(0.0, first - 2, first), (1.7, first, first + 2), (2.8, first + 2, first + 3), (4.2, first + 3, first + 4)]
-    batches = [Batch(handed - 0.1, handed, 0.2, {"s": (a, b)}, {"s": b}) for handed, a, b in spans]
+    batches = [MicroBatch(handed - 0.1, handed, 0.2, {"s": (a, b)}, {"s": b}) for handed, a, b in spans]
     workload = Workload("w", 1, 1.0, seconds=4.0, warm_s=1.0)
-    measured = outcome(query("filter"), batches, {"s": lines}, {"s": found}, workload)
+    measured = query_results(query("filter"), batches, {"s": lines}, {"s": found}, workload)
     assert measured.completed == 3
     assert measured.latencies.tolist() == pytest.approx([0.2, 0.3])
 

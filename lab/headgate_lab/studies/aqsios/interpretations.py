@@ -11,7 +11,7 @@ from headgate_lab.studies.claims import Finding, Results, judge
 
 
 @dataclass(frozen=True)
-class Setting:
+class Interpretation:
     """A reading of what the dissertation leaves open: other schedulers in the place of some, inputs in step or not."""
 
     label: str
@@ -33,23 +33,23 @@ class Setting:
         return Runs(results, workload, named, profile=profile, in_step=self.in_step, name=scheduler)
 
 
-Check = Callable[[Results, Setting], Finding]
+Check = Callable[[Results, Interpretation], Finding]
 
 
-def in_settings(
-    check: Check, settings: Sequence[Setting], workload: str, profile: str = ""
+def in_interpretations(
+    check: Check, interpretations: Sequence[Interpretation], workload: str, profile: str = ""
 ) -> Callable[[Results], Finding]:
     """Judge a claim in the first setting; the text tells what comes of it in the others, if they were run."""
 
     def judged(results: Results) -> Finding:
-        if not settings[0].ran(results, workload, profile):
+        if not interpretations[0].ran(results, workload, profile):
             return left_out()
-        found = check(results, settings[0])
+        found = check(results, interpretations[0])
         told = [found.measured]
-        for setting in settings[1:]:
-            if setting.ran(results, workload, profile):
-                other = check(results, setting)
-                told.append(f"{setting.label}: {other.value:.3g}, {other.verdict}")
+        for interpretation in interpretations[1:]:
+            if interpretation.ran(results, workload, profile):
+                other = check(results, interpretation)
+                told.append(f"{interpretation.label}: {other.value:.3g}, {other.verdict}")
         return replace(found, measured="; ".join(told))
 
     return judged

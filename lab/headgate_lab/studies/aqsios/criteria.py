@@ -7,83 +7,83 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from headgate_lab.studies.aqsios.quantities import Runs, Samples, gap, known, ratio, to_ms
 from headgate_lab.studies.aqsios.readings import ALIKE, FACTOR, FLAT, NOTHING, TIGHT
-from headgate_lab.studies.claims import BySeed, Part, estimate
+from headgate_lab.studies.claims import BySeed, Criterion, estimate
 
 PERCENT = ".1%"
 WITHIN, WITHIN_MS = "{:g} within a factor of 2", "{:g} ms within a factor of 2"
 
 
-def near(what: str, measure: Samples, published: float, words: str = "near {:g}") -> Part:
+def near(what: str, measure: Samples, published: float, words: str = "near {:g}") -> Criterion:
     """A published number, met within a factor of 2."""
-    return Part(f"{what} {words.format(published)}", known(measure), published / FACTOR, published * FACTOR)
+    return Criterion(f"{what} {words.format(published)}", known(measure), published / FACTOR, published * FACTOR)
 
 
-def above(what: str, measure: Samples, bound: float) -> Part:
+def above(what: str, measure: Samples, bound: float) -> Criterion:
     """A published lower bound."""
-    return Part(f"{what} above {bound:g}", known(measure), low=bound)
+    return Criterion(f"{what} above {bound:g}", known(measure), low=bound)
 
 
-def below(what: str, measure: Samples, bound: float) -> Part:
+def below(what: str, measure: Samples, bound: float) -> Criterion:
     """A published upper bound."""
-    return Part(f"{what} below {bound:g}", known(measure), high=bound)
+    return Criterion(f"{what} below {bound:g}", known(measure), high=bound)
 
 
-def greater(what: str, first: BySeed, second: BySeed, times: float = 1.0) -> Part:
+def greater(what: str, first: BySeed, second: BySeed, times: float = 1.0) -> Criterion:
     """Of two measures of a seed the first is greater, or more than so many times as great."""
-    return Part(what, ratio(first, second), low=times)
+    return Criterion(what, ratio(first, second), low=times)
 
 
-def smaller(what: str, first: BySeed, second: BySeed, times: float = 1.0) -> Part:
+def smaller(what: str, first: BySeed, second: BySeed, times: float = 1.0) -> Criterion:
     """Of two measures of a seed the first is smaller, or less than so many times as great."""
-    return Part(what, ratio(first, second), high=times)
+    return Criterion(what, ratio(first, second), high=times)
 
 
-def alike(what: str, first: BySeed, second: BySeed, factor: float = ALIKE) -> Part:
+def alike(what: str, first: BySeed, second: BySeed, factor: float = ALIKE) -> Criterion:
     """Two measures of a seed are the same within a factor."""
-    return Part(what, ratio(first, second), 1 / factor, factor)
+    return Criterion(what, ratio(first, second), 1 / factor, factor)
 
 
-def more(what: str, first: BySeed, second: BySeed) -> Part:
+def more(what: str, first: BySeed, second: BySeed) -> Criterion:
     """As `greater`, for what may be 0."""
-    return Part(what, gap(first, second), low=0.0)
+    return Criterion(what, gap(first, second), low=0.0)
 
 
-def nothing(what: str, measure: Samples) -> Part:
+def nothing(what: str, measure: Samples) -> Criterion:
     """An inversion, or a difference, that there is not, in any seed."""
-    return Part(what, known(measure), -NOTHING, NOTHING)
+    return Criterion(what, known(measure), -NOTHING, NOTHING)
 
 
-def something(what: str, measure: Samples) -> Part:
+def something(what: str, measure: Samples) -> Criterion:
     """An inversion that there is."""
-    return Part(what, known(measure), low=NOTHING)
+    return Criterion(what, known(measure), low=NOTHING)
 
 
-def unmeasured(what: str) -> Part:
+def unmeasured(what: str) -> Criterion:
     """What no run can tell: it stays open, and so does the claim, unless another part fails."""
-    return Part(f"{what} (not measured)", [math.nan])
+    return Criterion(f"{what} (not measured)", [math.nan])
 
 
-def free(runs: Runs, levels: Sequence[str] = ("mean",)) -> Part:
+def free(runs: Runs, levels: Sequence[str] = ("mean",)) -> Criterion:
     """Without inversion at all of these levels."""
     return nothing(f"{runs.name} without inversion", runs.inverted(levels))
 
 
-def inverts(runs: Runs, levels: Sequence[str] = ("mean",)) -> Part:
+def inverts(runs: Runs, levels: Sequence[str] = ("mean",)) -> Criterion:
     """With inversion at one of these levels."""
     return something(f"{runs.name} inverted", runs.inverted(levels))
 
 
-def highest(what: str, of: Mapping[str, BySeed], name: str) -> list[Part]:
+def highest(what: str, of: Mapping[str, BySeed], name: str) -> list[Criterion]:
     """One scheduler has the highest of all, seed by seed."""
     return [more(f"{what} of {name} above {other}'s", of[name], of[other]) for other in of if other != name]
 
 
-def lowest(what: str, of: Mapping[str, BySeed], name: str) -> list[Part]:
+def lowest(what: str, of: Mapping[str, BySeed], name: str) -> list[Criterion]:
     """One scheduler has the lowest of all, seed by seed."""
     return [more(f"{what} of {name} below {other}'s", of[other], of[name]) for other in of if other != name]
 
 
-def tight(runs: Runs) -> list[Part]:
+def tight(runs: Runs) -> list[Criterion]:
     """No class reaches far above its mean."""
     return [
         smaller(f"{runs.name} tight in class {k}", runs.of(f"p90_{k}"), runs.of(f"mean_{k}"), TIGHT)
@@ -91,9 +91,9 @@ def tight(runs: Runs) -> list[Part]:
     ]
 
 
-def flat(runs: Runs) -> Part:
+def flat(runs: Runs) -> Criterion:
     """All classes are served about alike."""
-    return Part(f"{runs.name} flat", known(runs.unevenness()), high=FLAT)
+    return Criterion(f"{runs.name} flat", known(runs.unevenness()), high=FLAT)
 
 
 # Texts

@@ -13,7 +13,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from headgate.runtime.spark.launch.session import spark_runs, start_spark
-from headgate_lab.bench.classes.headgate_side import Held, follow, hold, run_headgate
+from headgate_lab.bench.classes.headgate_side import RateTrial, follow, run_headgate, try_rate
 from headgate_lab.bench.classes.measured import Measured
 from headgate_lab.bench.classes.source_cost import source_cost
 from headgate_lab.bench.classes.stock import VARIANTS, run_stock
@@ -24,15 +24,15 @@ END_S = 120.0  # for a side to finish what it does
 INTERRUPTED_S = 40.0  # the same after a failure or Ctrl-C: fifty queries take a while to stop
 
 
-class Task(NamedTuple):
+class SideTask(NamedTuple):
     """What a side is asked to do."""
 
-    action: Literal["run", "hold", "follow", "source"]
+    action: Literal["run", "try_rate", "follow", "source"]
     workload: Workload
     setting: Any = None  # the pools of stock, or the policy of Headgate
 
 
-class Side:
+class SideProcess:
     """A process with a Spark. Idle, it costs nothing worth measuring."""
 
     def __init__(self, kind: Kind) -> None:
@@ -44,25 +44,25 @@ class Side:
 
     def run(self, workload: Workload, setting: str | Mapping[str, Any] | None = None) -> Measured:
         """Stock with the pools of a variant or FIFO, or Headgate under a policy."""
-        found: Measured = self._ask(Task("run", workload, setting))
+        found: Measured = self._ask(SideTask("run", workload, setting))
         return found
 
-    def hold(self, workload: Workload, policy: Mapping[str, Any]) -> Held:
+    def try_rate(self, workload: Workload, policy: Mapping[str, Any]) -> RateTrial:
         """Can Headgate hold this rate?"""
-        found: Held = self._ask(Task("hold", workload, policy))
+        found: RateTrial = self._ask(SideTask("try_rate", workload, policy))
         return found
 
     def follow(self, workload: Workload, policy: Mapping[str, Any]) -> dict[str, Any]:
         """How soon does Headgate follow priorities that change?"""
-        found: dict[str, Any] = self._ask(Task("follow", workload, policy))
+        found: dict[str, Any] = self._ask(SideTask("follow", workload, policy))
         return found
 
     def source(self, workload: Workload) -> dict[str, float]:
         """What stock's source costs by itself."""
-        found: dict[str, float] = self._ask(Task("source", workload))
+        found: dict[str, float] = self._ask(SideTask("source", workload))
         return found
 
-    def _ask(self, task: Task) -> Any:
+    def _ask(self, task: SideTask) -> Any:
         try:
             self._asked.send(task)
             answer = self._asked.recv()
@@ -90,7 +90,7 @@ def _serve(asked: Connection, kind: Kind) -> None:
     do = _on_stock if kind == "stock" else _on_headgate
     try:
         while True:
-            task: Task = asked.recv()
+            task: SideTask = asked.recv()
             try:
                 answer = do(task)
             except Exception as error:
@@ -105,14 +105,14 @@ def _serve(asked: Connection, kind: Kind) -> None:
                 SparkSession.builder.getOrCreate().stop()
 
 
-def _on_stock(task: Task) -> Any:
+def _on_stock(task: SideTask) -> Any:
     if task.action == "source":
         return source_cost(task.workload.rate, task.workload.seconds)
     return run_stock(task.workload, None if task.setting is None else VARIANTS[task.setting])
 
 
-def _on_headgate(task: Task) -> Any:
-    act = {"hold": hold, "follow": follow, "run": run_headgate}[task.action]
+def _on_headgate(task: SideTask) -> Any:
+    act = {"try_rate": try_rate, "follow": follow, "run": run_headgate}[task.action]
     return act(start_spark({"master": MASTER}), task.workload, task.setting)
 
 

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean, pstdev
 
 from headgate.metrics.class_measures import by_priority, priority_inversion
-from headgate_lab.studies.aqsios.parts import shown
+from headgate_lab.studies.aqsios.criteria import shown
 from headgate_lab.studies.aqsios.quantities import Runs, by_seed, known, number, over, total
 from headgate_lab.studies.aqsios.readings import GROWN, priorities
 from headgate_lab.studies.aqsios.runs import BUCKET_S
 from headgate_lab.studies.aqsios.workload import input_seconds, profiles
-from headgate_lab.studies.claims import Part, Row
+from headgate_lab.studies.claims import Criterion, Row
 
 SETTLED_S = 0.2  # this long after a change of priorities nothing is compared
 
-Course = Sequence[float | None]
+Series = Sequence[float | None]
 Tenths = Callable[[float, float], slice]  # those of a course from a time to another
 
 
@@ -30,38 +30,38 @@ def nearest(start: float, end: float) -> slice:
     return slice(round(start / BUCKET_S), round(end / BUCKET_S))
 
 
-def between(course: Course, start: float, end: float, tenths: Tenths = whole) -> list[float]:
+def between(series: Series, start: float, end: float, tenths: Tenths = whole) -> list[float]:
     """The means of a time, where there were results."""
-    return [value for value in course[tenths(start, end)] if value is not None]
+    return [value for value in series[tenths(start, end)] if value is not None]
 
 
-def mean_between(course: Course, start: float, end: float, tenths: Tenths = whole) -> float:
+def mean_between(series: Series, start: float, end: float, tenths: Tenths = whole) -> float:
     """The mean of those; nan where there is none."""
-    return fmean(between(course, start, end, tenths) or [math.nan])
+    return fmean(between(series, start, end, tenths) or [math.nan])
 
 
 def growth(runs: Runs, k: int, tenths: Tenths = whole) -> dict[int, float]:
     """How many times slower a class is in the last fifth of the input than in the second."""
 
     def grown(row: Row) -> float:
-        fifth, course = input_seconds(row) / 5, row[f"series_{k}"]
-        last, second = (mean_between(course, at * fifth, (at + 1) * fifth, tenths) for at in (4, 1))
+        fifth, series = input_seconds(row) / 5, row[f"series_{k}"]
+        last, second = (mean_between(series, at * fifth, (at + 1) * fifth, tenths) for at in (4, 1))
         return over(last, second)
 
     return runs.take(grown)
 
 
-def steady(runs: Runs, k: int) -> Part:
+def steady(runs: Runs, k: int) -> Criterion:
     """A class neither starves nor is overloaded."""
-    return Part(f"{runs.name} class {k} does not grow", known(growth(runs, k)), high=GROWN)
+    return Criterion(f"{runs.name} class {k} does not grow", known(growth(runs, k)), high=GROWN)
 
 
 def fluctuation(runs: Runs) -> dict[int, float]:
     """The coefficient of variation of the course, mean over classes."""
 
     def of_class(row: Row, k: int) -> float:
-        course = between(row[f"series_{k}"], 0.0, input_seconds(row))
-        return over(pstdev(course), fmean(course)) if course else math.nan
+        series = between(row[f"series_{k}"], 0.0, input_seconds(row))
+        return over(pstdev(series), fmean(series)) if series else math.nan
 
     return runs.take(lambda row: fmean(of_class(row, k) for k in runs.classes))
 
@@ -142,8 +142,8 @@ def inversion_over_time(runs: Runs, start: float = 0.0, end: float = math.inf) -
     0 while there are no results."""
 
     def in_bucket(row: Row, bucket: int, valid: Sequence[int]) -> float:
-        courses = [row[f"series_{k}"] for k in runs.classes]
-        means = [number(course[bucket] if bucket < len(course) else None) for course in courses]
+        all_series = [row[f"series_{k}"] for k in runs.classes]
+        means = [number(series[bucket] if bucket < len(series) else None) for series in all_series]
         now = inversion(means, valid)
         return 0.0 if math.isnan(now) else now
 
