@@ -106,6 +106,11 @@ class LatencyRecorder:
         return self._count + len(self._pending)
 
     @property
+    def buckets(self) -> int:
+        """How many buckets of the histogram take up memory."""
+        return len(self._buckets)
+
+    @property
     def mean(self) -> float | None:
         """The mean of the samples; None without samples."""
         self._fold()

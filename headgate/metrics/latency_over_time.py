@@ -28,8 +28,8 @@ class LatencyOverTime:
     def __init__(self, priorities: Mapping[str, int]) -> None:
         self._rows = {name: row for row, name in enumerate(priorities)}
         self._a_second = _FIRST_A_SECOND
-        self._counts: Floats = np.zeros((len(self._rows), MOST))
-        self._sums: Floats = np.zeros((len(self._rows), MOST))
+        self.counts: Floats = np.zeros((len(self._rows), MOST))
+        self.sums: Floats = np.zeros((len(self._rows), MOST))
         # Bucket -> the priorities that apply from there on. The last ones set within a bucket apply to all of it.
         self._valid = {0: dict(priorities)}
 
@@ -41,22 +41,22 @@ class LatencyOverTime:
         at = np.maximum(times * self._a_second, 0.0).astype(np.int64)
         row = self._rows[class_name]
         sizes = None if weights is None else np.asarray(weights, dtype=np.float64)
-        self._counts[row] += np.bincount(at, sizes, minlength=MOST)
-        self._sums[row] += np.bincount(at, latencies if sizes is None else latencies * sizes, minlength=MOST)
+        self.counts[row] += np.bincount(at, sizes, minlength=MOST)
+        self.sums[row] += np.bincount(at, latencies if sizes is None else latencies * sizes, minlength=MOST)
 
     def set_priorities(self, now: float, priorities: Mapping[str, int]) -> None:
         """These priorities apply from now on."""
         self._reach(now)
         for name in priorities.keys() - self._rows.keys():  # a class that is new
             self._rows[name] = len(self._rows)
-            self._counts, self._sums = (np.vstack([counts, np.zeros(MOST)]) for counts in (self._counts, self._sums))
+            self.counts, self.sums = (np.vstack([counts, np.zeros(MOST)]) for counts in (self.counts, self.sums))
         self._valid[int(now * self._a_second)] = dict(priorities)
 
     def summary(self, seconds: float) -> dict[str, Any]:
         """`course` in the report of a run that lasted `seconds`. A bucket without results has None."""
         while math.ceil(seconds * self._a_second) > MOST:
             self._merge()
-        filled = int(np.flatnonzero(self._counts.any(axis=0)).max(initial=-1)) + 1
+        filled = int(np.flatnonzero(self.counts.any(axis=0)).max(initial=-1)) + 1
         buckets = max(filled, math.ceil(seconds * self._a_second))
         classes = {name: self._means(row, buckets) for name, row in self._rows.items()}
         return {
@@ -67,7 +67,7 @@ class LatencyOverTime:
         }
 
     def _means(self, row: int, buckets: int) -> list[float | None]:
-        pairs = zip(self._sums[row, :buckets].tolist(), self._counts[row, :buckets].tolist(), strict=True)
+        pairs = zip(self.sums[row, :buckets].tolist(), self.counts[row, :buckets].tolist(), strict=True)
         return [total / count if count else None for total, count in pairs]
 
     def _inversion(self, classes: Mapping[str, Sequence[float | None]], buckets: int) -> list[float | None]:
@@ -87,7 +87,7 @@ class LatencyOverTime:
 
     def _merge(self) -> None:
         self._a_second /= 2.0
-        self._counts, self._sums = _merged(self._counts), _merged(self._sums)
+        self.counts, self.sums = _merged(self.counts), _merged(self.sums)
         self._valid = {at // 2: priorities for at, priorities in self._valid.items()}  # of two, the later stays
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -56,7 +56,7 @@ class Monitor:
     """
 
     def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+        self.plan = plan
         self._taps = {q.name: Tap(q.name, q.class_name) for q in plan.queries.values()}
         self._recent = {name: RecentValues() for name in plan.classes}
         self._inputs: dict[str, int] = dict.fromkeys(plan.queries, 0)
@@ -132,14 +132,19 @@ class Monitor:
         return {name: tap.recorder for name, tap in self._taps.items()}
 
     @property
+    def queries(self) -> Collection[str]:
+        """The queries in the report: all that run, and those that have ended and were not removed."""
+        return self._plan.queries.keys()
+
+    @property
     def priorities(self) -> Mapping[str, int]:
         """Class -> its current priority."""
-        return self._plan.priorities
+        return self.plan.priorities
 
     @property
     def _compared(self) -> dict[str, int]:
         """The priorities of classes that have queries; the others are not compared."""
-        served = {query.class_name for query in self._plan.queries.values()}
+        served = {query.class_name for query in self.plan.queries.values()}
         return {name: priority for name, priority in self.priorities.items() if name in served}
 
     def use(self, now: float, plan: Plan) -> None:
@@ -150,8 +155,8 @@ class Monitor:
         report.
         """
         self.fold()  # results that wait in the taps came before the change
-        self._changes += class_changes(now, self._plan, plan)
-        self._plan = replace(self._plan, classes=plan.classes, queries={**self._plan.queries, **plan.queries})
+        self._changes += class_changes(now, self.plan, plan)
+        self.plan = replace(self.plan, classes=plan.classes, queries={**self.plan.queries, **plan.queries})
         for query in plan.queries.values():
             tap = self._taps.setdefault(query.name, Tap(query.name, query.class_name))
             tap.class_name = query.class_name
@@ -159,6 +164,14 @@ class Monitor:
         for name in plan.classes:
             self._recent.setdefault(name, RecentValues())
         self._over_time.set_priorities(now, self._compared)
+
+    def remove(self, query: str) -> None:
+        """Forget a query that has ended: it leaves the report, and its name is free."""
+        self.fold()
+        self._plan = replace(self._plan, queries={k: v for k, v in self._plan.queries.items() if k != query})
+        del self._taps[query], self._inputs[query]
+        self._shed = {key: tuples for key, tuples in self._shed.items() if key[0] != query}
+        self._policy_latencies.remove(query)
 
     def tap(self, query: str) -> Tap:
         """The tap of one query, for runtimes that append to it directly."""
@@ -189,8 +202,8 @@ class Monitor:
         `throughput` counts a tuple once for each query that reads it.
         """
         self.fold()
-        queries = {name: self._query_report(name) for name in self._plan.queries}
-        classes = {name: self._class_report(name) for name in self._plan.classes}
+        queries = {name: self._query_report(name) for name in self.plan.queries}
+        classes = {name: self._class_report(name) for name in self.plan.classes}
         levels = {key: {name: one["latency"][key] for name, one in classes.items()} for key in COMPARED_STATISTICS}
         order, means = by_priority(self._compared), levels["mean"]
         class_of = {name: one["class"] for name, one in queries.items()}
@@ -225,7 +238,7 @@ class Monitor:
     def _query_report(self, name: str) -> dict[str, Any]:
         recorder = self._taps[name].recorder
         return {
-            "class": self._plan.queries[name].class_name,
+            "class": self.plan.queries[name].class_name,
             "inputs": self._inputs[name],
             "outputs": _whole(recorder.count),
             "shed": sum(tuples for (query, _), tuples in self._shed.items() if query == name),
@@ -233,7 +246,7 @@ class Monitor:
         }
 
     def _class_report(self, name: str) -> dict[str, Any]:
-        members = [q.name for q in self._plan.queries.values() if q.class_name == name]
+        members = [q.name for q in self.plan.queries.values() if q.class_name == name]
         merged = LatencyRecorder()
         for query in members:
             merged.merge(self._taps[query].recorder)

@@ -68,20 +68,21 @@ def test_between_none_and_all_flows_are_on(
     seed: int, flows: int, shapes: tuple[float, float], scales: tuple[float, float]
 ) -> None:
     process = OnOffFlows(10.0, seed, flows, shapes, scales)
-    start = 0.0
-    for _ in range(4):
-        times, areas, slopes = process._more_knots()
-        assert times[0] == start
+    since = area = slope = 0.0
+    for number in range(4):
+        times, areas, slopes = process.more_knots()
+        assert times[0] >= since if number else times[0] == 0.0
         assert (np.diff(times) >= 0).all()
         assert (np.diff(areas) >= 0).all()
-        on: Floats = slopes / process._on_rate
+        on: Floats = slopes / process.on_rate
         assert np.allclose(on, np.rint(on))
         assert on.min() >= 0
         assert on.max() <= flows + 1e-9
-        start = process._known[0]
+        assert areas[0] == pytest.approx(area + slope * (times[0] - since))  # goes on where the part before it ends
+        since, area, slope = times[-1], areas[-1], slopes[-1]
 
 
 def test_the_on_fraction_of_the_paper() -> None:
     # path_segment.md 4.0: means 3.5 b and 6 b, so with equal b a flow is ON 36.8 % of the time.
     process = OnOffFlows(1.0, 0, 64, (1.4, 1.2), (1.0, 1.0))
-    assert 1 / (64 * process._on_rate) == pytest.approx(3.5 / 9.5)
+    assert 1 / (64 * process.on_rate) == pytest.approx(3.5 / 9.5)

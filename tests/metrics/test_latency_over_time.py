@@ -63,10 +63,10 @@ def test_equal_to_what_all_results_give(found: Results, parts: int, weighted: bo
 def test_merging_keeps_counts_and_sums(found: Results, seconds: float) -> None:
     course = LatencyOverTime(PRIORITIES)
     add(course, found, weighted=False)
-    counts, sums = course._counts.sum(axis=1), course._sums.sum(axis=1)
+    counts, sums = course.counts.sum(axis=1), course.sums.sum(axis=1)
     course.summary(seconds)  # makes room for as long a run
-    assert course._counts.sum(axis=1).tolist() == counts.tolist()
-    assert course._sums.sum(axis=1) == pytest.approx(sums)
+    assert course.counts.sum(axis=1).tolist() == counts.tolist()
+    assert course.sums.sum(axis=1) == pytest.approx(sums)
 
 
 @pytest.mark.parametrize(

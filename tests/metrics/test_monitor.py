@@ -103,10 +103,10 @@ def test_classes_are_compared_at_every_level(monitor):
 def test_the_course_knows_priorities_and_classes_of_the_time(monitor):
     monitor.result("fire", 0.05, 2.0)
     monitor.result("average", 0.05, 1.0)
-    monitor.use(0.1, monitor._plan.with_priority("normal", 12))
+    monitor.use(0.1, monitor.plan.with_priority("normal", 12))
     monitor.result("fire", 0.15, 2.0)
     monitor.result("average", 0.15, 1.0)
-    monitor.use(0.2, monitor._plan.with_class("fire", "archive"))
+    monitor.use(0.2, monitor.plan.with_class("fire", "archive"))
     monitor.result("fire", 0.25, 5.0)
     report = monitor.report("simulated", "rr", 1, 0.3)
     assert report["course"] == {
@@ -146,7 +146,7 @@ def test_memory_is_weighted_by_time(monitor):
 
 
 def test_levels_in_blocks_are_the_same_as_one_by_one(monitor):
-    other = Monitor(monitor._plan)
+    other = Monitor(monitor.plan)
     times, levels = np.array([0.0, 1.0, 1.0, 4.0, 4.0, 9.0]), np.array([3.0, 9.0, 5.0, 2.0, 7.0, 0.0])
     other.memory_levels(times[:3], levels[:3])
     other.memory_levels(times[3:], levels[3:])
@@ -204,7 +204,7 @@ def test_measures_that_are_not_defined_are_none():
 
 def test_a_query_that_has_stopped_stays_in_the_report(monitor):
     monitor.result("fire", 0.05, 2.0)
-    left = monitor._plan.without({"fire"})
+    left = monitor.plan.without({"fire"})
     monitor.use(0.1, left.with_class("average", "archive"))
     report = monitor.report("simulated", "rr", 1, 0.3)
     assert report["queries"]["fire"]["outputs"] == 1

@@ -84,7 +84,7 @@ class OnOffFlows:
         means = self._shapes * self._scales / (self._shapes - 1)
         on_fraction = float(means[0] / means.sum())
         self._cycle = float(means.sum())
-        self._on_rate = rate / (flows * on_fraction)
+        self.on_rate = rate / (flows * on_fraction)  # the intensity of one flow that is on
         # At low rates a full block would span days of switches for a caller that wants one minute.
         self._block = min(BLOCK, max(64, math.ceil(64 * rate * self._cycle)))
         self._rng = np.random.default_rng([seed, _FLOW_STREAM])
@@ -106,7 +106,7 @@ class OnOffFlows:
         self._last = float(unit[-1])
         parts = [(self._times, self._areas, self._slopes)]
         while self._known[1] <= self._last:
-            parts.append(self._more_knots())
+            parts.append(self.more_knots())
         times, areas, slopes = (np.concatenate(column) for column in zip(*parts, strict=True))
         latest = np.append(np.nextafter(times[1:], -np.inf), np.nextafter(self._known[0], -np.inf))
         arrivals = invert(areas, times, slopes, latest, unit)
@@ -114,7 +114,7 @@ class OnOffFlows:
         self._times, self._areas, self._slopes = times[keep:], areas[keep:], slopes[keep:]
         return arrivals
 
-    def _more_knots(self) -> tuple[Floats, Floats, Floats]:
+    def more_knots(self) -> tuple[Floats, Floats, Floats]:
         """Draw more switches. Returns the knots from the last end to the time up to which every flow is known."""
         when, change = self._pending
         parts = [(when, change)]
@@ -131,7 +131,7 @@ class OnOffFlows:
         start, area, count = self._known
         times = np.concatenate([[start], when[:split]])
         counts = count + np.concatenate([[0], np.cumsum(change[:split])])
-        slopes = counts * self._on_rate
+        slopes = counts * self.on_rate
         ends = np.append(times[1:], end)
         areas = area + np.concatenate([[0.0], np.cumsum(slopes * (ends - times))])
         self._known = end, float(areas[-1]), int(counts[-1])

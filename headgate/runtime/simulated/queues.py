@@ -128,7 +128,7 @@ class SynchronizedInputs:
         low = min(queue.reached for queue in self.queues)
         for queue in self.queues:
             if queue.held and queue.held[0][0] <= low:
-                queue._release_until(low)
+                queue.release_until(low)
                 self.wake(queue.gate)
 
 
@@ -161,7 +161,7 @@ class SynchronizedQueue(InputQueue):
             self.reached = time
             self.inputs.release()
 
-    def _release_until(self, low: float) -> None:
+    def release_until(self, low: float) -> None:
         for item in self.take_held_back(low):
             InputQueue.append(self, item)
 

@@ -20,7 +20,7 @@ from headgate.seeds import derived_seed
 from headgate.sql.schema import ARRIVAL
 
 Floats = NDArray[np.float64]
-_AT_A_TIME = 16384  # arrivals drawn ahead, all streams together; more would not fit the processor's cache
+AT_A_TIME = 16384  # arrivals drawn ahead, all streams together; more would not fit the processor's cache
 _FAR_S = 9e12  # later than any arrival
 
 
@@ -116,7 +116,7 @@ class FileArrivals:
 
 
 class MergedArrivals:
-    """All arrivals in order of time, then stream; blocks of about `_AT_A_TIME`, so memory does not grow with the run.
+    """All arrivals in order of time, then stream; blocks of about `AT_A_TIME`, so memory does not grow with the run.
 
     A stream's next arrivals are drawn when its known ones are used up; what lies before the last known arrival of
     every stream is certain.
@@ -124,7 +124,7 @@ class MergedArrivals:
 
     def __init__(self, sources: list[ArrivalSource], source_slots: int = 0, source_cost_s: float = 0.0) -> None:
         self._sources = sources
-        self._ahead = max(64, _AT_A_TIME // max(1, len(sources)))
+        self._ahead = max(64, AT_A_TIME // max(1, len(sources)))
         self._known: list[Floats] = [np.zeros(0) for _ in sources]
         self._ended = [False] * len(sources)
         self._numbers = [0] * len(sources)  # of the next tuple of each stream

@@ -64,7 +64,7 @@ def reproduce(
     """
     from headgate.charts.files import need_matplotlib
 
-    study = _study(name)
+    study = study_named(name)
     need_matplotlib()  # rather now than after the runs
     profile = _profile(study, quick, seeds, tuples)
     folder = out or Path("out") / name
@@ -74,7 +74,7 @@ def reproduce(
 
     try:
         with _progress(name) as tell:
-            outcome = _run(study, profile, master, tell)
+            outcome = run_study(study, profile, master, tell)
     except SweepError as error:
         write_rows(error.rows, folder / INCOMPLETE)
         kept = f"the {len(error.rows)} runs that went well are in {folder / INCOMPLETE}"
@@ -99,7 +99,7 @@ def _say_incomplete(name: str, error: Exception, kept: str, as_json: bool) -> No
     fail(f"study '{name}' failed: {reason}; {kept}", FAILED)
 
 
-def _study(name: str) -> Study:
+def study_named(name: str) -> Study:
     if name not in STUDIES:
         from headgate.errors import known_names
 
@@ -122,7 +122,7 @@ def _make(folder: Path) -> None:
         fail(f"--out {folder}: cannot write there: {error.strerror}; give a folder that can be made and written")
 
 
-def _run(study: Study, profile: Profile, master: str | None, tell: Tell) -> Outcome:
+def run_study(study: Study, profile: Profile, master: str | None, tell: Tell) -> Outcome:
     """On the Spark that this process has, or on one that ends with the study."""
     from headgate.runtime.spark.launch.session import spark_runs, start_spark
     from headgate_lab.studies.study import reproduce as made_again

@@ -66,7 +66,7 @@ def no_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(*given: Any) -> None:
         raise AssertionError("the runs have started")
 
-    monkeypatch.setattr("headgate_lab.commands.reproduce._run", run)
+    monkeypatch.setattr("headgate_lab.commands.reproduce.run_study", run)
 
 
 @pytest.mark.usefixtures("no_runs")
@@ -125,15 +125,15 @@ def test_help_shows_examples() -> None:
 
 
 def test_a_study_that_fails_late_keeps_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from headgate.cli import reproduce
+    from headgate_lab.commands import reproduce
     from headgate_lab.studies.prb import STUDY
 
     def fails(point: Any) -> dict[str, Any]:
         return STUDY.run(point) if point["seed"] == 0 else {"value": 1 // 0}
 
     study = replace(STUDY, run=fails)
-    monkeypatch.setattr(reproduce, "_study", lambda name: study)
-    monkeypatch.setattr(reproduce, "_run", lambda study, profile, _, tell: made_again(study, profile, None, tell))
+    monkeypatch.setattr(reproduce, "study_named", lambda name: study)
+    monkeypatch.setattr(reproduce, "run_study", lambda study, profile, _, tell: made_again(study, profile, None, tell))
     result = runner.invoke(app, [*TINY, "--json", "--out", str(tmp_path)])
     assert result.exit_code == 1
     told = json.loads(result.stdout)

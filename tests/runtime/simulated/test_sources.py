@@ -48,7 +48,7 @@ def test_blocks_are_in_order_of_time_then_stream_whatever_their_size(monkeypatch
     assert same.sum() >= 4000  # a and b come at the same times
     assert (np.diff(numbers)[same] >= 0).all()
     assert len(set(keys.tolist())) == 12_000
-    monkeypatch.setattr(module, "_AT_A_TIME", 300)
+    monkeypatch.setattr(module, "AT_A_TIME", 300)
     again = all_blocks(MergedArrivals(make_sources(app_of(streams))))
     for column, other in zip((entries, arrivals, keys, numbers), again, strict=True):
         assert (column == other).all()

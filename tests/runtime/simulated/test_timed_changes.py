@@ -4,6 +4,7 @@ import pytest
 
 from headgate.application.checked import Change, RunLimits
 from headgate.policies.mbd import MultiBroadcastDisk
+from headgate.policies.registry import POLICIES
 from headgate.policies.wehr import WeightedHighestRate
 from headgate.runtime.simulated import simulate
 from tests.conformance.plans import feeder, make_app, make_plan, project, select, union
@@ -76,14 +77,13 @@ def test_what_was_measured_of_a_union_holds_for_each_of_its_inputs(monkeypatch):
     plan = make_plan({"s": feeder(50.0, 500), "t": feeder(50.0, 500)}, operators, {"q": "q/x"})
     profile = {"q/u": [(0.0, 1.0), (5.0, 0.25)]}
     costs = {}
-    original = MultiBroadcastDisk._end_round
 
-    def end_round(self):
-        self._costs.adopt()
-        costs[self.view.now] = self._costs.seconds["q"]
-        original(self)
+    class Watched(MultiBroadcastDisk):
+        def round_ended(self):
+            self.costs.adopt()
+            costs[self.view.now] = self.costs.seconds["q"]
 
-    monkeypatch.setattr(MultiBroadcastDisk, "_end_round", end_round)
+    monkeypatch.setitem(POLICIES, "mbd", Watched)
     parameters = {"fixed_costs": "ignored"}
     simulate(make_app(plan, "mbd", parameters, simulator={"selectivities": profile}), IDLE)
     assert {round(cost, 6) for now, cost in costs.items() if now < 5.0} == {0.004}
@@ -92,13 +92,12 @@ def test_what_was_measured_of_a_union_holds_for_each_of_its_inputs(monkeypatch):
 
 def test_policies_see_what_was_measured(monkeypatch):
     seen = {}
-    original = MultiBroadcastDisk._end_round
 
-    def end_round(self):
-        seen[self.view.now] = self.view.stats("q/s").selectivity
-        original(self)
+    class Watched(MultiBroadcastDisk):
+        def round_ended(self):
+            seen[self.view.now] = self.view.stats("q/s").selectivity
 
-    monkeypatch.setattr(MultiBroadcastDisk, "_end_round", end_round)
+    monkeypatch.setitem(POLICIES, "mbd", Watched)
     simulate(passing("mbd"), IDLE)
     assert all(passed == 1.0 for now, passed in seen.items() if now < 5.0)
     assert next(passed for now, passed in seen.items() if now > 8.0) == pytest.approx(0.25, abs=0.1)

@@ -21,6 +21,10 @@ class ArrivalLog:
         self._times: Floats = np.empty(0)
         self._dropped = 0  # before the first that is kept
 
+    def __len__(self) -> int:
+        """How many arrivals are kept."""
+        return len(self._times)
+
     def add(self, arrivals: Floats) -> None:
         """The next arrivals, in order; told by the admission before the first of them enters."""
         self._times = np.concatenate([self._times, arrivals])

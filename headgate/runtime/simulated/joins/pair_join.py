@@ -20,7 +20,7 @@ _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 _GOLDEN_64, _HALF = np.uint64(_GOLDEN), np.uint64(32)
 _ODDS = (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53))
-_FEWEST = 1024  # rows that came since windows were last tidied up, before that is worth doing again
+FEWEST = 1024  # rows that came since windows were last tidied up, before that is worth doing again
 
 
 class PairJoin:
@@ -39,7 +39,7 @@ class PairJoin:
         self._salt = derived_seed(seed, "pairs", name)
         self._carries = carries
         self._since_tidied = 0
-        self._next_tidying = _FEWEST
+        self._next_tidying = FEWEST
 
     @property
     def held(self) -> int:
@@ -80,7 +80,7 @@ class PairJoin:
                 oldest = min(*frontiers, float(held.arrivals[0]) if len(held) else frontiers[side])
                 held.extent.log.drop(held.extent.log.rank(oldest) - held.extent.count - 1)
         self._since_tidied = 0
-        self._next_tidying = max(_FEWEST, self.held, looked_at)
+        self._next_tidying = max(FEWEST, self.held, looked_at)
 
     def _results(self, item: Item, side: int, since: float, until: float) -> list[Item]:
         others = self._held[1 - side]
