@@ -1,4 +1,4 @@
-"""The folder that batches are written to when memory is short: one Arrow IPC file each."""
+"""The folder to which batches are written when memory is short, one Arrow IPC file each."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _open: set[Path] = set()  # folders of this process
 
 
 class SpillFolder:
-    """Writes, reads and deletes spilled batches; the `Spill` that a `Memory` is given.
+    """Writes, reads and deletes spilled batches; implements the `Spill` of a `Memory`.
 
-    Files go to a new folder of their own inside `parent` (default: the system's temporary folder), so that two
-    runs never meet; `close` removes it. A batch is compressed: less to write while the scheduler's lock is held.
+    Files go to a new folder inside `parent` (default: the system's temporary folder), so that two runs never share
+    one; `close` removes it. Batches are compressed, so that less is written while the scheduler's lock is held.
     """
 
     def __init__(self, parent: Path | str | None = None) -> None:
@@ -36,7 +36,7 @@ class SpillFolder:
         self._written = 0
 
     def write(self, table: pa.Table) -> Path:
-        """Store a table; the returned path is its handle. A file that was begun and failed is removed."""
+        """Store a table; the returned path is its handle. If writing fails, the unfinished file is removed."""
         path = self.path / f"{self._written:08d}.arrow"
         self._written += 1
         try:
@@ -51,7 +51,7 @@ class SpillFolder:
         return path
 
     def read(self, handle: Path) -> pa.Table:
-        """The table that `write` stored; it stays stored."""
+        """The table stored under a handle; the file stays."""
         try:
             with pa.OSFile(str(handle), "rb") as file, ipc.open_file(file) as stored:
                 return stored.read_all()
@@ -66,12 +66,12 @@ class SpillFolder:
             _log.warning("cannot delete the spill file %s: %s", handle, error)
 
     def close(self) -> None:
-        """Remove the folder with all that is in it."""
+        """Remove the folder and everything in it."""
         shutil.rmtree(self.path, ignore_errors=True)
         _open.discard(self.path)
 
 
 def remove_spilled() -> None:
-    """Remove the folders that this process still has: it ends without closing them."""
+    """Remove all folders of this process, when it ends without closing them."""
     for path in list(_open):
         shutil.rmtree(path, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""A user function that does everything wrong, by the value of v."""
+"""A user function that fails in a different way for each value of v."""
 
 from __future__ import annotations
 

@@ -53,12 +53,12 @@ def app_of(plan: Plan, policy: str = "rr", slots: int = 1, **parameters: Any) ->
 
 
 def numbers(rows: int, seed: int, first: int = 0) -> pa.Table:
-    """A batch of the stream `k INT, v DOUBLE` as its source gives it, a tenth of v null."""
+    """A batch of the stream `k INT, v DOUBLE` as its source delivers it; a tenth of v is null."""
     return queued_numbers(rows, seed, first).drop_columns([TIME])
 
 
 def queued_numbers(rows: int, seed: int, first: int = 0) -> pa.Table:
-    """The same as it waits in a queue, with its time."""
+    """The same batch as it waits in a queue, with its time."""
     rng = np.random.default_rng(seed)
     v = rng.random(rows)
     return batch(NUMBERS, {"k": rng.integers(0, 20, rows), "v": pa.array(v, mask=v < 0.1)}, first=first)

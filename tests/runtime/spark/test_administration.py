@@ -26,7 +26,7 @@ def two_classes() -> Plan:
 
 
 def first_of_both(runtime: SparkRuntime) -> str:
-    """Which query runs first when both have the same input? Afterwards neither has any."""
+    """The query that runs first when both have the same input; afterwards neither has any left."""
     before = {name: runtime.report()["queries"][name]["outputs"] for name in ("a", "b")}
     runtime.deliver({"s": numbers(50, 1)})
     runtime.step(0)
@@ -38,7 +38,7 @@ def first_of_both(runtime: SparkRuntime) -> str:
 
 
 def test_mbd_follows_the_administrator(spark: Any) -> None:
-    """Of ten slots the important query has nine, so it is mostly first."""
+    """The important query has nine of ten turns, so it is mostly first."""
     runtime = SparkRuntime(app_of(two_classes(), "mbd"), spark)
     runtime.open()
     try:
@@ -106,7 +106,7 @@ def test_what_is_changed_is_logged(spark: Any, caplog: pytest.LogCaptureFixture)
     ]
 
 
-def test_units_that_are_no_more_leave_no_plans_behind(spark: Any) -> None:
+def test_units_that_have_gone_leave_no_plans_behind(spark: Any) -> None:
     runtime = SparkRuntime(app_of(two_classes(), "mbd", together=2), spark)
     runtime.open()
 

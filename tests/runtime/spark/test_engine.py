@@ -43,7 +43,7 @@ def feeder_app(plan: Plan, rows: int, rate: float, slots: int = 2) -> CheckedApp
 
 
 def two_queries(second: str) -> Plan:
-    """A healthy query and one whose condition is given."""
+    """A healthy query, and one with the given condition."""
     return plan_of(
         [
             Select(id="good/select", inputs=(Port("s"),), where="v > 0.5"),
@@ -258,7 +258,7 @@ def test_jobs_are_named_after_query_and_unit(spark: Any) -> None:
 def test_one_call_is_one_job(spark: Any) -> None:
     runtime = SparkRuntime(app_of(simple_plan(), unit="query"), spark)
     runtime.open()
-    for seed in range(4):  # the first ones are compared with the ordinary way
+    for seed in range(4):  # the first calls are compared with newly planned ones
         runtime.deliver({"s": numbers(10, seed)})
         runtime.step(0)
     before = len(spark.sparkContext.statusTracker().getJobIdsForGroup(runtime.executor.group))
@@ -306,7 +306,7 @@ def test_a_policy_that_breaks_the_rules_ends_the_run_loudly(spark: Any, monkeypa
 def test_a_query_that_stops_during_its_call_leaves_no_noise(
     spark: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A source may fail while a slot runs a query that reads it: the call ends, its results are not wanted."""
+    """A source may fail while a slot runs a query that reads it: the call ends and its results are dropped."""
     plan = plan_of(
         [
             Select(id="a/x", inputs=(Port("good"),), where="v >= 0"),

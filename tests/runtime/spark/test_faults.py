@@ -1,4 +1,4 @@
-"""Faults outside a call, on Spark: sources, sinks, the disk. One query pays for them, the others go on."""
+"""Faults outside a call, on Spark: sources, sinks, the disk. Only the queries concerned stop."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_call_in_flight_may_outlive_its_queues(spark: Any, monkeypatch: pytest
 
 
 def test_a_call_may_outlive_the_run(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that was cut off and came back after the report was made ended with a traceback: its queue was closed."""
+    """A call that was cut off once returned after the report and ended with a traceback: its queue was closed."""
     runtime = opened(spark)
     begun, goes_on = threading.Event(), threading.Event()
 
@@ -168,7 +168,7 @@ def test_a_disk_that_fails_stops_the_queries_of_the_unit(
         if queue.name != f"{operator}:0":
             return does(queue, *given)
         if move == "put":
-            does(queue, *given)  # as the real one: the batch is in the queue nevertheless
+            does(queue, *given)  # like the real one: the batch is in the queue all the same
         raise SpillError("the disk is full")
 
     monkeypatch.setattr(BatchQueue, move, fails)
@@ -182,7 +182,7 @@ def test_a_disk_that_fails_stops_the_queries_of_the_unit(
 
 
 def test_a_spark_that_was_there_before_is_left_alone(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also from a thread that has no active session of its own."""
+    """Even from a thread that has no active session."""
     done: list[str] = []
     monkeypatch.setattr(SparkSession, "stop", lambda _: done.append("stopped"))
     monkeypatch.setattr(SparkContext, "setLogLevel", lambda *_: done.append("hushed"))
@@ -235,8 +235,8 @@ def test_a_schedule_goes_on_counting_when_a_query_stops(spark: Any) -> None:
     assert 0 < after["schedule"]["updated_at"] <= after["seconds"]
 
 
-def test_a_stream_without_queries_is_read_no_more(spark: Any) -> None:
-    """Endless as it is, the run comes to its end, and what it would still give counts nowhere."""
+def test_a_stream_without_queries_is_no_longer_read(spark: Any) -> None:
+    """The stream is endless, yet the run ends, and the stream's further tuples are not counted."""
     few = {"kind": "feeder", "rate": 500, "arrivals": "constant", "rows": 300, "values": {"v": "uniform 0 1"}}
     endless = {"kind": "feeder", "rate": 500, "arrivals": "constant", "values": {"v": "constant -1"}}
     good, bad = stream("good"), stream("bad")

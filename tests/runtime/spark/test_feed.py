@@ -1,4 +1,4 @@
-"""The source thread: what it hands over, when, and what becomes of sources that fail."""
+"""The source thread: what it delivers, when, and what happens to sources that fail."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headgate.runtime.spark.feed import Feed
 
 
 class Listed:
-    """A source that gives out tables, one a poll, then nothing; an exception in the list is raised."""
+    """A source that returns tables, one per poll, then nothing; an exception in the list is raised."""
 
     def __init__(self, *given: pa.Table | Exception | None, replayable: bool = False) -> None:
         self.replayable = replayable
@@ -37,7 +37,7 @@ class Listed:
 
 
 class Heard:
-    """What a feed told, in order."""
+    """What a feed reported, in order."""
 
     def __init__(self, sources: Mapping[str, Any], refused: str = "", boundary: float = math.inf) -> None:
         self.told: list[Any] = []

@@ -1,4 +1,4 @@
-"""How runs begin and end on Spark: what is reported, what is said, and that nothing stays behind."""
+"""How runs begin and end on Spark: what is reported and logged, and that nothing stays behind."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def spill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder that spill folders are made in; empty again in the end."""
+    """The folder in which spill folders are made; it must be empty again at the end."""
     folder = tmp_path / "spill"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))

@@ -1,4 +1,4 @@
-"""Sinks that fail: the query's affair, whatever it is."""
+"""A sink that fails, in whatever way, concerns only its query."""
 
 from __future__ import annotations
 

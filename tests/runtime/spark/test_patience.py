@@ -27,7 +27,7 @@ QUERIES = {
 
 
 class Driven:
-    """A runtime whose sources and slots the test moves."""
+    """A runtime whose sources and slots are driven by the test."""
 
     def __init__(self, folder: Path, spark: Any, unit: str) -> None:
         feeder = {"kind": "feeder", "rate": 40, "rows": 140, "values": {"k": "uniform 0 3", "v": "uniform 0 1"}}
@@ -54,7 +54,7 @@ class Driven:
         return calls
 
     def end(self) -> dict[str, list[str]]:
-        """Results of all queries, in an order that does not depend on that of calls."""
+        """The results of all queries, in an order that does not depend on the order of calls."""
         for name, source in self._sources.items():
             self.runtime.ended(name)
             source.close()
@@ -89,10 +89,10 @@ def test_calls_come_at_boundaries_and_results_are_the_same(
         assert calls == ([3, 0, 0, 0, 0, 1, 0, 0, 0, 0] * 4)[:35]
 
 
-def test_of_a_call_that_would_have_waited_nothing_comes(
+def test_a_call_that_would_have_waited_yields_nothing(
     tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All are called at random times, whether or not they would wait."""
+    """All units are called at random times, whether or not they would wait."""
     waits = Patience.waits
     monkeypatch.setattr(Patience, "waits", lambda *_: False)
     driven, chance = Driven(tmp_path, spark, "query"), random.Random(7)

@@ -1,4 +1,4 @@
-"""Tuples a call, by class."""
+"""Tuples per call, by class."""
 
 from headgate.runtime.spark.trains import Trains
 from tests.conformance.plans import feeder, make_plan, project

@@ -1,4 +1,4 @@
-"""Spark's windows in GROUP BY, from file to sink: late tuples, windows given out once, start and end in results."""
+"""Spark's windows in GROUP BY, from file to sink: late tuples, windows output once, start and end in results."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_late_tuple_is_in_no_group_alone_or_joined(ran: Any) -> None:
     assert report["late"] == {"s": 1}
 
 
-def test_each_window_is_given_out_once(ran: Any) -> None:
+def test_each_window_is_output_once(ran: Any) -> None:
     runtime, report, _ = ran
     closed = [("1", f"{AT}0:00", "1"), ("1", f"{AT}1:00", "2"), ("1", f"{AT}2:00", "1"), ("2", f"{AT}0:00", "1")]
     assert content(runtime, "once") == closed

@@ -1,4 +1,4 @@
-"""Times that are years apart, on Spark: no call takes years of boundaries, and answers are those of the good rows."""
+"""Times that are years apart, on Spark: no call evaluates years of boundaries, and good rows get their answers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def application(folder: Path, rows: list[str], queries: dict[str, str], max_jump
 
 
 def fed(spark: Any, app: Any) -> SparkRuntime:
-    """A run that has read its file, without rehearsal and threads."""
+    """A run that has read its file, without a rehearsal or threads."""
     runtime = SparkRuntime(app, spark)
     runtime.open()
     source = open_sources(app, letters=runtime.dead_letters)["s"]
@@ -68,7 +68,7 @@ def test_rows_of_other_years(spark: Any, tmp_path: Path) -> None:
 
 
 def test_a_row_at_each_boundary_of_years(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Billions of results are asked for. They come a bounded number a call, none left out."""
+    """Billions of results are due. They come in bounded numbers per call, and none is left out."""
     monkeypatch.setattr(boundary_budget, "FIRST", 100)
     monkeypatch.setattr(boundary_budget, "MOST_ROWS", 500)
     query = {"forever": "RSTREAM(SELECT count(*) AS n FROM s [RANGE 20 SECONDS SLIDE 1 SECOND])"}

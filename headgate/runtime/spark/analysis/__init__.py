@@ -1,1 +1,1 @@
-"""What Spark's analyzer says of an application before it runs: schemas, and errors at their place in the file."""
+"""Spark's analyzer, applied to an application before it runs: schemas, and errors at their place in the file."""

@@ -1,1 +1,1 @@
-"""Calls of units: one Spark job each, prepared or planned for the call."""
+"""Calls of units, as Spark jobs: prepared, or planned for each call."""

@@ -1,1 +1,1 @@
-"""After a failed call: which row or operator is to blame, and what to say about it."""
+"""After a failed call: finds the row or operator to blame, and words the error."""

@@ -144,7 +144,7 @@ class Rescue:
             yield from self._bisect(name, edge, table)
 
     def _bisect(self, name: str, edge: Edge, table: pa.Table) -> Iterator[CallResult | BadRow]:
-        """The same for one table in which a row is bad. If it is not in the first half, it is in the second."""
+        """The same for a table with a bad row. If it is not in the first half, it is in the second."""
         middle = table.num_rows // 2
         first, second = table.slice(0, middle), table.slice(middle)
         good = True

@@ -1,1 +1,1 @@
-"""All that depends on the inner workings of Spark: swapping data under a plan, judging plans, reading results."""
+"""Everything that depends on Spark's inner workings: swapping a plan's data, judging plans, reading results."""

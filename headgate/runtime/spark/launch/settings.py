@@ -55,7 +55,7 @@ def launch_settings(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def find_java() -> None:
-    """Make sure that Spark finds Java 17 or newer. ApplicationError: there is none; it says what to install."""
+    """Make sure that Spark finds Java 17 or newer. ApplicationError: there is none."""
     homes = [os.environ.get("JAVA_HOME", ""), *sorted(glob.glob("/usr/lib/jvm/*"))]
     candidates = [os.path.join(h, "bin", "java") for h in homes[:1] if h]
     candidates += [path for path in [shutil.which("java")] if path]

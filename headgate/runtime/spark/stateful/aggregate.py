@@ -25,7 +25,7 @@ from headgate.runtime.spark.stateful.sliding_groups import explode_sliding_windo
 from headgate.runtime.spark.stateful.ungrouped_panes import UngroupedPaneAggregate
 from headgate.sql.schema import RELATION_STAMPS
 
-MOST_BOUNDARIES = 64  # a row is sent to each of its boundaries if a sliding window has at most so many
+MOST_BOUNDARIES = 64  # of a sliding window, so that each row can be sent to every one
 
 
 def make_aggregate(

@@ -190,7 +190,7 @@ def repeat_rows(frame: DataFrame, times: Column) -> DataFrame:
 def net_rows(frames: Frames, log: DataFrame, bounds: CallBounds, keys: Sequence[str]) -> DataFrame:
     """A log of relation rows in which equal rows are merged and rows that cancel each other are dropped.
 
-    Everything up to `_to` has been evaluated, so of a row's past only what it does after `_to` matters: when it leaves.
+    Everything up to `_to` has been evaluated, so of a row only what happens after `_to` matters: when it leaves.
     """
     beside = frames.with_bounds(log, bounds)
     moment = private("moment")

@@ -33,7 +33,7 @@ from headgate.runtime.spark.stateful.latest_versions import NEXT, ONE, keyed, ne
 from headgate.runtime.spark.stateful.partial_values import AggregateCalls, group_columns, group_fields, group_values
 from headgate.sql.schema import ARRIVAL, CHANGE, FOREVER, SEQUENCE, STAMPS, TIME, UNTIL
 
-_OLD = private("old")  # 1: the remembered totals, 0: a change
+_OLD = private("old")  # 1: totals from the log, 0: a change
 _COUNT = private("count")  # rows in the group
 _LAST = private("last")  # the last event of a row
 _EVENT, _AT, _SIGN = private("event"), private("at"), private("sign")

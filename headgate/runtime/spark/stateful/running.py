@@ -33,7 +33,7 @@ from headgate.runtime.spark.stateful.latest_versions import NEXT, ONE, keyed, ne
 from headgate.runtime.spark.stateful.partial_values import AggregateCalls, group_columns, group_fields, group_values
 from headgate.sql.schema import ARRIVAL, CHANGE, FOREVER, SEQUENCE, STAMPS, TIME
 
-_OLD = private("old")  # 1: the remembered values, 0: a row
+_OLD = private("old")  # 1: values from the log, 0: a row
 _PREVIOUS = private("previous")
 _NEXT_ARRIVAL = private("next_arrival")
 

@@ -14,7 +14,7 @@ from headgate.sql.schema import SEQUENCE, TIME
 
 _BEGAN = private("began")  # the boundary of the first window ever
 _KNOWN = private("known")  # a row from the log: the beginning, as earlier calls found it
-_REMEMBERED = private("remembered")  # does the log have such a row?
+_LOGGED = private("logged")  # does the log have such a row?
 
 
 class UngroupedPaneAggregate(PaneAggregate):
@@ -37,8 +37,8 @@ class UngroupedPaneAggregate(PaneAggregate):
             *cols(windows.columns),
             col(_KNOWN),
             F.min(window).over(everything).alias(_BEGAN),
-            F.max(_KNOWN).over(everything).alias(_REMEMBERED),
+            F.max(_KNOWN).over(everything).alias(_LOGGED),
         )
-        begins = F.when(~col(KEPT) & (col(AT) == col(_BEGAN)) & ~col(_REMEMBERED), F.lit(2))
+        begins = F.when(~col(KEPT) & (col(AT) == col(_BEGAN)) & ~col(_LOGGED), F.lit(2))
         rows = marked.where(~col(_KNOWN))
         return self._differing(rows, F.lit(True), (col(BEFORE) > 0) | (col(AT) > col(_BEGAN)), begins)

@@ -1,4 +1,4 @@
-"""Unit calls: the same answer the prepared and the ordinary way, whatever the data and whatever goes wrong."""
+"""Calls of units: prepared and partitioned, the same answer for all data and after every kind of failure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def caller_of(session: Any, plan: Plan, partitioned_rows: int | None = None) -> 
 
 
 def trusted(caller: Caller, operators: Any, batches: list[dict[Edge, pa.Table]]) -> None:
-    """Let a shape pass its probation."""
+    """Make enough calls for the prepared plan to be trusted."""
     for inputs in batches[:CHECKS]:
         assert not caller.run(operators, inputs).steady
 
@@ -206,7 +206,7 @@ def test_a_failing_job_leaves_no_old_data_behind(session: Any) -> None:
 
 
 def test_a_call_cut_off_in_the_middle(session: Any) -> None:
-    """Cancel a running prepared job; later calls must not see its data, nor it theirs."""
+    """Cancel a running prepared job: later calls must not see its data, and it must not see theirs."""
     slow = Function(
         id="q/select",
         inputs=(Port("s"),),
@@ -234,7 +234,7 @@ def test_a_call_cut_off_in_the_middle(session: Any) -> None:
 
 
 def test_a_wrong_prepared_answer_is_caught_and_never_used(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a plan ever keeps the data of its first run, the comparison notices."""
+    """If a plan keeps the data of its first run, the comparison notices."""
     plan = simple_plan()
     caller = caller_of(session, plan)
     run, first = PreparedJob.run, []
@@ -255,7 +255,7 @@ def test_a_wrong_prepared_answer_is_caught_and_never_used(session: Any, monkeypa
 def test_where_leaves_do_not_work_every_call_is_planned(
     session: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(Leaf, "set", lambda self, table: None)  # what is put in never arrives
+    monkeypatch.setattr(Leaf, "set", lambda self, table: None)  # new data never reaches the leaf
     plan = simple_plan()
     caller = caller_of(session, plan)
     assert "nothing can be prepared" in caplog.text
@@ -269,7 +269,7 @@ def units_of(plan: Plan, unit: str) -> tuple[Unit, ...]:
     return Board(plan, queues, make_policy("rr", {"unit": unit}), DeclaredStats(plan), 1).units
 
 
-def test_only_units_of_now_have_prepared_plans(session: Any) -> None:
+def test_only_current_units_have_prepared_plans(session: Any) -> None:
     plan = simple_plan()
     caller = caller_of(session, plan)
     whole, single = units_of(plan, "query"), units_of(plan, "operator")
@@ -286,7 +286,7 @@ def test_only_units_of_now_have_prepared_plans(session: Any) -> None:
     assert [shape.operators for shape in caller._prepared] == [("q/select",)]
 
 
-def test_a_plan_that_nobody_wants_when_it_is_ready_is_not_kept(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_whose_unit_has_gone_when_it_is_ready_is_not_kept(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = simple_plan()
     caller = caller_of(session, plan)
     make = PreparedJob.__init__

@@ -1,4 +1,4 @@
-"""Operators on Spark where it is easy to be almost right."""
+"""Operators on Spark in cases that are easy to get almost right."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_stream_may_have_any_column_name_beside_a_table(session: Any, tmp_path
 
 
 def test_an_empty_input_beside_a_full_one_is_no_reason_to_distrust_a_plan(session: Any) -> None:
-    """Planned on an empty input the ordinary way drops that branch, and with it the branch's row counts."""
+    """A plan made for empty input drops that branch, and with it the branch's row counts."""
     first = Select(id="q/a", inputs=(Port("a"),), where="v > 0.2")
     second = Select(id="q/b", inputs=(Port("b"),), where="v > 0.4")
     union = Union(id="q/union", inputs=(Port("q/a"), Port("q/b")))

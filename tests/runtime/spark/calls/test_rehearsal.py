@@ -1,4 +1,4 @@
-"""The rehearsal: when there is one, what comes first, and what is left out when time is short. Spark is a stand-in."""
+"""The rehearsal, without Spark: when there is one, what comes first, and what is left out when time is short."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ CLASSES = {"archive": "low", "alarm": "high", "log": "low", "fire": "high"}
 
 
 class StandIn:
-    """A caller that passes every tuple on and notes what it ran."""
+    """A caller that passes on every tuple and records what it ran."""
 
     def __init__(self) -> None:
         self.ran: list[tuple[str, int]] = []  # operator, rows
@@ -53,7 +53,7 @@ def rehearsed(seconds: float | None) -> tuple[list[str], list[str]]:
 
 
 def test_every_unit_is_planned_before_any_is_compared_the_most_important_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rehearsal, "THREADS", 1)  # several take units in this order, too, but end in any
+    monkeypatch.setattr(rehearsal, "THREADS", 1)  # several threads start units in this order too, but finish in any
     ran, told = rehearsed(None)
     assert ran == ["alarm", "fire", "archive", "log"] * 2
     assert len(told) == 8

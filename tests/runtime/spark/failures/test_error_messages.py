@@ -1,4 +1,4 @@
-"""What an error says to a person."""
+"""The message that a person sees of an error from Spark."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ class Java(Py4JJavaError):
         (ValueError(""), "ValueError"),
     ],
 )
-def test_the_cause_is_told(error: Any, said: str) -> None:
+def test_the_message_names_the_cause(error: Any, said: str) -> None:
     told = essence(error)
     assert said in told
     assert "An error occurred while calling" not in told

@@ -1,4 +1,4 @@
-"""on_error: rows that make an operator fail. Skipped, the answer is that of the other rows, whatever the schedule."""
+"""on_error: if rows that make an operator fail are skipped, the answer is that of the others under every schedule."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUERIES = {
 
 
 def expected() -> dict[str, Counter[str]]:
-    """By the meaning of the queries, over the good rows; the group with four rows is left out of the counts."""
+    """The answer by the meaning of the queries, over the good rows; the counts leave out the group with four rows."""
     windows = {
         (at, k): [row for row in S if row[1] == k and at - 16 < row[0] <= at] for at in (0, 8, 16) for k in range(3)
     }
@@ -67,7 +67,7 @@ def application(folder: Path, queries: dict[str, str], policy: str, on_error: st
 def run(
     spark: Any, app: CheckedApplication, piece: int
 ) -> tuple[dict[str, Counter[str]], dict[str, Any], list[dict[str, Any]]]:
-    """Answers, report and dead letters when `piece` rows come at a time."""
+    """Answers, report and dead letters when `piece` rows arrive at a time."""
     runtime = SparkRuntime(app, spark)
     runtime.open()
     sources = open_sources(app, letters=runtime.dead_letters)
@@ -124,7 +124,7 @@ def test_a_query_that_stops_has_given_all_before(spark: Any, tmp_path: Path) -> 
 
 
 def test_functions(spark: Any, tmp_path: Path) -> None:
-    """One that raises, exits, dies, hangs, or gives another type than it promised costs the rows at which it does."""
+    """A function that raises, exits, dies, hangs, or returns an undeclared type costs only the rows concerned."""
     (tmp_path / "s.csv").write_text("v\n" + "".join(f"{v}\n" for v in (10, 1, 11, 2, 3, 12, 4, 5, 13)))
     function = '{id: f, kind: function, input: s, function: "tests.runtime.spark.bad_functions:bad", schema: "w BIGINT"'
     (tmp_path / "app.yaml").write_text(

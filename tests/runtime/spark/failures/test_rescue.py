@@ -1,4 +1,4 @@
-"""After a failed call: in which parts it is run again, without Spark."""
+"""The parts in which a failed call is run again, without Spark."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ROWS = queued_numbers(5, 1)
 
 
 class Jobs:
-    """A caller that gives out what it gets; jobs with one operator fail when they have a bad row, by its number."""
+    """A caller that returns its input; jobs with one operator fail if they have a bad row, given by its number."""
 
     def __init__(
         self, failing: str = "", then: Callable[[], None] = lambda: None, bad: Collection[int] = range(1000)
@@ -68,7 +68,7 @@ def rescued(
     suspect: bool = False,
     **parameters: Any,
 ) -> Rescued:
-    """A call of all that waits, run again."""
+    """Run a call of everything that waits again, in parts."""
     queues = {edge: BatchQueue() for edge in plan.edges}
     board = Board(plan, queues, make_policy(policy, parameters), DeclaredStats(plan), 1)
     for edge in plan.consumers[Port("s")]:
@@ -124,7 +124,7 @@ def test_a_query_that_skips_goes_on() -> None:
 
 
 def test_bad_rows_are_found_by_halving() -> None:
-    """Of 1024 rows three are bad: some tens of calls find them, and no row is lost."""
+    """Three of 1024 rows are bad: a few dozen calls find them, and no row is lost."""
     many, bad = queued_numbers(1024, 1), [0, 500, 501]
     jobs = Jobs("a/x", bad=bad)
     outcome, found = rescued(jobs, "fifo", rows=many, plan=skipping("a"), unit="query")
@@ -147,7 +147,7 @@ def test_when_the_run_stops_no_more_is_tried() -> None:
     assert not outcome.failed
 
 
-def test_what_is_cut_off_is_no_failure() -> None:
+def test_a_call_that_is_cut_off_is_no_failure() -> None:
     stopped: list[bool] = []
     jobs = Jobs("a/y", lambda: stopped.append(True) if len(jobs.ran) > 1 else None)
     outcome, _ = rescued(jobs, "fifo", lambda: bool(stopped), unit="query", rows=ROWS.slice(0, 1))
@@ -157,7 +157,7 @@ def test_what_is_cut_off_is_no_failure() -> None:
 
 
 def test_suspects_are_halved_until_one_stands_alone() -> None:
-    """The scheduler's way: each call takes half of what is known to hold a bad row."""
+    """As the scheduler does it: each call takes half of the rows that are known to hold a bad one."""
     edge, suspects = Edge("a/x", 0), Suspects()
     waiting, bad, calls = list(range(1000)), 700, 0
     suspects.failed({edge: queued_numbers(1000, 1)})

@@ -1,4 +1,4 @@
-"""A session whose guesses of size stay small, so that joins of joins in one partition need no exchange."""
+"""A session with small size estimates, so that joins of joins in one partition need no exchange."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Call:
 
 
 def input_schema(columns: str, flow: Flow) -> pa.Schema:
-    """`columns` as Spark SQL says it, then the flow's stamps."""
+    """`columns`, in Spark SQL, then the flow's stamps."""
     users = to_arrow_schema(StructType.fromDDL(columns), timezone="UTC")
     stamps = [pa.field(n, pa.int64(), nullable=n == TIME) for n in flow.stamps]
     return pa.schema([*users, *stamps])
@@ -104,7 +104,7 @@ def apart(rows: pa.Table, names: Sequence[str]) -> dict[str, pa.Table]:
 
 @dataclass
 class Runner:
-    """The memory of an operator between calls."""
+    """The state of an operator between calls."""
 
     session: SparkSession
     operator: Operator
@@ -196,7 +196,7 @@ def cut(
 ) -> list[Call]:
     """The rows of each input cut into calls that evaluate up to each of `stops`.
 
-    A row arrives in the call of its time or up to `lead(n)` calls earlier (n: a number of its own), late ones anywhere.
+    Row n arrives in the call of its time or up to `lead(n)` calls earlier; late rows arrive in any call.
     """
     calls = [Call([[] for _ in inputs], stop) for stop in stops]
     for which, rows in enumerate(inputs):

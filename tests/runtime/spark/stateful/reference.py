@@ -1,4 +1,4 @@
-"""What the operators mean, said in the plainest way: relations evaluated instant by instant."""
+"""The meaning of the operators in its simplest form: relations evaluated instant by instant."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def intervals(
     slide: int | None = None,
     relation: bool = False,
 ) -> list[Interval]:
-    """Input rows (user columns, arrival, sequence, time[, until, change]) as intervals; late ones left out."""
+    """Input rows (user columns, arrival, sequence, time[, until, change]) as intervals, without late ones."""
     found = []
     for row in rows:
         values, time = row[:users], row[users + 2]

@@ -106,7 +106,7 @@ def operator(values: Any, grouped: bool, win: RangeWindow | None) -> Aggregate:
 
 
 CASES: list[tuple[Any, Any, Any, bool]] = [
-    # window or relation, values, the way expected, grouped
+    # window or relation, values, the expected method, grouped
     ((6, 4), VALUES, PaneAggregate, True),
     ((6, 4), VALUES, PaneAggregate, False),
     ((4, 4), VALUES, PaneAggregate, True),
@@ -152,7 +152,7 @@ def test_meaning(session: Any, case: Any) -> None:
 @pytest.mark.parametrize("emits", ["changes", "istream", "dstream", "rstream"])
 @pytest.mark.parametrize("values", [EXACT, WHOLE], ids=["panes", "whole"])
 def test_emits(session: Any, emits: Any, values: Any) -> None:
-    """What `changes` or `rstream` would make of the relation, without one of them behind it."""
+    """The same as `changes` or `rstream` would make of the relation, but computed by the aggregate itself."""
     shape = (6, 4) if values is EXACT else (3, 5)
     for grouped in (True, False) if emits == "changes" else (True,):
         op = replace(operator(values, grouped, window(*shape)), emits=emits)
@@ -177,7 +177,7 @@ def _check_emitted(runner: Runner, relation: Any, emits: str, slide: int) -> Non
 
 
 def test_values_that_may_fail_or_have_odd_names(session: Any) -> None:
-    """Computed only where there is a group; as Spark means its functions; under any name."""
+    """Values are computed only where there is a group, as Spark defines its functions, and under any name."""
     values = {
         "share": "100 / count(*)",
         "text": "to_char(sum(v), '99999.0')",
@@ -224,7 +224,7 @@ def test_bits(session: Any, shape: Any) -> None:
 )
 @pytest.mark.parametrize("win", [(None, None), (9, None)])
 def test_windows_of_spark(session: Any, group: dict[str, str], win: Any) -> None:
-    """At each instant, what Spark gives for the rows of that instant."""
+    """At each instant, the values that Spark computes for the rows of that instant."""
     columns = "k INT, v INT, ts TIMESTAMP"
     rng = random.Random(5)
     given = [(rng.choice([1, None]), n, rng.randrange(0, 20) * 10**6, n, n, rng.randrange(0, 20)) for n in range(25)]
@@ -275,7 +275,7 @@ def test_types_are_those_of_spark(session: Any) -> None:
         assert [f.dataType for f in step.output.schema][1:-5] == [f.dataType for f in want]
 
 
-def test_values_may_speak_of_groups(session: Any) -> None:
+def test_values_may_refer_to_groups(session: Any) -> None:
     for win, texts in ((window(6, 4), "k + count(*)"), (window(5), "k + count(DISTINCT v)")):
         op = Aggregate(id="q/a", inputs=(Port("a"),), group={"g": "k"}, values={"x": texts}, window=win)
         found = Runner(session, op, [COLUMNS], [STREAM]).run(cut([[(1, 2, 0.5, 0, 0, 4)]], [END], [5], lambda n: 0))

@@ -1,4 +1,4 @@
-"""What operators remember is bounded by what is live, however many changes went through: every kind that has state."""
+"""The state of every kind of operator is bounded by what is live, however many changes there were."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.spark
 SCHEMA = parse_schema("k INT, v INT, t BIGINT", "test")
 WINDOW = 10  # ticks
 MOST_LIVE = 12  # rows of the relation at a time
-PATIENT_ROWS = 40  # a log may have so many more rows than twice what it needs; thousands in a run
+PATIENT_ROWS = 40  # a log may have this many rows beyond twice what it needs; thousands in a real run
 PART = 60  # changes that come in one call
 QUERIES = {
     "plain": "SELECT k + 1 AS k1, v FROM c",
@@ -57,7 +57,7 @@ queries:
 
 
 class World:
-    """A run that goes on from example to example: what is live now, and how much went through."""
+    """A run that continues from example to example: what is live now, and how much has passed through."""
 
     def __init__(self, runtime: SparkRuntime) -> None:
         self.runtime = runtime
@@ -65,7 +65,7 @@ class World:
         self.time = self.sent = 0
 
     def change(self, rng: random.Random, live: int, count: int) -> None:
-        """`count` instants: at each a row comes, or one goes; a tuple comes, too."""
+        """`count` instants: at each, a row appears or goes, and a tuple arrives."""
         changes: list[tuple[int, ...]] = []
         tuples: list[tuple[int, ...]] = []
         for _ in range(count):
@@ -98,7 +98,7 @@ def world(request: Any, spark: Any, tmp_path_factory: pytest.TempPathFactory) ->
     queries = [
         f'  {name}: {{sink: {{kind: none}}, cql: "{text}"}}' for name, text in QUERIES.items() if name in request.param
     ]
-    path.with_name("c.csv").touch()  # nothing is read from it: rows are delivered
+    path.with_name("c.csv").touch()  # nothing is read from it: the test delivers the rows
     path.write_text(FILE + "\n".join(queries))
     patch = pytest.MonkeyPatch()
     patch.setattr(state, "COMPACT_ROWS", PATIENT_ROWS)

@@ -1,4 +1,4 @@
-"""emit: final: each window once, as Spark would compute it from all of its rows; whatever the cut."""
+"""emit: final: each window once, as Spark computes it from all its rows, however rows are cut into calls."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ GROUPS = [
 
 def rows(seed: int) -> list[tuple[Any, ...]]:
     rng = random.Random(seed)
-    times = sorted(rng.randrange(0, 55) for _ in range(30))  # whole seconds: some are just a gap apart
+    times = sorted(rng.randrange(0, 55) for _ in range(30))  # whole seconds: some are exactly one gap apart
     return [(rng.choice([1, 2, None]), rng.randrange(9), t * SECOND, n, n, t * SECOND) for n, t in enumerate(times)]
 
 

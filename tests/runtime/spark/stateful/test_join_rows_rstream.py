@@ -140,7 +140,7 @@ def test_partitioned(session: Any) -> None:
 
 
 def test_time_of_day(session: Any) -> None:
-    """Lengths of time are microseconds on clocks of time."""
+    """On time clocks, lengths of time are microseconds."""
     flow = Flow(Clock.EVENT)
     op = StreamJoin(
         id="q/j",

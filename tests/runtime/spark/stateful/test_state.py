@@ -1,4 +1,4 @@
-"""What operators remember, without Spark."""
+"""The state of operators, without Spark."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NoSpace(state.Compactor):
 
 
 class Failing(Stateful):
-    """Has a log that could be made smaller."""
+    """An operator with a log that can be compacted."""
 
     logs = {"rows": LogSpec(SCHEMA, expiry=None, shrinks=True)}  # noqa: RUF012
 
@@ -61,14 +61,14 @@ def test_a_failed_compaction_repeats_nothing(caplog: pytest.LogCaptureFixture, m
 def test_rows_are_held_beyond_their_expiry() -> None:
     log = Log(LogSpec(SCHEMA, expiry="at", hold=10))
     log.append(rows(1, 5, None))
-    log.append(rows(None))  # a tuple without a time is of no use
+    log.append(rows(None))  # a tuple without a time is never needed
     log.forget_expired(14)
     assert log.rows == 3
     log.forget_expired(15)
     assert log.rows == 0
 
 
-def test_many_chunks_become_few_without_what_has_expired() -> None:
+def test_many_chunks_are_merged_without_expired_rows() -> None:
     log = Log(LogSpec(SCHEMA, expiry="at", hold=2))
     for at in range(2 * MAX_CHUNKS):
         log.append(rows(at))
@@ -77,7 +77,7 @@ def test_many_chunks_become_few_without_what_has_expired() -> None:
     assert log.rows == sum(at + 2 > 2 * MAX_CHUNKS - 21 for at in range(2 * MAX_CHUNKS))
 
 
-def test_a_large_chunk_is_rid_of_expired_rows_when_they_are_half_of_it() -> None:
+def test_a_large_chunk_drops_expired_rows_once_half_have_expired() -> None:
     log = Log(LogSpec(SCHEMA, expiry="at"))
     log.append(rows(*range(100)))
     log.forget_expired(40)
