@@ -1,4 +1,4 @@
-"""Charts of a run: what they show, and reports that leave little to draw."""
+"""Charts of a run: what they show, and reports with little to draw."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +18,7 @@ NOTHING = dict.fromkeys(LATENCY)
 
 
 def report(low: dict[str, Any] = LATENCY, course: list[float | None] | None = None, **more: Any) -> dict[str, Any]:
-    """Two classes; the less important one is declared first and has the numbers that are given."""
+    """Two classes. The less important one is declared first and has the given numbers."""
     line = [0.1, None, 0.2, 0.2] if course is None else course
     return {
         "runtime": "simulated",
@@ -66,7 +66,7 @@ def test_boxes_have_the_percentiles_and_the_mean() -> None:
     ("factor", "scale"), [(1.0, "linear"), (4.9, "linear"), (5.1, "log"), (1e6, "log"), (0.0, "linear")]
 )
 def test_the_axis_is_logarithmic_when_extremes_are_far_apart(factor: float, scale: str) -> None:
-    """The extremes are those of both classes: 0.1 s of one and 0.4 s times the factor of the other."""
+    """The extremes over both classes: 0.1 s of one, and 0.4 s times the factor of the other."""
     far = {key: value * factor for key, value in LATENCY.items()}
     (axes,) = draw_latency_boxes(report(far)).axes
     assert axes.get_yscale() == scale
@@ -74,12 +74,12 @@ def test_the_axis_is_logarithmic_when_extremes_are_far_apart(factor: float, scal
     assert above.get_yscale() == scale
 
 
-def test_a_class_without_results_says_so() -> None:
+def test_a_class_without_results_is_labeled() -> None:
     assert "no results" in texts(draw_latency_boxes(report(NOTHING)))
     assert "no results" not in texts(draw_latency_boxes(report()))
 
 
-def test_lines_are_named_and_switches_marked() -> None:
+def test_lines_are_labeled_and_switches_marked() -> None:
     switches = [{"at": 0.15, "from": "rr", "to": "mbd", "reason": "asked for"}]
     figure = draw_latency_over_time(report(switches=switches))
     assert {"high", "low$a$", "rr to mbd"} <= set(texts(figure))
@@ -87,8 +87,8 @@ def test_lines_are_named_and_switches_marked() -> None:
         assert any(line.get_xdata()[0] == line.get_xdata()[-1] == 0.15 for line in axes.lines if len(line.get_xdata()))
 
 
-def test_results_that_stand_alone_are_dots_on_a_thin_line() -> None:
-    """They were dots of 2.5 points, without a line between them."""
+def test_isolated_results_are_dots_on_a_thin_line() -> None:
+    """They used to be dots of 2.5 points without a line between them."""
     sparse = [0.1, None, None, 0.3, None, 0.2, None, None, None, 0.1]
     above = draw_latency_over_time(report(course=sparse)).axes[0]
     dots = [line for line in above.lines if line.get_marker() == "o" and len(line.get_xdata())]
@@ -98,13 +98,13 @@ def test_results_that_stand_alone_are_dots_on_a_thin_line() -> None:
     assert [line.get_color() for line in thin] == [dots[0].get_color()]
 
 
-def test_nothing_lies_on_the_upper_edge() -> None:
+def test_nothing_touches_the_upper_edge() -> None:
     for figure in (draw_latency_boxes(report()), draw_latency_over_time(report(course=[0.1, 0.1, 0.1]))):
         axes = figure.axes[0]
         assert axes.get_ylim()[1] > 1.05 * max(float(y) for line in axes.lines for y in line.get_ydata())
 
 
-def test_what_was_changed_is_marked_once_a_bucket() -> None:
+def test_changes_are_marked_once_per_bucket() -> None:
     switches = [{"at": 0.15, "from": "rr", "to": "mbd", "reason": "asked for"}]
     changes = [
         {"at": 0.32, "class": "high", "from": 6, "to": 1},
@@ -126,7 +126,7 @@ def test_what_was_changed_is_marked_once_a_bucket() -> None:
         report(course=[0.0, 0.0]),
     ],
 )
-def test_whatever_was_measured_can_be_drawn(one: dict[str, Any], tmp_path: Path) -> None:
+def test_any_report_can_be_drawn(one: dict[str, Any], tmp_path: Path) -> None:
     files = [
         *save_all(draw_latency_boxes(one), tmp_path, "boxes"),
         *save_all(draw_latency_over_time(one), tmp_path, "course"),
@@ -144,7 +144,7 @@ def test_units(largest: float, unit: str) -> None:
 
 @settings(deadline=None)
 @given(st.dictionaries(st.integers(), st.floats(0.0, 1.0), max_size=30))
-def test_labels_do_not_cover_each_other(heights: dict[Any, float]) -> None:
+def test_labels_do_not_overlap(heights: dict[Any, float]) -> None:
     found = spread(heights)
     places = sorted(found.values())
     least = min(0.07, 1.0 / max(1, len(heights)))

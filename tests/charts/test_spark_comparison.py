@@ -1,4 +1,4 @@
-"""The picture of `bench classes`: every class of every contestant, also those that got nothing done."""
+"""The figure of `bench classes`: every class of every contestant, including those without results."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ NOTHING = dict.fromkeys(DONE)
 
 
 def result(last: dict[str, Any] = DONE) -> dict[str, Any]:
-    """Two contestants; `last` are the figures of the second one's less important class."""
+    """Two contestants. `last` has the figures of the second one's less important class."""
     contestants = {
         "stock fair": {"classes": {"class1": DONE, "class3": DONE}},
         "mbd": {"classes": {"class1": DONE, "class3": last}},
@@ -47,6 +47,6 @@ def test_a_class_without_results_is_marked_in_its_place() -> None:
     assert place > max(marks(first, "o"))
 
 
-def test_far_apart_latencies_get_a_logarithmic_axis() -> None:
+def test_latencies_far_apart_get_a_logarithmic_axis() -> None:
     slow = {name: 100 * value for name, value in DONE.items()}
     assert draw_spark_comparison(result(slow)).axes[0].get_yscale() == "log"

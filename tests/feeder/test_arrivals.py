@@ -1,4 +1,4 @@
-"""Arrival processes: worked numbers, and the properties every kind must have."""
+"""Arrival processes: worked examples, and properties of every kind."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from headgate.feeder.arrivals import (
 CHANGES = [[3.0, 2.0], [6.0, 0.0], [7.0, 0.5], [40.0, 3.0]]
 PAUSES = [[1.5, 1.0], [8.0, 4.0]]
 
-# Every kind, bare, limited, and with changes and pauses; each call makes a fresh process from a seed.
+# Every kind: plain, limited, and with changes and pauses. Each call makes a new process from a seed.
 MAKERS: dict[str, Callable[[int], ArrivalProcess]] = {
     "constant": lambda seed: Constant(100),
     "constant changed": lambda seed: Constant(300, rows=9000, changes=CHANGES, pauses=PAUSES),
@@ -44,7 +44,7 @@ def test_constant_spaces_arrivals_evenly() -> None:
 
 
 def test_a_change_in_mid_gap_shortens_the_rest_of_the_gap() -> None:
-    # Half of the gap from 1 to 2 has passed at 1.5; the other half goes by four times as fast.
+    # Half of the gap from 1 to 2 has passed at 1.5; the other half passes four times as fast.
     assert Constant(1, changes=[[1.5, 4.0]]).take(3).tolist() == [1.0, 1.625, 1.875]
     assert Constant(1, changes=[[1.5, 4.0], [2.0, 1.0]]).take(5).tolist() == [
         1.0,
@@ -55,9 +55,9 @@ def test_a_change_in_mid_gap_shortens_the_rest_of_the_gap() -> None:
     ]
 
 
-def test_a_pause_keeps_the_rest_of_the_gap_for_afterwards() -> None:
+def test_the_rest_of_a_gap_continues_after_a_pause() -> None:
     assert Constant(1, pauses=[[2.5, 10.0]]).take(4).tolist() == [1.0, 2.0, 13.0, 14.0]
-    # Due at the very start of the pause: comes at its end.
+    # Due exactly at the start of the pause, it comes at the end.
     assert Constant(1, pauses=[[2.0, 10.0]]).take(3).tolist() == [1.0, 12.0, 13.0]
 
 
@@ -78,7 +78,7 @@ def test_recorded_gaps_once_repeated_and_rescaled() -> None:
     assert Recorded("1, 0  # two at once\n2\n", repeat=False, rows=2).take(9).tolist() == [1, 1]
 
 
-def test_self_similar_reaches_the_asked_rate_exactly_when_rows_are_known() -> None:
+def test_self_similar_has_exactly_the_given_rate_if_rows_are_given() -> None:
     for seed in range(5):
         times = SelfSimilar(250, seed, rows=10_000).until(np.inf)
         assert len(times) == 10_000
@@ -170,6 +170,6 @@ def test_doubling_the_rate_doubles_the_arrivals(seed: int) -> None:
     assert (np.abs(per_phase - expected) <= 6 * np.sqrt(expected)).all()
 
 
-def test_without_changes_the_warp_costs_no_digit() -> None:
+def test_without_changes_the_warp_keeps_every_digit() -> None:
     plain, ones = Poisson(7, 1).take(1000), Poisson(7, 1, changes=[[3, 1.0]], pauses=[[4, 0]]).take(1000)
     assert plain.tobytes() == ones.tobytes()

@@ -1,4 +1,4 @@
-"""From settings to an arrival process, and what is refused."""
+"""Making arrival processes from settings, and settings that are refused."""
 
 from __future__ import annotations
 
@@ -102,5 +102,5 @@ def test_bad_calls_are_refused() -> None:
         Poisson(5, 1).take(-1)
 
 
-def test_parse_gaps_takes_blanks_commas_and_comments() -> None:
+def test_parse_gaps_accepts_blanks_commas_and_comments() -> None:
     assert parse_gaps("# seconds\n0.5,1\n\n 2 # long\n").tolist() == [0.5, 1.0, 2.0]

@@ -13,7 +13,7 @@ from headgate.feeder.arrivals.time_warp import Floats
 
 
 def hurst(process: ArrivalProcess, seconds: int) -> float:
-    """Variance-time estimate: means over m seconds have a variance ~ m^(2H - 2); H = 0.5 without memory."""
+    """Variance-time estimate: means over m seconds have a variance ~ m^(2H - 2); memoryless, H = 0.5."""
     counts = np.histogram(process.until(seconds), bins=np.arange(seconds + 1))[0]
     sizes = np.array([2, 4, 8, 16, 32, 64, 128])
     variances = [counts[: seconds // m * m].reshape(-1, m).mean(axis=1).var() for m in sizes]
@@ -78,7 +78,7 @@ def test_between_none_and_all_flows_are_on(
         assert np.allclose(on, np.rint(on))
         assert on.min() >= 0
         assert on.max() <= flows + 1e-9
-        assert areas[0] == pytest.approx(area + slope * (times[0] - since))  # goes on where the part before it ends
+        assert areas[0] == pytest.approx(area + slope * (times[0] - since))  # continues where the previous part ends
         since, area, slope = times[-1], areas[-1], slopes[-1]
 
 

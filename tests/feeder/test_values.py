@@ -41,7 +41,7 @@ def flat(block: dict[str, Any]) -> dict[str, list[Any]]:
     seed=st.integers(0, 2**40),
     order=st.randoms(use_true_random=False),
 )
-def test_values_do_not_depend_on_how_rows_are_cut(cuts: list[int], seed: int, order: Any) -> None:
+def test_values_do_not_depend_on_batches(cuts: list[int], seed: int, order: Any) -> None:
     times = np.arange(3000) / 100
     whole = flat(ValueGenerator(COLUMNS, SPECS, seed, "ts").block(0, times))
     borders = sorted({0, 3000, *cuts})
@@ -74,7 +74,7 @@ def test_uniform_includes_both_ends_for_integers_only() -> None:
     assert reals.min() >= 3
     assert reals.max() < 6
     assert reals.mean() == pytest.approx(4.5, abs=6 * 3 / np.sqrt(12 * 5000))
-    narrow = column("FLOAT", "uniform 1 1.0000002", 3000)  # two floats of 32 bits lie in it
+    narrow = column("FLOAT", "uniform 1 1.0000002", 3000)  # contains two 32-bit floats
     assert narrow.max() < np.float32(1.0000002)
 
 

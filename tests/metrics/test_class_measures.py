@@ -1,4 +1,4 @@
-"""Worked examples of section 5.14 of the specification of AQSIOS: what classes are compared by, in exact numbers."""
+"""Worked examples of section 5.14 of the specification of AQSIOS: measures that compare classes, in exact numbers."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,7 +26,7 @@ def inversion(priorities: Sequence[int], means: Sequence[float]) -> float | None
 
 @pytest.mark.parametrize(
     ("means", "expected"),
-    [((2, 1, 3, 4, 5), 2.4), ((1.42, 1.785, 2.605, 3.065, 3.99), 2.145)],  # the second: mid-points that were published
+    [((2, 1, 3, 4, 5), 2.4), ((1.42, 1.785, 2.605, 3.065, 3.99), 2.145)],  # the second: published midpoints
 )
 def test_weighted_mean(means: Sequence[float], expected: float) -> None:
     assert weighted_mean(named(means), ranked(FIVE)[1]) == pytest.approx(expected, abs=5e-4)
@@ -38,7 +38,7 @@ def test_inversion_of_the_first_two_classes() -> None:
         assert inversion(FIVE[first:], (2, 1, 3, 4, 5)[first:]) == 0.0
 
 
-def test_equals_are_not_inverted() -> None:
+def test_equal_latencies_or_priorities_are_not_inverted() -> None:
     assert inversion(FIVE, (2, 2, 3, 4, 5)) == 0.0
 
 
@@ -50,10 +50,10 @@ def test_starvation_ratio() -> None:
     ("priorities", "pair", "published", "times"),
     [(FIVE, 3, 60.9, 41.6), (THREE, 1, 63.5, 43.3)],  # 5I under PCT, 3F_6 under PCT_S
 )
-def test_what_a_published_inversion_means_if_one_pair_makes_it(
+def test_a_published_inversion_explained_by_a_single_pair(
     priorities: Sequence[int], pair: int, published: float, times: float
 ) -> None:
-    """Class k over class k + 1, everything else as fast as that."""
+    """The latency of class k over that of class k + 1, if all other latencies are equal."""
     exactly = 1 + published * priorities[pair] / priorities[pair - 1]
     assert exactly == pytest.approx(times, abs=0.05)
     means = [exactly if k == pair else 1.0 for k in range(1, len(priorities) + 1)]

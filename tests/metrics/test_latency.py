@@ -1,4 +1,4 @@
-"""Latencies: exact where it says so, within 0.2 % elsewhere."""
+"""The latency recorder: exact where it promises to be, within 0.2 % elsewhere."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_summary_agrees_with_numpy(values):
 
 
 @given(LATENCIES, LATENCIES)
-def test_merging_is_recording_together(left, right):
+def test_merging_equals_recording_together(left, right):
     together, first, second = LatencyRecorder(), LatencyRecorder(), LatencyRecorder()
     together.add_many([*left, *right])
     first.add_many(left)
@@ -43,9 +43,9 @@ def test_merging_is_recording_together(left, right):
     assert first.count == together.count
 
 
-@settings(deadline=None)  # a busy machine must not fail it
+@settings(deadline=None)  # must not fail on a busy machine
 @given(LATENCIES, LATENCIES)
-def test_what_came_since_a_copy(before, after):
+def test_samples_since_a_copy(before, after):
     recorder, alone = LatencyRecorder(), LatencyRecorder()
     recorder.add_many(before)
     copied = recorder.copy()
@@ -59,7 +59,7 @@ def test_what_came_since_a_copy(before, after):
             assert found.summary()[key] == pytest.approx(value, rel=0.0042)
 
 
-def test_weights_count_as_so_many_samples():
+def test_a_weight_counts_as_that_many_samples():
     weighted, plain = LatencyRecorder(), LatencyRecorder()
     weighted.add_many([1.0, 2.0], [300, 700])
     plain.add_many([1.0] * 300 + [2.0] * 700)

@@ -1,4 +1,4 @@
-"""The course of a run: in buckets of any width the same as computed from all results."""
+"""Latency over time: buckets of any width agree with values computed from all results."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from headgate.metrics.latency_over_time import MOST, LatencyOverTime
 PRIORITIES = {"high": 6, "low": 2}
 
 Results = list[tuple[str, float, float, float]]  # class, time, latency, weight
-tenths = st.integers(0, 4000).map(lambda number: number / 10)  # on the borders of buckets
+tenths = st.integers(0, 4000).map(lambda number: number / 10)  # on the boundaries of buckets
 results = st.lists(
     st.tuples(
         st.sampled_from(list(PRIORITIES)),
@@ -32,7 +32,7 @@ def add(course: LatencyOverTime, found: Results, weighted: bool) -> None:
 
 
 def expected(found: Results, name: str, at: int, a_second: float, weighted: bool) -> float | None:
-    """The mean of a bucket, from all results."""
+    """The mean of a bucket, computed from all results."""
     inside = [one for one in found if one[0] == name and np.floor(one[1] * a_second) == at]
     if not inside:
         return None
@@ -41,8 +41,8 @@ def expected(found: Results, name: str, at: int, a_second: float, weighted: bool
 
 @settings(deadline=None)
 @given(results, st.integers(1, 5), st.booleans())
-def test_equal_to_what_all_results_give(found: Results, parts: int, weighted: bool) -> None:
-    """However they come: in one piece or in several, in any order of time."""
+def test_buckets_agree_with_all_results(found: Results, parts: int, weighted: bool) -> None:
+    """Whether results come in one piece or in several, in any order of time."""
     course = LatencyOverTime(PRIORITIES)
     for part in range(parts):
         add(course, found[part::parts], weighted)
@@ -64,7 +64,7 @@ def test_merging_keeps_counts_and_sums(found: Results, seconds: float) -> None:
     course = LatencyOverTime(PRIORITIES)
     add(course, found, weighted=False)
     counts, sums = course.counts.sum(axis=1), course.sums.sum(axis=1)
-    course.summary(seconds)  # makes room for as long a run
+    course.summary(seconds)  # makes room for a run of this length
     assert course.counts.sum(axis=1).tolist() == counts.tolist()
     assert course.sums.sum(axis=1) == pytest.approx(sums)
 
@@ -73,14 +73,14 @@ def test_merging_keeps_counts_and_sums(found: Results, seconds: float) -> None:
     ("seconds", "bucket", "buckets"),
     [(0.0, 0.1, 0), (0.05, 0.1, 1), (12.0, 0.1, 120), (12.01, 0.2, 61), (24.0, 0.2, 120), (3600.0, 51.2, 71)],
 )
-def test_a_course_lasts_as_long_as_its_run(seconds: float, bucket: float, buckets: int) -> None:
+def test_buckets_cover_the_whole_run(seconds: float, bucket: float, buckets: int) -> None:
     told = LatencyOverTime(PRIORITIES).summary(seconds)
     assert told["bucket"] == bucket
     assert len(told["times"]) == len(told["inversion"]) == len(told["classes"]["high"]) == buckets
     assert set(told["inversion"]) <= {None}
 
 
-def test_a_result_on_a_border_is_in_the_bucket_that_begins() -> None:
+def test_a_result_on_a_boundary_is_in_the_bucket_that_begins_there() -> None:
     course = LatencyOverTime(PRIORITIES)
     times = np.arange(120) / 10  # 0.3 / 0.1 would be below 3
     course.add("high", times, times)
@@ -88,22 +88,22 @@ def test_a_result_on_a_border_is_in_the_bucket_that_begins() -> None:
 
 
 def inverted_unless(course: LatencyOverTime, until: float) -> None:
-    """In every tenth the class `high` waits twice as long."""
+    """In every tenth of a second, the class `high` waits twice as long."""
     times = np.arange(0.05, until, 0.1)
     course.add("high", times, np.full(len(times), 2.0))
     course.add("low", times, np.ones(len(times)))
 
 
-def test_inversion_goes_by_the_priorities_of_the_time() -> None:
+def test_inversion_uses_the_priorities_of_its_time() -> None:
     course = LatencyOverTime(PRIORITIES)
     course.set_priorities(0.32, {"high": 1, "low": 2})
-    course.set_priorities(0.38, {"high": 2, "low": 2})  # the last of a bucket are valid in it
+    course.set_priorities(0.38, {"high": 2, "low": 2})  # the last priorities set within a bucket apply to it
     course.set_priorities(0.5, {"high": 4, "low": 1})
     inverted_unless(course, 0.7)
     assert course.summary(0.7)["inversion"] == [3.0, 3.0, 3.0, 0.0, 0.0, 4.0, 4.0]
 
 
-def test_of_priorities_in_merged_buckets_the_later_are_valid() -> None:
+def test_in_merged_buckets_the_later_priorities_apply() -> None:
     course = LatencyOverTime(PRIORITIES)
     course.set_priorities(0.5, {"high": 4, "low": 1})
     inverted_unless(course, 12.0)

@@ -31,7 +31,7 @@ def cost_of_a_row(stats: LearnedStats) -> float:
 
 
 @pytest.mark.parametrize("true_cost", [0.5e-6, 5e-6, 1e-4])
-def test_costs_are_found_when_batches_vary(true_cost: float) -> None:
+def test_costs_are_learned_when_batches_vary(true_cost: float) -> None:
     stats, rng = plan_stats(), np.random.default_rng(1)
     for _ in range(300):
         rows = int(rng.integers(500, 20_000))
@@ -50,8 +50,8 @@ def test_operators_keep_the_declared_ratio() -> None:
     assert first == pytest.approx(4 * (second or 0.0))
 
 
-def test_equal_batches_do_not_let_the_cost_run_away() -> None:
-    """With calls of one size, fixed cost and cost per row cannot be told apart; the shared fixed cost decides.
+def test_equal_batches_do_not_make_the_cost_diverge() -> None:
+    """With calls of one size, fixed cost and cost per row cannot be separated; the shared fixed cost decides.
 
     A unit whose cost estimate ran away was given fewer tuples a call than arrived, and never recovered.
     """
@@ -59,12 +59,12 @@ def test_equal_batches_do_not_let_the_cost_run_away() -> None:
     for _ in range(2000):
         call(stats, 200, FIXED * rng.uniform(0.9, 1.6))
     assert stats.call_fixed_s == pytest.approx(FIXED, rel=0.2)
-    # Not known well, but bounded by what the fixed cost leaves of a call, 5 ms of 25 on average.
+    # Imprecise, but bounded by the time of a call less the fixed cost: 5 ms of 25 on average.
     assert cost_of_a_row(stats) * 200 < 0.5 * FIXED
 
 
 def test_a_budget_from_learned_costs_recovers_from_a_bad_start() -> None:
-    """Declared a thousand times too dear, a unit under a time budget of 0.1 s still gets to large calls."""
+    """Even if declared a thousand times too expensive, a unit with a time budget of 0.1 s reaches large calls."""
     stats, rng = plan_stats(2e-3, 1e-3), np.random.default_rng(3)
     rows = 50
     for _ in range(200):
@@ -75,7 +75,7 @@ def test_a_budget_from_learned_costs_recovers_from_a_bad_start() -> None:
     assert rows > 10_000
 
 
-def test_selectivity_and_size_start_declared_and_follow_the_data() -> None:
+def test_selectivity_and_size_start_as_declared_and_follow_the_data() -> None:
     stats = plan_stats()
     assert stats.of("q/a").selectivity == pytest.approx(0.5)
     assert stats.of("q/b").tuple_bytes is None
@@ -104,8 +104,8 @@ def test_the_fit_is_exact_on_a_line() -> None:
     assert fit.slope(0.5) == pytest.approx(3.0, rel=0.02)
 
 
-def test_a_dear_look_at_what_is_remembered_is_not_blamed_on_the_tuples() -> None:
-    """Else a unit with windows gets few tuples a call, and its queue grows for ever."""
+def test_the_cost_of_reading_state_is_not_attributed_to_the_tuples() -> None:
+    """Otherwise a unit with windows would get few tuples per call, and its queue would grow forever."""
     made = [select("p/a", "s", 1e-6), Distinct(id="q/b", inputs=(Port("s"),))]
     stats = LearnedStats(make_plan({"s": feeder()}, made, {"p": "p/a", "q": "q/b"}))
     for _ in range(100):
@@ -119,7 +119,7 @@ def test_a_dear_look_at_what_is_remembered_is_not_blamed_on_the_tuples() -> None
     assert own.cost_s * 1000 < 0.5, "a thousand tuples would not fit into a second"
 
 
-def test_calls_without_tuples_teach_a_unit_with_state_its_own_fixed_cost() -> None:
+def test_calls_without_tuples_teach_the_fixed_cost_of_a_stateful_unit() -> None:
     made = [select("p/a", "s", 1e-6), Distinct(id="q/b", inputs=(Port("s"),))]
     stats = LearnedStats(make_plan({"s": feeder()}, made, {"p": "p/a", "q": "q/b"}))
     for _ in range(50):

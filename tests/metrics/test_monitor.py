@@ -66,14 +66,14 @@ def test_a_full_report(monitor):
     assert report["throughput"] == {"inputs": 6.0, "outputs": 0.4}
 
 
-def test_each_policy_has_the_latencies_of_its_own_time(monitor):
+def test_each_policy_gets_the_latencies_of_its_own_time(monitor):
     monitor.results("fire", 1.0, [0.3, 0.5])
     monitor.switched(2.0, "mbd", "rr", "a key")
     monitor.results("fire", 3.0, [4.0])
     monitor.result("log", 3.5, 1.0)
     monitor.switched(5.0, "rr", "mbd", "a key")
     monitor.results("fire", 6.0, [0.1])
-    for _ in range(2):  # asked while it runs and at the end: the same
+    for _ in range(2):  # the same answer while running and at the end
         report = monitor.report("spark", "mbd", 2, 6.5)
     told = report["policies"]
     assert {name: one["seconds"] for name, one in told.items()} == {"mbd": 3.5, "rr": 3.0}
@@ -86,8 +86,8 @@ def test_each_policy_has_the_latencies_of_its_own_time(monitor):
     assert report["classes"]["critical"]["outputs"] == 4
 
 
-def test_classes_are_compared_at_every_level(monitor):
-    """Of the critical class every tenth result is slow: means are in order, the upper percentiles are not."""
+def test_classes_are_compared_by_every_statistic(monitor):
+    """Every tenth result of the critical class is slow: the means are in order, the upper percentiles are not."""
     monitor.results("fire", 1.0, np.array([0.1] * 90 + [3.0] * 10))
     monitor.results("average", 1.0, np.full(100, 1.0))
     report = monitor.report("simulated", "rr", 1, 10.0)
@@ -100,7 +100,7 @@ def test_classes_are_compared_at_every_level(monitor):
     assert report["inversion"]["p95"] == pytest.approx(2 * (3.0 - 1.0), rel=0.01)
 
 
-def test_the_course_knows_priorities_and_classes_of_the_time(monitor):
+def test_latency_over_time_uses_priorities_and_classes_of_its_time(monitor):
     monitor.result("fire", 0.05, 2.0)
     monitor.result("average", 0.05, 1.0)
     monitor.use(0.1, monitor.plan.with_priority("normal", 12))
@@ -115,7 +115,7 @@ def test_the_course_knows_priorities_and_classes_of_the_time(monitor):
         "classes": {"critical": [2.0, 2.0, None], "normal": [1.0, 1.0, None], "archive": [None, None, 5.0]},
         "inversion": [2.0, 0.0, 0.0],
     }
-    assert report["classes"]["archive"]["outputs"] == 3  # there all results of a query count for its class of now
+    assert report["classes"]["archive"]["outputs"] == 3  # there all results of a query count for its current class
     assert report["classes"]["normal"]["priority"] == monitor.priorities["normal"] == 12
     assert report["changes"] == [
         {"at": 0.1, "class": "normal", "from": 3, "to": 12},
@@ -123,8 +123,8 @@ def test_the_course_knows_priorities_and_classes_of_the_time(monitor):
     ]
 
 
-def test_a_class_without_queries_is_nobodys_neighbour():
-    """critical and archive are compared, though normal, empty, lies between, and spare is the least."""
+def test_a_class_without_queries_is_not_compared():
+    """critical and archive are compared, although the empty class normal lies between them and spare is the least."""
     operators = [project(f"{q}/p", "s") for q in ("fire", "log")]
     members = {"fire": "critical", "log": "archive"}
     classes = {**CLASSES, "spare": 1, "spare too": 9}
@@ -140,12 +140,12 @@ def test_a_class_without_queries_is_nobodys_neighbour():
 def test_memory_is_weighted_by_time(monitor):
     monitor.memory(0.0, 100.0)
     monitor.memory(2.0, 400.0)
-    monitor.memory(2.0, 50.0)  # at the same instant: the level of 400 never lasted
+    monitor.memory(2.0, 50.0)  # at the same instant: the level of 400 lasts no time
     monitor.memory(4.0, 0.0)
     assert monitor.report("spark", "rr", 1, 10.0)["memory"] == {"mean": pytest.approx(30.0), "max": 100.0}
 
 
-def test_levels_in_blocks_are_the_same_as_one_by_one(monitor):
+def test_levels_set_in_blocks_equal_those_set_one_by_one(monitor):
     other = Monitor(monitor.plan)
     times, levels = np.array([0.0, 1.0, 1.0, 4.0, 4.0, 9.0]), np.array([3.0, 9.0, 5.0, 2.0, 7.0, 0.0])
     other.memory_levels(times[:3], levels[:3])
@@ -160,7 +160,7 @@ def test_recent_is_the_mean_of_the_last_half_second(monitor):
     monitor.results("fire", [0.1, 0.2, 1.0, 1.1], [9.0, 9.0, 1.0, 3.0])
     assert monitor.recent("critical") == pytest.approx(2.0)
     assert monitor.recent("critical", now=0.25) == pytest.approx(9.0)
-    monitor.result("average", 1.55, 5.0)  # time goes on
+    monitor.result("average", 1.55, 5.0)  # time passes
     assert monitor.recent("critical") == pytest.approx(3.0)
     assert monitor.recent("normal") == pytest.approx(5.0)
     assert monitor.recent("critical", now=7.0) is None
@@ -172,7 +172,9 @@ def test_recent_percentiles_of_enough_results(monitor):
     assert monitor.recent("critical", look=Look(percentile=50), since=1.1) == pytest.approx(3.5)
     assert monitor.recent("critical", look=Look(least=5)) is None
     monitor.results("fire", [9.0], [10.0])
-    assert monitor.recent("critical", look=Look(window_s=math.inf)) == pytest.approx(10.0)  # what was kept until now
+    assert monitor.recent("critical", look=Look(window_s=math.inf)) == pytest.approx(
+        10.0
+    )  # as far back as values were kept so far
     monitor.results("fire", [30.0], [20.0])
     assert monitor.recent("critical", look=Look(window_s=math.inf)) == pytest.approx(15.0)
 

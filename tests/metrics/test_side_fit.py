@@ -1,4 +1,4 @@
-"""Telling apart what each input of an operator gives."""
+"""Learning the selectivity of each input of an operator."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ RNG = np.random.default_rng
 
 
 @pytest.mark.parametrize("start", [(None, None), (1.0, 1.0), (0.3, 2.0)])
-def test_sides_are_found_when_their_shares_vary(start):
+def test_selectivities_are_learned_when_the_shares_of_sides_vary(start):
     fit, rng = SideFit(start), RNG(1)
     for _ in range(300):
         left, right = rng.integers(0, 2000, 2)
@@ -22,7 +22,7 @@ def test_sides_are_found_when_their_shares_vary(start):
     assert fit.values == pytest.approx((0.3, 2.0), rel=0.1)
 
 
-def test_a_side_that_gives_nothing_is_not_below_nothing():
+def test_no_selectivity_is_below_0():
     fit, rng = SideFit((1.0, 1.0)), RNG(2)
     for _ in range(300):
         left, right = rng.integers(0, 2000, 2)
@@ -31,8 +31,8 @@ def test_a_side_that_gives_nothing_is_not_below_nothing():
     assert fit.values == pytest.approx((0.5, 0.0), abs=0.05)
 
 
-def test_equal_shares_keep_the_ratio_of_the_start_and_explain_the_sum():
-    """Every call has two rows on the left for one on the right: nothing tells the sides apart."""
+def test_equal_shares_keep_the_initial_ratio_and_explain_the_total():
+    """Every call has two rows on the left for one on the right, so the sides cannot be separated."""
     fit = SideFit((1.0, 3.0))
     for rows in range(100, 400):
         fit.learn([2 * rows, rows], 10 * rows)

@@ -7,7 +7,7 @@ from headgate.scheduling.board import Board
 
 
 class Waiting:
-    """A queue for the scheduler's eyes: arrival times only."""
+    """A queue as the scheduler sees it: arrival times only."""
 
     def __init__(self):
         self.arrivals = []
@@ -18,12 +18,12 @@ class Waiting:
 
 
 class Bench:
-    """A policy at work: `feed` its queues, `run` its decisions one after the other."""
+    """A policy at work: `feed` its queues, `run` its decisions one after another."""
 
     def __init__(self, plan, name, call_fixed_s=0.0, slots=1, **parameters):
         self.queues = {edge: Waiting() for edge in plan.edges}
         self.policy = make_policy(name, parameters)
-        self.stats = DeclaredStats(plan)  # a test may put others in their place: `board.learned()` tells the policy
+        self.stats = DeclaredStats(plan)  # a test may replace them; `board.learned()` notifies the policy
         self.board = Board(plan, self.queues, self.policy, self, slots, call_fixed_s)
 
     def of(self, operator):
@@ -39,7 +39,7 @@ class Bench:
         self.board.fed(edge)
 
     def run(self):
-        """Take one decision; one tuple, the oldest, is then gone."""
+        """Carry out one decision, which takes one tuple, the oldest."""
         claim = self.board.claim(0)
         if claim is None:
             return None
@@ -50,5 +50,5 @@ class Bench:
         return claim.decision
 
     def order(self):
-        """The units of all decisions until nothing waits."""
+        """The units of all decisions until no tuple waits."""
         return [decision.unit.id for decision in iter(self.run, None)]

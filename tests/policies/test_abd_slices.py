@@ -1,4 +1,4 @@
-"""abd: when slices begin and end, with several slots and the overheads of the simulator; how long a round is."""
+"""abd: when slices begin and end, with several slots and simulator overheads; the length of a round."""
 
 from dataclasses import replace
 
@@ -50,14 +50,14 @@ def rounds(desk, number):
         desk.run(1e-3)
 
 
-def test_latencies_from_before_a_change_of_priorities_say_nothing():
+def test_latencies_from_before_a_change_of_priorities_do_not_count():
     desk, _ = inverted_once_exchanged(window=2.0, samples=1)
     rounds(desk, 40)
     assert desk.policy.frequencies == [2, 1]
-    assert desk.policy.updates == 2  # at the start and with the change
+    assert desk.policy.updates == 2  # at the start and at the change
 
 
-def test_latencies_from_after_it_do():
+def test_latencies_from_after_a_change_of_priorities_count():
     desk, recent = inverted_once_exchanged(window=2.0, samples=1)
     rounds(desk, 4)
     for name, latency in (("a", 1.0), ("b", 3.0)):
@@ -70,7 +70,7 @@ def test_latencies_from_after_it_do():
 
 
 def two_operators():
-    """Of one class; 10 us a call and 8 us a tuple."""
+    """Operators of one class, at 10 us per call and 8 us per tuple."""
     streams = {"s": {"kind": "feeder", "rate": 1.0}, "t": {"kind": "feeder", "rate": 1.0}}
     return make_plan(streams, [slow("q/x", "s"), slow("r/x", "t")], {"q": "q/x", "r": "r/x"})
 
@@ -80,7 +80,7 @@ def slow(name, stream):
     return replace(operator, declared=replace(operator.declared, fixed_s=10 * US))
 
 
-def test_quota_grows_though_another_slot_goes_on():
+def test_quota_grows_although_another_slot_has_begun_the_next_slice():
     """Slot 0 takes 5 of 10 tuples and 40 us are missing; slot 1 begins the next slice before it is done."""
     desk = Desk(two_operators(), "abd", slots=2, quota=50 * US)
     desk.feed("q/x", 10)
@@ -95,20 +95,20 @@ def test_quota_grows_though_another_slot_goes_on():
     assert desk.policy.quota == pytest.approx(90 * US)
 
 
-def test_quota_grows_though_another_slot_finds_nothing():
+def test_quota_grows_although_another_slot_finds_nothing():
     desk = Desk(slow_operator(), "abd", slots=2, quota=50 * US)
     desk.feed("q/x", 10)
     claim = desk.begin(0)
     assert desk.begin(1) is None
     desk.end(claim, 52 * US)
-    assert desk.policy.quota == pytest.approx(92 * US)  # it took 2 us too long as well
+    assert desk.policy.quota == pytest.approx(92 * US)  # including an overrun of 2 us
 
 
 # The clock of a slice --------------------------------------------------------------------------------------------
 
 
 def test_a_slice_begins_with_its_first_call():
-    """Going on to the class took 60 us, and then the call just its quota: nothing of that is missing."""
+    """Switching to the class took 60 us, then the call took exactly its quota: no time is missing."""
     desk = Desk(slow_operator(), "abd", quota=50 * US)
     desk.feed("q/x", 10)
     claim = desk.begin()
@@ -117,7 +117,7 @@ def test_a_slice_begins_with_its_first_call():
     assert desk.policy.quota == pytest.approx(90 * US)
 
 
-def test_first_call_has_the_whole_quota_whatever_the_time():
+def test_first_call_has_the_whole_quota_at_any_time():
     """42 us are exactly enough for 4 tuples, although 100.1 + 42 us - 100.1 is less than that."""
     desk = Desk(slow_operator(), "abd", quota=10 * US + 4 * (8 * US))
     desk.board.now = 100.1
@@ -128,7 +128,7 @@ def test_first_call_has_the_whole_quota_whatever_the_time():
 
 
 def simulated(tmp_path, gaps, overheads, seconds=0.5):
-    """The trace of two operators in a class that has one slot of a round; the class with all others has no input."""
+    """The trace of two operators in a class with one slot of a round; the class with all other slots has no input."""
     sources = {name: recorded(tmp_path, name, *found) for name, found in {"high": (1.0,), **gaps}.items()}
     operators = [slow("h/x", "high"), slow("q/x", "s"), slow("r/x", "t")]
     plan = make_plan(
@@ -143,7 +143,7 @@ def simulated(tmp_path, gaps, overheads, seconds=0.5):
 
 
 def test_passed_slots_are_not_taken_from_the_slice(tmp_path):
-    """Seven slots on to the class take 70 us, more than the quota: both its operators are called all the same."""
+    """Passing seven slots takes 70 us, more than the quota; both operators of the class are called nevertheless."""
     first, second = simulated(tmp_path, {"s": (0.1,), "t": (0.1,)}, {"class_switch_s": 10 * US}).calls
     assert (first.unit, second.unit) == ("q/x", "r/x")
     assert first.start == pytest.approx(0.1 + 70 * US, abs=1e-9)
@@ -154,7 +154,7 @@ def test_passed_slots_are_not_taken_from_the_slice(tmp_path):
 @pytest.mark.parametrize(
     ("overheads", "tuples"), [({}, [5]), ({"switch_s": 2 * US}, [4, 1]), ({"call_s": 2 * US}, [4, 1])]
 )
-def test_estimate_has_the_switch_to_the_operator(tmp_path, overheads, tuples):
+def test_estimate_includes_the_switch_to_the_operator(tmp_path, overheads, tuples):
     """10 + 5 * 8 us fit into 50; 2 us more do not."""
     calls = simulated(tmp_path, {"s": (0.1, 0.0, 0.0, 0.0, 0.0), "t": (0.3,)}, overheads).calls
     assert [call.tuples for call in calls if call.unit == "q/x"] == tuples
@@ -168,7 +168,7 @@ def test_a_run_that_ends_on_the_way_to_a_class(tmp_path):
 # The round -------------------------------------------------------------------------------------------------------
 
 
-def test_large_priorities_make_no_longer_round():
+def test_large_priorities_do_not_lengthen_the_round():
     plan = queries(dict.fromkeys("abc", 1.0), {"a": (50_000, ["a"]), "b": (25_000, ["b"]), "c": (1, ["c"])})
     policy = Desk(plan, "abd").policy
     assert len(policy.schedule) <= SUM_MAX
@@ -199,10 +199,10 @@ def test_frequencies_to_start_with_keep_the_order(drawn):
     assert sum(found) <= SUM_MAX
     assert all(frequency >= 1 for frequency in found)
     assert order_repair(found, priorities) == found
-    assert len(set(zip(priorities, found, strict=True))) == len(set(priorities))  # equals stay equal
+    assert len(set(zip(priorities, found, strict=True))) == len(set(priorities))  # equal priorities stay equal
 
 
-def test_more_classes_than_a_round_can_tell_apart():
+def test_more_classes_than_a_round_can_distinguish():
     found = first_frequencies([1000 * number for number in range(200, 0, -1)])
     assert sum(found) <= SUM_MAX
     assert found == sorted(found, reverse=True)

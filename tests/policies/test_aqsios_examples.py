@@ -1,4 +1,4 @@
-"""Worked examples of section 5 of the specification of AQSIOS that are about decisions, in exact numbers."""
+"""Worked examples of decisions from section 5 of the specification of AQSIOS, in exact numbers."""
 
 from dataclasses import replace
 
@@ -18,8 +18,8 @@ def busy_and_quiet():
     return plan
 
 
-def test_abd_quota_falls_by_what_it_grew_as_long_as_it_is_larger():
-    """50 grows by 40 to 90. The round of that does not shrink it; quiet ones do: 50, 10, and 10 > 40 is false."""
+def test_abd_quota_shrinks_by_its_last_growth_as_long_as_it_is_larger():
+    """50 grows by 40 to 90. That round does not shrink it; quiet rounds do: 50, 10, and 10 > 40 is false."""
     desk = Desk(busy_and_quiet(), "abd", quota=50e-6)
     desk.feed("q/x", 10)
     assert desk.run(50e-6).tuples == 5
@@ -53,7 +53,7 @@ def test_mbd_runs_queries_as_often_as_their_priorities_say():
     desk = gated()
     counts = dict.fromkeys(PRIORITIES, 0)
     rounds = 40_000
-    while counts["a"] < rounds:  # once a round
+    while counts["a"] < rounds:  # once per round
         feed_all(desk, PRIORITIES)
         counts[desk.run().unit.id] += 1
     assert {name: count / rounds for name, count in counts.items()} == pytest.approx(PRIORITIES, abs=0.01)
@@ -61,7 +61,7 @@ def test_mbd_runs_queries_as_often_as_their_priorities_say():
 
 @pytest.mark.parametrize("name", ["b", "c"])
 def test_mbd_gates_only_the_first_entry_of_a_round(name):
-    """Who has input only from the second entry on runs there in every round, before d, whose entry comes after."""
+    """A unit with input only from its second entry on runs there in every round, before d, whose entry comes later."""
     desk = gated()
     for _ in range(50):
         desk.feed("a/x")  # between the first entries of the others and their second ones
@@ -84,7 +84,7 @@ def running_x():
 
 
 def test_mbd_runs_x_once_more_without_the_schedule():
-    """S = (x, x, y): the second x asks for another run, with what has come meanwhile, by the same core."""
+    """S = (x, x, y): the second x asks for another run on the same core, with the input that has come meanwhile."""
     desk, x, _ = running_x()
     desk.feed("x/x", 3)
     desk.end(x, 1.0)
@@ -98,7 +98,7 @@ def test_mbd_a_third_hit_leaves_a_single_rerun():
     desk, x, y = running_x()
     desk.end(y, 0.1)
     feed_all(desk, "xy")
-    y = desk.begin(1)  # it meets x again before
+    y = desk.begin(1)  # it meets x again first
     assert y.decision.unit.id == "y"
     desk.end(x, 1.0)
     again = desk.begin(0)

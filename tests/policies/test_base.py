@@ -1,4 +1,4 @@
-"""What the base class gives a policy, and what it refuses."""
+"""What the base class of policies provides, and what it refuses."""
 
 import pytest
 
@@ -45,7 +45,7 @@ def test_only_arrivals_make_a_policy_preemptive(preemption, asked):
     assert policy.preemptive is asked
 
 
-def test_what_stops_calls_of_the_policies_there_are():
+def test_which_policies_allow_calls_to_be_stopped():
     assert make_policy("rr").preemption == "quantum"
     assert make_policy("prb").preemption == "arrival"
     stops = {name for name in POLICIES if make_policy(name).preemption != "none"}

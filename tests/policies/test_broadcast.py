@@ -17,7 +17,7 @@ def letters(*priorities, variant="disjoint"):
 
 
 def rounds_apart(schedule, item):
-    """What lies between an item's slots: one part for each of them, the last one over the end of the round."""
+    """The slots between those of an item, one list per slot of it; the last wraps around the end of the round."""
     first, *rest = [i for i, other in enumerate(schedule) if other == item]
     twice = [*schedule, *schedule]
     return [twice[i + 1 : j] for i, j in zip([first, *rest], [*rest, first + len(schedule)], strict=True)]
@@ -55,7 +55,7 @@ def test_staggered_schedules(priorities, schedule):
 
 @given(st.lists(st.integers(1, 12), min_size=2, max_size=12))
 def test_staggered_slots_are_at_equal_distances(priorities):
-    """Between two slots of an item, any other has as many as its priority says, but for one; equal ones take turns."""
+    """Between two slots of an item, any other has what its priority asks for, to within one; equals take turns."""
     items = list(enumerate(priorities))
     schedule = broadcast_schedule(items, "staggered")
     for item, priority in items:
@@ -111,7 +111,7 @@ def test_every_item_has_exactly_its_slots(priorities, variant):
 @settings(deadline=None)
 @given(priorities=st.lists(st.integers(1, 63), max_size=6))
 def test_the_slots_of_a_power_are_evenly_spaced_over_the_steps(priorities):
-    """An item of 2^6 - 1 has every power, and a slot at the beginning of each step, so that steps can be seen."""
+    """An item of priority 2^6 - 1 has every power, and a slot at the start of each step, which makes steps visible."""
     schedule = broadcast_schedule([("step", 63), *enumerate(priorities)])
     step, seen = 0, {number: [] for number in range(len(priorities))}
     for item in schedule:
@@ -126,7 +126,7 @@ def test_the_slots_of_a_power_are_evenly_spaced_over_the_steps(priorities):
 
 @settings(deadline=None)
 @given(powers=st.lists(st.integers(0, 6), min_size=1, max_size=6), variant=st.sampled_from(VARIANTS))
-def test_powers_of_two_find_the_same_between_their_slots(powers, variant):
+def test_powers_of_two_have_the_same_between_all_their_slots(powers, variant):
     schedule = broadcast_schedule([(number, 1 << power) for number, power in enumerate(powers)], variant)
     for number, power in enumerate(powers):
         for between in map(Counter, rounds_apart(schedule, number)):

@@ -68,7 +68,7 @@ class Example:
         self.board.fed(Edge(name, 0))
 
     def _run(self, until):
-        """What happens at an instant, in order: a call ends, a batch comes, the picture is taken, a call begins."""
+        """The order of events at an instant: a call ends, a batch arrives, the state is recorded, a call begins."""
         now, arrival, claim, ends, taken = F(0), 0, None, None, []
         while now <= until:
             self.board.now = float(now)
@@ -104,7 +104,7 @@ def exactly(*numbers):
 def test_mtiq_column():
     example = Example("mtiq", 12)
     assert example.totals[:6] == exactly("1", "1.9", "2.8", "1.9", "1.9", "1.9")
-    # As it goes on; at 11.75 Op1 and Op2 hold 2 each, and the one nearer to the source runs.
+    # The continuation: at 11.75 Op1 and Op2 hold 2 each, and the one nearer to the source runs.
     assert example.totals[6:] == exactly("2.9", "3.8", "4.7", "3.8", "3.8", "3.8", "4.7")
     assert set(example.given) == {0}
 

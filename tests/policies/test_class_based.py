@@ -23,7 +23,7 @@ class Desk:
         self.board = Board(plan, self.queues, self.policy, self.stats, slots, call_fixed_s, self.latency)
 
     def latency(self, name, now, look, since):
-        """Of a class, as the monitor has it: what the test says."""
+        """The latency of a class, as set by the test."""
         return self.latencies.get(name)
 
     def feed(self, operator, tuples=1):
@@ -32,7 +32,7 @@ class Desk:
         self.board.fed(edge)
 
     def begin(self, slot=0):
-        """Take a decision: the claim, or None. Its input is taken."""
+        """Carry out a decision and take its input. Returns the claim, or None."""
         claim = self.board.claim(slot)
         if claim is not None:
             left = claim.decision.tuples
@@ -46,7 +46,7 @@ class Desk:
         self.board.release(claim, tuples, 0)
 
     def run(self, seconds=0.0):
-        """A whole call: what ran, or None."""
+        """A whole call. Returns what ran, or None."""
         claim = self.begin()
         if claim is None:
             return None
@@ -55,7 +55,7 @@ class Desk:
 
 
 class Stats:
-    """Declared statistics, but for selectivities that a test sets."""
+    """Declared statistics, except for selectivities that a test sets."""
 
     def __init__(self, plan):
         self._declared = DeclaredStats(plan)
@@ -114,7 +114,7 @@ def test_cqc_debt_is_paid_by_lost_turns():
     assert ran == ["h/x"] * 4 + ["l/x"]
 
 
-def test_cqc_hands_on_when_a_class_has_nothing_to_do():
+def test_cqc_passes_the_turn_on_when_a_class_has_no_input():
     desk = Desk(two_classes(), "cqc", cycle=9.0)
     for _ in range(4):
         desk.feed("l/x")
@@ -123,7 +123,7 @@ def test_cqc_hands_on_when_a_class_has_nothing_to_do():
 
 
 @pytest.mark.parametrize(("leaves", "order"), [("ranked", ["r/x", "q/b"]), ("last", ["q/b", "r/x"])])
-def test_cqc_runs_leaves_last_if_told(leaves, order):
+def test_cqc_runs_leaves_last_on_request(leaves, order):
     operators = [project("q/a", "s", 1.0), project("q/b", "q/a", 100.0), project("r/x", "t", 1.0)]
     desk = Desk(make_plan({"s": feeder(), "t": feeder()}, operators, {"q": "q/b", "r": "r/x"}), "cqc", leaves=leaves)
     desk.feed("q/b")
@@ -153,7 +153,7 @@ def test_abd_quota_grows_by_what_is_missing_and_shrinks_again():
         desk.feed("q/x")
         assert desk.run(18e-6).tuples is None
         quotas.append(round(desk.policy.quota * 1e6))
-    assert quotas == [90, 50, 28, 28, 28]  # 10 us are too short for a tuple, so they grow by its 18 at once
+    assert quotas == [90, 50, 28, 28, 28]  # 10 us are too short for a tuple, so the quota grows by its 18 us at once
 
 
 def test_abd_too_short_for_a_single_tuple():
@@ -216,7 +216,7 @@ def test_mbd_walks_its_schedule():
     assert desk.policy.updates == 1
 
 
-def test_mbd_passes_over_who_has_nothing_to_do():
+def test_mbd_skips_queries_without_input():
     desk = plain(example_5_9())
     desk.feed("d/x")
     assert (desk.run().unit.id, desk.run()) == ("d", None)
@@ -228,8 +228,8 @@ def test_mbd_passes_over_who_has_nothing_to_do():
 
 
 def test_mbd_marks_a_query_that_runs_and_runs_it_once_more():
-    """The round is x y x. Slots 0 and 1 take x and y; slot 2 meets x and gets nothing. When x is done slot 0 runs it
-    again at once, though y would be due."""
+    """The round is x y x. Slots 0 and 1 take x and y; slot 2 meets x and gets nothing. When x has ended, slot 0 runs it
+    again at once, although y would be due."""
     desk = plain(queries({"x": 20.0, "y": 10.0}, {"one": (1, ["x", "y"])}), slots=3)
     feed_all(desk, "xy")
     first, second = desk.begin(0), desk.begin(1)
@@ -242,8 +242,8 @@ def test_mbd_marks_a_query_that_runs_and_runs_it_once_more():
     assert desk.begin(1).decision.unit.id == "y"
 
 
-def test_mbd_fractions_are_kept_on_the_average():
-    """Priorities 4.5, 1.5, 1, 1: in so many rounds each runs as often as that."""
+def test_mbd_fractions_hold_on_average():
+    """Priorities 4.5, 1.5, 1, 1: over many rounds each runs that often per round."""
     costs = {"h1": 30.0, "h2": 10.0, "l1": 20.0, "l2": 20.0}
     desk = plain(queries(costs, {"high": (6, ["h1", "h2"]), "low": (2, ["l1", "l2"])}))
     assert desk.policy.gates == pytest.approx([0.5, 0.5, 1.0, 1.0])
@@ -276,7 +276,7 @@ def test_mbd_queries_that_share_operators_are_one_unit_of_the_best_class():
 
 
 def changed(plan, moved, latencies=None, **parameters):
-    """Frequencies and costs after a round in which one selectivity was 0.5 and is `moved` now."""
+    """Frequencies and costs after a round in which one selectivity changed from 0.5 to `moved`."""
     desk = Desk(plan, "mbd", latencies=latencies or {"a": 1.0, "b": 3.0, "c": 2.0}, **parameters)
     before = dict(desk.policy.costs.seconds)
     desk.stats.selectivities = {"c/s": moved}
@@ -318,17 +318,17 @@ def selecting():
     ],
 )
 def test_mbd_at_the_end_of_a_round(inversion, selectivity, moved, frequencies, adopted):
-    """Class 2 is slower than class 3, and a select moved by 12 or by 8 %."""
+    """Class 2 is slower than class 3, and the selectivity of a select changed by 12 % or by 8 %."""
     assert changed(selecting(), moved, inversion=inversion, selectivity=selectivity) == (frequencies, adopted)
 
 
-def test_mbd_leaves_all_as_it_is_without_inversion():
-    for latencies in ({"a": 1.0, "b": 2.0, "c": 3.0}, {"a": 5.0, "b": 2.0}):  # of c nothing is known
+def test_mbd_changes_nothing_without_inversion():
+    for latencies in ({"a": 1.0, "b": 2.0, "c": 3.0}, {"a": 5.0, "b": 2.0}):  # nothing is known about c
         assert changed(selecting(), 0.1, latencies) == ([50, 40, 30], False)
 
 
-def test_mbd_repairs_although_the_cost_of_a_query_is_not_known():
-    """c never had input, so that nothing is known of it: it counts like the others, and frequencies change."""
+def test_mbd_reacts_although_the_cost_of_a_query_is_not_known():
+    """c never had input, so nothing is known about it: it counts like the others, and frequencies change."""
     operators = [project("a/x", "s", 1.0), project("b/x", "t", 3.0), select("c/x", "u", None)]
     plan = make_plan(
         {name: feeder() for name in "stu"},
@@ -346,7 +346,7 @@ def test_mbd_repairs_although_the_cost_of_a_query_is_not_known():
 
 
 def test_mbd_a_shorter_round_after_a_longer_one():
-    """A round of 100 + 1 slots becomes one of 2 while the walk stands in it: what was passed is never negative."""
+    """A round of 100 + 1 slots becomes one of 2 in the middle of it: the number of slots passed is never negative."""
     plan = queries({"a": 1.0, "b": 1.0}, {"one": (100, ["a"]), "two": (1, ["b"])})
     desk = Desk(plan, "mbd")
     passed = []
@@ -358,7 +358,7 @@ def test_mbd_a_shorter_round_after_a_longer_one():
         passed.append(desk.run(0.01).inspected)
     assert desk.policy.frequencies == [1, 1]
     assert min(passed) == 0
-    assert max(passed) == 1  # the slot of b, which has nothing to do
+    assert max(passed) == 1  # the slot of b, which has no input
 
 
 @pytest.mark.parametrize(("mode", "frequencies"), [("follow", [90, 50, 40]), ("fixed", [50, 40, 30])])
@@ -374,7 +374,7 @@ def test_mbd_follows_changed_priorities(mode, frequencies):
 
 
 def test_mbd_together_makes_units_of_queries_of_a_class():
-    """Seven and two queries, at most three together: three units of like size, and one."""
+    """Seven and two queries, at most three together: three units of like size, and one unit."""
     plan = queries(dict.fromkeys("abcdefgxy", 1.0), {"one": (2, list("abcdefg")), "two": (1, ["x", "y"])})
     desk = plain(plan, together=3)
     assert [unit.id for unit in desk.board.units] == ["a+b+c", "d+e", "f+g", "x+y"]
@@ -394,8 +394,8 @@ def test_mbd_together_regroups_when_a_query_changes_class():
 
 
 @pytest.mark.parametrize(("fixed_costs", "slots"), [("amortised", [1, 1]), ("ignored", [1, 9])])
-def test_mbd_counts_what_a_call_costs_beside_its_tuples(fixed_costs, slots):
-    """Costs of 1 and 9 us a tuple; a call costs 1 ms beside them, of which each of 10 tuples bears 100 us."""
+def test_mbd_counts_the_fixed_cost_of_a_call(fixed_costs, slots):
+    """Costs of 1 and 9 us per tuple and a fixed cost of 1 ms per call, of which each of 10 tuples bears 100 us."""
     plan = queries({"a": 1e-6, "b": 9e-6}, {"one": (1, ["a", "b"])})
     desk = plain(plan, call_fixed_s=1e-3, fixed_costs=fixed_costs)
     for _ in range(40):
@@ -413,7 +413,7 @@ def test_mrr_together_serves_queries_of_a_class_at_once():
     assert [desk.run().unit.id, desk.run().unit.id, desk.run()] == ["a+b", "x+y", None]
 
 
-def test_ambd_prefers_what_its_slot_ran_last():
+def test_ambd_prefers_the_query_that_its_slot_ran_last():
     costs = dict.fromkeys("abcd", 1.0)
     desk = Desk(queries(costs, {"one": (1, list(costs))}), "ambd", 2, inversion=None, selectivity=None)
     rounds = []
@@ -423,7 +423,7 @@ def test_ambd_prefers_what_its_slot_ran_last():
         rounds.append("".join(claim.decision.unit.id for claim in claims))
         for claim in claims:
             desk.end(claim)
-    # In the second round slot 1 runs b before a, which is slot 0's; each still runs once.
+    # In the second round slot 1 runs b before a, which slot 0 ran last; each still runs once.
     assert rounds == ["ab", "cd", "ba", "dc"]
 
 

@@ -36,7 +36,7 @@ def test_as_printed_an_overrun_can_pay():
     assert turn(credit, 0, 14) == 12
 
 
-def test_who_is_in_debt_loses_turns():
+def test_a_class_in_debt_loses_turns():
     credit = Credit([12, 6, 2])
     assert turn(credit, 2, 7) == -3
     turns = [(credit.may_run(2), credit.left(2)) for _ in range(3)]
@@ -53,8 +53,8 @@ def test_nothing_left_is_debt():
 
 @settings(deadline=None)
 @given(times=st.lists(st.integers(0, 50), max_size=40))
-def test_never_more_than_a_slice_and_on_the_average_no_more_than_its_turns(times):
-    """What a class used is at the most a slice for each turn it had, run or lost, but for the last overrun."""
+def test_never_more_than_a_slice_and_on_average_no_more_than_its_turns(times):
+    """A class uses at most a slice for each turn it had, run or lost, plus the last overrun."""
     credit, used, turns = Credit([7]), 0, 0
     for time in times:
         while not credit.may_run(0):

@@ -41,7 +41,7 @@ def test_an_older_tuple_at_another_queue_of_a_ready_unit_counts():
     assert bench.order() == ["q/u", "q/a", "q/u"]
 
 
-def test_a_unit_whose_head_another_took_stands_further_back():
+def test_a_unit_moves_back_in_line_when_another_takes_its_oldest_tuple():
     bench = Bench(joined(), "fifo", slots=2)  # two paths share q/u
     bench.feed("q/u", 1.0)
     bench.feed("q/a", 3.0)
@@ -52,7 +52,7 @@ def test_a_unit_whose_head_another_took_stands_further_back():
 def test_calls_make_up_for_their_fixed_cost():
     bench = Bench(joined(), "fifo", call_fixed_s=7.0)
     bench.feed("q/a", 1.0)
-    assert bench.run().tuples == 4  # 7 s over 2 s a tuple
+    assert bench.run().tuples == 4  # 7 s over 2 s per tuple
     assert not bench.policy.in_arrival_order
     assert Bench(joined(), "fifo").policy.in_arrival_order
     assert not Bench(joined(), "fifo", unit="operator").policy.in_arrival_order
@@ -68,10 +68,10 @@ def test_granularity(unit, ids):
 def test_a_strange_view_gives_nothing(plan):
     bench = Bench(plan, "fifo")
     assert bench.policy.choose(0) is None
-    bench.policy.became_ready(bench.board.units[0])  # announced, but nothing waits there
+    bench.policy.became_ready(bench.board.units[0])  # announced, but without input
     assert bench.policy.choose(0) is None
     bench.queues[bench.board.units[0].edges[0]].arrivals.append(1.0)
-    bench.policy.became_ready(bench.board.units[0])  # and one that is not ready
+    bench.policy.became_ready(bench.board.units[0])  # and a unit that is not ready
     assert bench.policy.choose(0) is None
     assert bench.policy.choose(99) is None
 

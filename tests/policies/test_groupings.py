@@ -24,6 +24,6 @@ QUERIES = {
         (9, ["filter+other", "count+most", "least", "join", "slow"]),
     ],
 )
-def test_together_are_queries_that_have_something_to_do_together(most, units):
-    """Those of one boundary are two units at the least."""
+def test_queries_with_work_at_the_same_times_are_combined(most, units):
+    """Queries of the same boundaries form at least two units."""
     assert [group.id for group in combined_queries(plan_of(QUERIES), most)] == units

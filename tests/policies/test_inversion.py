@@ -51,7 +51,7 @@ def changed(module, frequencies, *violators):
         ("isp", (3, 2, 1), (3,), [4, 3, 1]),
         ("abd", (30, 20, 10), (3,), [30, 20, 9]),
         ("abd", (3, 2, 1), (3,), [4, 3, 1]),
-        ("abd", (3, 2, 1), (2,), [4, 2, 1]),  # lowered to (3, 1, 1), the order takes that back
+        ("abd", (3, 2, 1), (2,), [4, 2, 1]),  # lowered to (3, 1, 1), which the repair of the order undoes
     ],
 )
 def test_examples(module, frequencies, violators, result):
@@ -67,7 +67,7 @@ def test_which_pairs_are_inverted():
         inverted_pairs([2, 1], [1.0])
 
 
-def test_repairs_carry_on_upwards_and_leave_equals_alone():
+def test_repairs_carry_upwards_and_leave_equals_alone():
     assert order_repair([4, 3, 3, 1], [4, 3, 2, 1]) == [5, 4, 3, 1]
     assert order_repair([4, 4, 3], [2, 2, 1]) == [4, 4, 3]
     assert order_repair([1, 4, 3], [2, 2, 1]) == [4, 4, 3]
@@ -81,7 +81,7 @@ def test_dvp_stops_doubling():
         rounds.append(frequencies)
     assert rounds[:3] == [[100, 61, 60], [200, 121, 120], [400, 241, 240]]
     assert rounds[4:] == [[1600, 961, 960], [1601, 961, 960], [1602, 961, 960]]
-    assert dvp([5000, 400, 1], [3, 2, 1], [True, False]) == [5000, 399, 1]  # large, but not for having been doubled
+    assert dvp([5000, 400, 1], [3, 2, 1], [True, False]) == [5000, 399, 1]  # large, but not because of doubling
 
 
 def test_abd_stops_growing():
@@ -106,7 +106,7 @@ def test_all_small_frequencies(module):
 
 @st.composite
 def classes(draw):
-    """Falling priorities with ties, frequencies in order, and latencies."""
+    """Decreasing priorities with ties, frequencies in order, and latencies."""
     priorities = sorted(draw(st.lists(st.integers(1, 6), max_size=8)), reverse=True)
     number = len(priorities)
     raw = draw(st.lists(st.integers(1, 40), min_size=number, max_size=number))

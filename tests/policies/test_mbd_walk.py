@@ -1,4 +1,4 @@
-"""mbd, ambd: how slots walk the round, and what they go by; mbd, mprr: what becomes of classes that change."""
+"""mbd, ambd: how slots walk the round and by which costs and priorities; mbd, mprr: changes of classes."""
 
 import random
 from collections import Counter
@@ -23,7 +23,7 @@ def shared_plan():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_ambd_uses_each_entry_of_a_round_once(seed):
-    """Three units with 6, 3 and 1 slots, all with input at every decision, two slots that take turns by chance."""
+    """Three units with 6, 3 and 1 slots, all with input at every decision; two slots take turns at random."""
     plan = queries(dict.fromkeys("abc", 1.0), {"one": (6, ["a"]), "two": (3, ["b"]), "three": (1, ["c"])})
     desk = Desk(plan, "ambd", 2, **PLAIN)
     wanted = Counter(a=6, b=3, c=1)
@@ -40,7 +40,7 @@ def test_ambd_uses_each_entry_of_a_round_once(seed):
         assert ran == wanted
 
 
-def test_ambd_tells_how_far_it_looked():
+def test_ambd_reports_how_far_it_looked_ahead():
     """Rounds of a b c: when b is what slot 1 ran last, it is one entry ahead of a; slot 0, which ran all others, looks
     no further than what is due; one that ran nothing looks to the end."""
     desk = Desk(queries(dict.fromkeys("abc", 1.0), {"one": (1, list("abc"))}), "ambd", 3, **PLAIN)
@@ -54,7 +54,7 @@ def test_ambd_tells_how_far_it_looked():
     assert ahead == [("a", 2), ("b", 1), ("c", 0), ("b", 1), ("a", 0), ("c", 0)]
 
 
-def test_only_the_first_entry_of_a_round_is_taken_by_chance():
+def test_only_the_first_entry_of_a_round_is_random():
     """1.3 of b to 1 of a: the first of b's two slots is open in three of ten rounds. Input that comes after it has
     been passed is served in the second, always."""
     desk = Desk(queries({"a": 10.0, "b": 13.0}, {"one": (1, ["a", "b"])}), "mbd", **PLAIN)
@@ -66,8 +66,8 @@ def test_only_the_first_entry_of_a_round_is_taken_by_chance():
         assert not desk.run().ends_round
 
 
-def test_a_gate_that_hardly_opens_is_not_waited_for():
-    """The only unit with input has one slot in 65,536, open by a chance of one in 30,000: a second round takes it."""
+def test_a_gate_that_rarely_opens_does_not_block():
+    """The only unit with input has one slot in 65,536, open with a chance of 1 in 30,000: a second round takes it."""
     desk = Desk(queries({"a": 1.0, "b": 1.0}, {"one": (2**31 - 1, ["a"]), "two": (1, ["b"])}), "mbd", **PLAIN)
     gate = desk.policy.gates[1]
     assert 0.0 < gate < 1e-4
@@ -87,8 +87,8 @@ def test_a_promoted_unit_follows_the_priorities():
     assert [unit.class_name for unit in desk.board.units] == ["silver", "bronze"]
 
 
-def test_together_goes_by_the_priorities_of_now():
-    """q1 and q2 share an operator and are of gold; when gold falls below silver they are of silver, with q4."""
+def test_together_uses_the_current_priorities():
+    """q1 and q2 share an operator and count as gold; when gold falls below silver they count as silver, with q4."""
     operators = [project("x", "s", 1.0), project("q4/y", "t", 1.0)]
     plan = make_plan(
         {"s": feeder(), "t": feeder()},
@@ -111,10 +111,10 @@ def test_fixed_priorities_outlive_a_query_that_moves_to_an_empty_class():
         desk.feed("a/x")
         desk.feed("b/x")
         assert desk.run(0.01) is not None
-    assert desk.policy.updates > 1  # schedules were made with the classes of the start
+    assert desk.policy.updates > 1  # schedules were made with the initial classes
 
 
-def test_mprr_goes_by_the_priorities_of_the_start():
+def test_mprr_uses_the_initial_priorities():
     plan = queries({"a": 1.0, "b": 1.0}, {"one": (9, ["a"]), "two": (1, ["b"])})
     desk = Desk(plan, "mprr")
     desk.feed("b/x", 10)
@@ -122,7 +122,7 @@ def test_mprr_goes_by_the_priorities_of_the_start():
     desk.board.set_classes(plan.with_priority("two", 9))
     desk.feed("b/x", 1)
     assert desk.run().tuples == 1
-    desk.board.set_classes(plan.with_class("b", "one"))  # but a query that is moved has its new class's
+    desk.board.set_classes(plan.with_class("b", "one"))  # but a query that is moved gets that of its new class
     desk.feed("b/x", 1)
     assert desk.run().tuples == 9
 
@@ -144,7 +144,7 @@ def test_mprr_takes_its_portion_of_each_input(left, right, tuples):
 
 
 def test_only_slots_of_queries_without_input_count_as_inspected():
-    """The round is a b c d. b has no input; c runs in the other slot, and costs no look."""
+    """The round is a b c d. b has no input; c runs in the other slot and is not inspected."""
     costs = dict.fromkeys("abcd", 1.0)
     desk = Desk(queries(costs, {"one": (1, list(costs))}), "mbd", 2, inversion=None, selectivity=None)
     desk.feed("c/x")
@@ -157,8 +157,8 @@ def test_only_slots_of_queries_without_input_count_as_inspected():
     assert desk.run().inspected == 1  # b
 
 
-def test_nothing_is_run_once_more_after_a_pause():
-    """The round is x y x. Slot 2 meets x while it runs: it would run again at once, but has no input then."""
+def test_no_query_runs_once_more_after_a_pause():
+    """The round is x y x. Slot 2 meets x while it runs: x would run again at once, but then has no input."""
     desk = Desk(queries({"x": 20.0, "y": 10.0}, {"one": (1, ["x", "y"])}), "mbd", 3, **PLAIN)
     desk.feed("x/x")
     desk.feed("y/x")
@@ -173,8 +173,8 @@ def test_nothing_is_run_once_more_after_a_pause():
 # Costs ---------------------------------------------------------------------------------------------------------------
 
 
-def test_costs_become_known_with_the_first_calls_though_statistics_do_not_change():
-    """Calls cost something beside their tuples: how much of it a tuple bears is known only with a train."""
+def test_costs_become_known_with_the_first_calls_although_statistics_do_not_change():
+    """Calls have a fixed cost: the share that a tuple bears is known only with a train."""
     desk = Desk(queries({"a": 1.0, "b": 9.0}, {"one": (1, ["a", "b"])}), "mbd", call_fixed_s=1e-3)
     assert set(desk.policy.costs.seconds.values()) == {1.0}
     for _ in range(8):
@@ -185,7 +185,7 @@ def test_costs_become_known_with_the_first_calls_though_statistics_do_not_change
 
 
 def test_statistics_are_not_adopted_while_nothing_becomes_known():
-    """A query of class two never runs, so its cost stays unknown: the others' are those of the start all the same."""
+    """A query of class two never runs, so its cost stays unknown; the others nevertheless keep their initial costs."""
     plan = queries({"a": 1.0, "b": 1.0, "c": 1.0}, {"one": (2, ["a", "b"]), "two": (1, ["c"])})
     desk = Desk(plan, "mbd", call_fixed_s=1e-3, selectivity="s", inversion=None)
     for _ in range(8):
@@ -201,7 +201,7 @@ def test_statistics_are_not_adopted_while_nothing_becomes_known():
 
 
 @pytest.mark.parametrize(("selectivity", "adopted"), [(None, False), ("s", True), ("sa", True)])
-def test_followed_priorities_leave_costs_alone_unless_selectivities_are_followed(selectivity, adopted):
+def test_changed_priorities_leave_costs_alone_unless_selectivities_are_followed(selectivity, adopted):
     operators = [select("a/s", "s", 1.0, 0.5), project("a/x", "a/s", 1.0), project("b/x", "t", 1.0)]
     plan = make_plan(
         {"s": feeder(), "t": feeder()},
@@ -221,8 +221,8 @@ def test_followed_priorities_leave_costs_alone_unless_selectivities_are_followed
     assert (dict(desk.policy.costs.seconds) != before) is adopted
 
 
-def test_priorities_set_to_what_they_were_are_no_change():
-    """So what was learned of inverted classes is kept."""
+def test_priorities_set_to_their_old_values_are_no_change():
+    """So what was learned from inverted classes is kept."""
     plan = queries({"a": 1.0, "b": 1.0}, {"one": (2, ["a"]), "two": (1, ["b"])})
     desk = Desk(plan, "mbd", latencies={"one": 3.0, "two": 1.0})
     served(desk, 4)
@@ -241,7 +241,7 @@ def served(desk, calls):
 
 
 @pytest.mark.parametrize(("gated", "updates"), [(True, 1), (False, 2)])
-def test_without_the_gate_moved_selectivities_count_by_themselves(gated, updates):
+def test_without_the_gate_changed_selectivities_suffice(gated, updates):
     plan = make_plan({"s": feeder()}, [select("a/s", "s", 1.0, 0.5), project("a/x", "a/s", 1.0)], {"a": "a/x"})
     desk = Desk(plan, "mbd", selectivity="s", inversion=None, sel_gate=gated)
     desk.stats.selectivities = {"a/s": 0.8}

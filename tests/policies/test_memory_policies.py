@@ -1,4 +1,4 @@
-"""chain, segment, simplified-segment and pcs: units, ranks, and cutting anew."""
+"""chain, segment, simplified-segment and pcs: units, ranks, and cutting again."""
 
 import pytest
 
@@ -59,12 +59,12 @@ def test_the_first_simplified_segment_with_share_1_is_that_of_segment():
 def test_an_operator_of_several_paths_has_its_steepest_slope():
     operators = [select("q/a", "s", 1.0, 0.5), select("q/b", "t", 4.0, 0.9), union("q/u", "q/a", "q/b", cost=0.1)]
     plan = make_plan({"s": feeder(bytes=8), "t": feeder(bytes=8)}, operators, {"q": "q/u"})
-    # by s: one piece, 8 bytes in 1.05 s; by t: one piece, 8 bytes in 4.09 s
+    # from s: one piece, 8 bytes in 1.05 s; from t: one piece, 8 bytes in 4.09 s
     assert priorities(Bench(plan, "chain"))["q/u"] == pytest.approx(8 / 1.05)
 
 
 def test_tuples_inside_a_larger_segment_are_its_input():
-    """Segments of two paths that share C, D: {X, C, D} swallows {C, D}; what comes from B waits inside it."""
+    """Segments of two paths that share C, D: {X, C, D} absorbs {C, D}; tuples from B wait inside it."""
     operators = [
         select("q/B", "s", 1.0, 0.5),
         select("q/X", "t", 100.0, 0.9),
@@ -87,8 +87,8 @@ def test_equal_priorities_go_to_the_oldest_tuple(name):
     assert [unit.startswith(("b", "S2")) for unit in bench.order()] == [True, False, True]
 
 
-def test_a_fixed_cost_is_paid_by_the_batch():
-    """Capacity of a path is 1 / (cost + fixed / waiting); of Chain's operators inside, less has to be paid."""
+def test_a_batch_shares_the_fixed_cost():
+    """The capacity of a path is 1 / (cost + fixed / waiting); inner operators of chain bear less of it."""
     bench = Bench(path(*T4), "pcs", call_fixed_s=6.0)
     bench.feed("a/0", *[1.0] * 4)
     assert priorities(bench) == {"a#1": pytest.approx(1 / (3 + 6 / 4))}
@@ -97,7 +97,7 @@ def test_a_fixed_cost_is_paid_by_the_batch():
     bench.feed("a/1", *[1.0] * 4)
     found = priorities(bench)
     assert found["a/0"] == pytest.approx(4 / (1 + 6 / 4))
-    assert found["a/1"] == pytest.approx(4 / (2 + 0.5 * 12 / 4))  # half a tuple of each that entered gets there
+    assert found["a/1"] == pytest.approx(4 / (2 + 0.5 * 12 / 4))  # half of the tuples that entered get there
 
 
 class Changing:
@@ -115,7 +115,7 @@ class Changing:
 
 
 @pytest.mark.parametrize("name", ["segment", "simplified-segment", "threshold"])
-def test_segments_are_cut_anew_when_statistics_insist(name):
+def test_segments_are_cut_again_when_statistics_insist(name):
     bench = Bench(path((1.0, 1.0), (1.0, 1.0), (1.0, 1.0)), name)
     board, stats = bench.board, Changing(0.1, 0.9, 1.0)
     whole = ("a/0", "a/1", "a/2")
@@ -125,7 +125,7 @@ def test_segments_are_cut_anew_when_statistics_insist(name):
     claim = board.claim(0)
     for _ in range(2):
         board.learned()
-    stats.selectivities = (0.5, 0.5, 1.0)  # 4, 4, 8: one segment again, so the count starts anew
+    stats.selectivities = (0.5, 0.5, 1.0)  # 4, 4, 8: one segment again, so the count restarts
     board.learned()
     stats.selectivities = (0.1, 0.9, 1.0)
     for _ in range(2):
@@ -134,13 +134,13 @@ def test_segments_are_cut_anew_when_statistics_insist(name):
     board.learned()
     assert [unit.operators for unit in board.units][-2:] == [("a/0",), ("a/1", "a/2")]
     assert board.policy is bench.policy
-    assert board.ready_units == 0  # the call that began before blocks what it uses
+    assert board.ready_units == 0  # the call that began earlier blocks the operators it uses
     board.release(claim, 0, 0)
     assert bench.run().unit.operators in (("a/0",), whole)
 
 
 def test_sizes_of_streams_are_measured_like_those_of_operators():
-    """8 bytes by the schema; measured, with stamps, 32. What an operator gives out is as large until it is measured."""
+    """8 bytes by the schema, 32 measured with stamps. Outputs of operators count the same until they are measured."""
     operators = [
         Select(id=f"q/{at}", inputs=(Port(p),), declared=Declared(), where="v > 0") for at, p in enumerate(["s", "q/0"])
     ]

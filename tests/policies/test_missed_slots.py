@@ -1,4 +1,4 @@
-"""mbd and units that wait for a boundary: which slots are made good, and before whom."""
+"""mbd and units that wait for a window boundary: which missed slots are made up for, and before which units."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ READY: Any = SimpleNamespace(ready=True)  # a unit
 
 
 class Desk:
-    """mbd over windows and filters of two classes; windows reach their boundary when the test says so."""
+    """mbd over windows and filters of two classes; the test says when windows reach their boundary."""
 
     def __init__(
         self, queries: Mapping[str, str] = QUERIES, class_of: Mapping[str, str] = CLASSES, variant: str = "disjoint"
@@ -73,8 +73,8 @@ def filters(desk: Desk, times: int) -> None:
         desk.order()
 
 
-def test_a_missed_slot_goes_before_what_is_due():
-    """The round is w1 f1 w2 f2 w1 f1, and stands before w2."""
+def test_a_missed_slot_goes_before_the_one_that_is_due():
+    """The round is w1 f1 w2 f2 w1 f1; next is w2."""
     desk = Desk()
     desk.feed("window1", "window2")
     filters(desk, 5)
@@ -85,7 +85,7 @@ def test_a_missed_slot_goes_before_what_is_due():
     assert desk.order() == ["window1", "window2", "filter2", "filter1"]
 
 
-def test_what_was_put_off_is_next():
+def test_a_postponed_unit_is_next():
     desk = Desk()
     desk.feed("window1")
     filters(desk, 5)
@@ -96,8 +96,8 @@ def test_what_was_put_off_is_next():
     assert desk.order() == ["window1", "filter2"]
 
 
-def test_but_not_before_what_is_more_important():
-    """The round stands before its second w1, of the other class."""
+def test_a_missed_slot_does_not_go_before_a_more_important_one():
+    """Next is the second w1, of the other class."""
     desk = Desk()
     desk.feed("window2")
     filters(desk, 5)
@@ -108,8 +108,8 @@ def test_but_not_before_what_is_more_important():
     assert desk.order() == ["filter1", "window2"]
 
 
-def test_many_that_are_made_good_do_not_stop_the_round():
-    """All windows are owed a slot, and the round stands before one of them: the important filter still has its turn."""
+def test_many_missed_slots_do_not_stop_the_round():
+    """All windows are owed a slot, and one of them is next: the important filter still gets its turn."""
     windows = [f"window{number}" for number in range(6)]
     queries = {"high": PASSED, "low": PASSED, **dict.fromkeys(windows, COUNTED)}
     desk = Desk(queries, {**dict.fromkeys(queries, "low"), "high": "high"}, variant="staggered")
@@ -129,8 +129,8 @@ def test_many_that_are_made_good_do_not_stop_the_round():
 
 
 @given(st.lists(st.sampled_from([*QUERIES, "reach", "run"]), max_size=60))
-def test_whatever_comes_every_entry_of_a_round_is_used_once(steps: list[str]):
-    """Entries change places, none is lost or doubled, and the next round is as it was made."""
+def test_every_entry_of_a_round_is_used_once(steps: list[str]):
+    """Entries change places, none is lost or duplicated, and the next round is the original one."""
     desk = Desk()
     policy = cast(MultiBroadcastDisk, desk.board.policy)
     for step in steps:
@@ -163,7 +163,7 @@ def test_without_a_missed_slot_the_round_decides():
     ("rounds", "ran_at", "now_at", "owed"),
     [(0, 3, 8, True), (0, 8, 9, False), (1, 3, 0, True), (1, 8, 2, False), (1, 8, 3, True), (2, 8, 0, True)],
 )
-def test_a_slot_is_missed_when_the_walk_came_by(rounds: int, ran_at: int, now_at: int, owed: bool):
+def test_a_slot_is_missed_when_it_came_up(rounds: int, ran_at: int, now_at: int, owed: bool):
     missed = MissedSlots()
     missed.restart(1)
     missed.ran(0, ran_at)

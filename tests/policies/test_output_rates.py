@@ -1,4 +1,4 @@
-"""hr, wehr and cqc with output operators: they have the rate of what feeds them (example 5.4 of spec/aqsios.md)."""
+"""hr, wehr and cqc with output operators, which have the rate of their feeders (example 5.4 of spec/aqsios.md)."""
 
 import math
 
@@ -35,8 +35,8 @@ def test_an_output_has_the_rate_of_its_feeder(name, factor):
 
 
 @pytest.mark.parametrize("name", ["hr", "cqc", "rb", "prb"])
-def test_a_root_that_works_has_its_own(name):
-    """An application has no output operators: its roots are operators like all others."""
+def test_a_root_that_does_work_has_its_own_rate(name):
+    """An application has no output operators: its roots are ordinary operators."""
     assert priorities(name, example())[OUTPUT] == pytest.approx(1 / 5.5)
 
 
@@ -47,7 +47,7 @@ def test_an_output_waits_for_its_feeder_at_the_same_rate():
     assert bench.order() == [PROJECT, OUTPUT]
 
 
-def test_of_several_feeders_the_best_counts_and_one_that_is_not_known_most():
+def test_of_several_feeders_an_unknown_one_counts_else_the_best():
     def rates(second):
         operators = [project("q/a", "s", 1.0), project("q/b", "t", second), union("q/out", "q/a", "q/b", cost=2.0)]
         board = Bench(make_plan({"s": feeder(), "t": feeder()}, operators, {"q": "q/out"}), "rr").board
@@ -58,7 +58,7 @@ def test_of_several_feeders_the_best_counts_and_one_that_is_not_known_most():
     assert rates(None)["q/out"] is None
 
 
-def test_who_reads_streams_or_feeds_others_keeps_its_own():
+def test_operators_that_read_streams_or_feed_others_keep_their_own_rate():
     operators = [project("q/a", "s", 1.0), project("q/b", "q/a", 1.0), project("r/x", "s", 4.0)]
     plan = make_plan({"s": feeder()}, operators, {"q": "q/b", "also": "q/a", "r": "r/x"})
     board = Bench(plan, "rr").board

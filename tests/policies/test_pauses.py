@@ -1,4 +1,4 @@
-"""Policies that give classes time: a pause in which nobody has input is nobody's time."""
+"""Policies that give classes time: idle time, when no query has input, is charged to no class."""
 
 import pytest
 
@@ -20,23 +20,23 @@ def traced(tmp_path, policy, parameters, gaps, classes, cost=1.0, simulator=None
     return simulate(app, RunLimits(until_idle=True), trace=True).trace.calls
 
 
-def test_a_pause_is_no_debt_under_cqc(tmp_path):
-    """Slices of 6 and 3 s. b runs for 1 s; 100 s later both have input, and each has a whole slice."""
+def test_idle_time_is_no_debt_under_cqc(tmp_path):
+    """Slices of 6 and 3 s. b runs for 1 s; 100 s later both have input, and each gets a whole slice."""
     gaps = {"a": (100.0, *[0.0] * 8), "b": (0.0, 100.0, *[0.0] * 8)}
     calls = traced(tmp_path, "cqc", {"cycle": 9.0}, gaps, {"a": 6, "b": 3}, cost=0.5)
     assert [call.unit[0] for call in calls] == ["b", "a", "b"]
 
 
 def test_long_pauses_cost_no_class_switches_under_cqc(tmp_path):
-    """A class alone, 1,000 s between tuples and a slice of 1 ms: it goes on to its class once for each."""
+    """One class, 1,000 s between tuples and a slice of 1 ms: there is one switch to the class per tuple."""
     calls = traced(
         tmp_path, "cqc", {"cycle": 1e-3}, {"a": (0.0, 1000.0, 1000.0)}, {"a": 1}, 1e-4, {"class_switch_s": 1.0}
     )
     assert [call.start for call in calls] == pytest.approx([1.0, 1001.0, 2001.0])
 
 
-def test_going_on_to_a_class_is_not_its_time_under_cqc():
-    """Slices of 2 and 1 s, and 1 s to go on to a class: a has two calls of 1 s all the same."""
+def test_switching_to_a_class_is_not_charged_to_it_under_cqc():
+    """Slices of 2 and 1 s, and 1 s per switch to a class: a nevertheless gets two calls of 1 s."""
     desk = Desk(queries({"a": 1.0, "b": 1.0}, {"one": (2, ["a"]), "two": (1, ["b"])}), "cqc", cycle=3.0)
     ran = ""
     for _ in range(6):
@@ -50,7 +50,7 @@ def test_going_on_to_a_class_is_not_its_time_under_cqc():
 
 
 def test_a_pause_does_not_make_the_quota_of_abd_grow():
-    """A slice that was left with nothing to do has ended, however soon its class has input again."""
+    """A slice without input has ended, however soon its class has input again."""
     desk = Desk(queries({"q": 8 * US, "r": 8 * US}, {"one": (1, ["q", "r"])}), "abd", quota=50 * US, passes=None)
     desk.feed("q/x")
     assert desk.run(8 * US).unit.id == "q/x"
@@ -60,7 +60,7 @@ def test_a_pause_does_not_make_the_quota_of_abd_grow():
     assert desk.policy.quota == 50 * US
 
 
-def test_a_slice_of_abd_leaves_the_turn_where_it_began():
+def test_a_slice_of_abd_ends_where_it_began_after_a_whole_pass():
     """One pass over three operators: two run, the last is found empty, and the next slice begins with the first."""
     operators = [slow("a/x", "s"), slow("b/x", "t"), slow("c/x", "u")]
     streams = {name: {"kind": "feeder", "rate": 1.0} for name in "stu"}
@@ -73,8 +73,8 @@ def test_a_slice_of_abd_leaves_the_turn_where_it_began():
     assert [desk.run(US).unit.id for _ in range(3)] == ["a/x", "b/x", "c/x"]
 
 
-def test_abd_tells_of_the_operators_that_it_found_empty():
-    """The round is h h l. Class h has two operators and no input: two slots of two, then one of l's three is passed."""
+def test_abd_reports_the_operators_it_found_empty():
+    """The round is h h l. Class h has two operators without input, which counts 2 per slot; then one of l's three."""
     members = {"high": (2, ["h", "i"]), "low": (1, ["l", "m", "n"])}
     desk = Desk(queries(dict.fromkeys("hilmn", 8 * US), members), "abd", quota=1.0)
     desk.feed("m/x")
@@ -83,7 +83,7 @@ def test_abd_tells_of_the_operators_that_it_found_empty():
     assert decision.inspected == 2 * desk.policy.schedule.index(1) + 1
 
 
-def test_what_abd_took_too_long_counts_where_no_tuple_fits():
+def test_an_overrun_of_abd_counts_where_no_tuple_fits():
     """40 us of a slice are used by a call that was to take 18; of the next operator no tuple fits into what is left."""
     streams = {name: {"kind": "feeder", "rate": 1.0} for name in "st"}
     plan = make_plan(streams, [slow("a/x", "s"), slow("b/x", "t")], {"a": "a/x", "b": "b/x"})

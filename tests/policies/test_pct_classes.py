@@ -1,4 +1,4 @@
-"""pct and pct-s when classes change while they run."""
+"""pct and pct-s when classes change during a run."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def begun(desk, *slots):
 
 
 def threads(desk):
-    """The queries of the threads, by slot."""
+    """The queries of the thread in each slot."""
     return ["" if held is None else "".join(unit.id for unit in held.units) for held in desk.policy.thread_of_slot]
 
 
@@ -33,13 +33,13 @@ def move(desk, query, to):
 
 
 @pytest.mark.parametrize("fed_before", [True, False])
-def test_a_query_that_is_moved_goes_to_the_thread_of_its_new_class(fed_before):
+def test_a_moved_query_moves_to_the_thread_of_its_new_class(fed_before):
     desk = Desk(plan(), "pct", slots=2)
     if fed_before:
         feed(desk, "ab")
     move(desk, "b", "two")
     feed(desk, "ab")
-    assert begun(desk, 0, 1)[1] == ["a", "b"]  # a and b were one thread
+    assert begun(desk, 0, 1)[1] == ["a", "b"]  # a and b shared a thread
 
 
 def test_a_class_that_gets_its_first_query_gets_a_thread():
@@ -51,7 +51,7 @@ def test_a_class_that_gets_its_first_query_gets_a_thread():
 
 
 def test_a_thread_stays_in_the_slot_that_runs_a_query_of_it():
-    """Class one is left without queries; class two's thread is the first now, but slot 1 is running c."""
+    """Class one is left without queries; the thread of class two is first now, but slot 1 is running c."""
     desk = Desk(plan("a", "cd"), "pct", slots=2)
     feed(desk, "acd")
     claims, ran = begun(desk, 0, 1)
@@ -70,7 +70,7 @@ def test_threads_in_line_are_in_one_slot_each():
     assert ran == ["a", "c"]
     move(desk, "e", "one")
     desk.end(claims[1])
-    assert begun(desk, 1)[1] == ["d"]  # b and e wait for a: theirs is slot 0
+    assert begun(desk, 1)[1] == ["d"]  # b and e wait for a: their thread is in slot 0
     desk.end(claims[0])
     claims, ran = begun(desk, 0)
     assert ran == ["b"]
@@ -83,7 +83,7 @@ def test_pct_does_not_follow_priorities():
     feed(desk, "abcd")
     desk.end(begun(desk, 0)[0][0])
     desk.board.set_classes(desk.board.plan.with_priority("two", 9))
-    assert begun(desk, 0, 1)[1] == ["b", "c"]  # nor does a turn begin anew
+    assert begun(desk, 0, 1)[1] == ["b", "c"]  # nor does a turn restart
 
 
 def test_pct_s_splits_the_class_that_has_become_the_most_important():

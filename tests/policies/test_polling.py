@@ -1,4 +1,4 @@
-"""What is looked at on the way to a decision: queries and operators without input, and sources that are polled."""
+"""What a decision inspects: queries and operators without input, and sources that are polled."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def one_class(*names):
 
 
 def looked(desk, *fed):
-    """Feed queries one after the other, each with a call: (what ran, how many were inspected)."""
+    """Feed queries one after another, each followed by a call: (what ran, how many were inspected)."""
     found = []
     for name in fed:
         desk.feed(f"{name}/x")
@@ -31,22 +31,22 @@ def looked(desk, *fed):
 
 
 @pytest.mark.parametrize("name", [*IN_TURN, "pct", "pct-s"])
-def test_who_has_no_input_is_counted(name):
+def test_units_without_input_are_counted(name):
     assert looked(Desk(one_class(*"abcd"), name), *"acabb") == [("a", 0), ("c", 1), ("a", 1), ("b", 0), ("b", 3)]
 
 
 @pytest.mark.parametrize("name", [*IN_TURN, "pct"])
-def test_nobody_is_passed_over_when_all_have_input(name):
+def test_no_unit_is_skipped_when_all_have_input(name):
     desk = Desk(one_class(*"abc"), name)
     for query in "abc":
         desk.feed(f"{query}/x", 2)
     assert [desk.run().inspected for _ in range(3)] == [0, 0, 0]
 
 
-def test_a_thread_in_line_goes_over_all_its_queries_before_it_gives_its_slot_up():
+def test_a_thread_in_line_tries_all_its_queries_before_it_gives_up_its_slot():
     plan = queries(dict.fromkeys("abcxyz", 1.0), {"one": (2, list("abc")), "two": (1, list("xyz"))})
     desk = Desk(plan, "pct")
-    # b, c to the end of the pass, then x, y; z and nothing of the other thread, which has no input; then x, y again.
+    # b and c to the end of the pass, then x and y; z, and none of the other thread, which has no input; x and y again.
     assert looked(desk, *"azz") == [("a", 0), ("z", 4), ("z", 2)]
 
 
@@ -62,7 +62,7 @@ def test_a_rotation_counts_up_to_its_end():
 
 @pytest.mark.parametrize("name", [*IN_TURN, "pct"])
 def test_the_simulator_charges_for_each(name, tmp_path):
-    """Queries a to d; a tuple for a at 0 and one for d at 10 s: b and c are looked at, 0.25 s each. At 100 s, a is."""
+    """Queries a to d, a tuple for a at 0 and one for d at 10 s: b and c are inspected, 0.25 s each. At 100 s, a is."""
     gaps = {"a": (0.0,), "b": (100.0,), "c": (100.0,), "d": (10.0,)}
     streams = {f"s-{name}": recorded(tmp_path, f"s-{name}", *times) for name, times in gaps.items()}
     operators = [project(f"{name}/x", f"s-{name}", 1.0) for name in gaps]
@@ -112,7 +112,7 @@ def told(decision):
     return decision.unit.id, decision.inspected, decision.switches
 
 
-def test_cqc_polls_twice_and_hands_on():
+def test_cqc_polls_twice_and_passes_the_turn_on():
     """Example 5.3: nothing ready and no arrivals: exactly two polls of the class's sources, then the next class."""
     desk = Desk(polled(high="ab", low="xyz"), "cqc", leaves="last", cycle=9.0)
     desk.feed("y/x")
@@ -123,8 +123,8 @@ def test_cqc_polls_twice_and_hands_on():
     assert told(desk.run(0.1)) == ("a/x", 2 * 3, 1)
 
 
-def test_cqc_processes_first_what_a_poll_brought():
-    """Example 5.3: arrivals found by a poll are processed, then the count of polls begins anew."""
+def test_cqc_first_processes_what_a_poll_found():
+    """Example 5.3: arrivals found by a poll are processed, then the count of polls restarts."""
     desk = Desk(polled(high="ab", low="x"), "cqc", leaves="last", cycle=9.0)
     desk.feed("a/in")
     desk.feed("x/in")
@@ -132,13 +132,13 @@ def test_cqc_processes_first_what_a_poll_brought():
     desk.feed("a/x")
     assert told(desk.run(0.1)) == ("a/x", 0, 0)
     desk.feed("b/in")
-    assert told(desk.run(0.1)) == ("b/in", 1, 0)  # the turn goes on
+    assert told(desk.run(0.1)) == ("b/in", 1, 0)  # the turn continues
     desk.feed("b/x")
     assert told(desk.run(0.1)) == ("b/x", 0, 0)
     assert told(desk.run(0.1)) == ("x/in", 2 * 2, 1)
 
 
-def test_cqc_polls_no_more_once_its_time_is_used_up():
+def test_cqc_stops_polling_once_its_time_is_used_up():
     desk = Desk(polled(high="ab", low="x"), "cqc", leaves="last", cycle=9.0)  # slices of 6 and 3 s
     desk.feed("a/in")
     desk.feed("x/in")
@@ -146,7 +146,7 @@ def test_cqc_polls_no_more_once_its_time_is_used_up():
     assert told(desk.run(0.1)) == ("x/in", 0, 1)
 
 
-def test_cqc_does_not_break_off_a_poll():
+def test_cqc_does_not_cut_a_poll_short():
     """Both sources of the class are read, though the first read uses up its time; the second is debt."""
     desk = Desk(polled(high="ab", low="x"), "cqc", leaves="last", cycle=9.0)
     for name in "abx":
@@ -154,7 +154,7 @@ def test_cqc_does_not_break_off_a_poll():
     assert [desk.run(seconds).unit.id for seconds in (6.0, 6.0, 1.0)] == ["a/in", "b/in", "x/in"]
     desk.feed("a/x")
     desk.feed("x/x")
-    assert [desk.run(1.0).unit.id for _ in range(2)] == ["x/x", "a/x"]  # of 6 s it has none left, and loses a turn
+    assert [desk.run(1.0).unit.id for _ in range(2)] == ["x/x", "a/x"]  # none of its 6 s is left, so it loses a turn
 
 
 def test_cqc_does_not_poll_where_another_core_reads_the_sources():
@@ -163,7 +163,7 @@ def test_cqc_does_not_poll_where_another_core_reads_the_sources():
     assert told(desk.run(0.1)) == ("x/in", 0, 2)
 
 
-def test_hr_probes_the_sources_that_are_empty_once_a_poll():
+def test_hr_inspects_empty_sources_once_per_poll():
     desk = Desk(polled(only="abcd"), "hr", leaves="last")
     desk.feed("b/in")
     desk.feed("d/in")

@@ -44,7 +44,7 @@ def test_strange_portions():
 
 
 def split(classes, cores):
-    """How many threads each class gets."""
+    """The number of threads of each class."""
     named = {str(number): [f"{number}.{query}" for query in range(4)] for number in range(classes)}
     threads = class_threads(named, cores, split=True)
     dealt = sorted(query for thread in threads for query in thread.queries)

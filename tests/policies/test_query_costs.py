@@ -1,4 +1,4 @@
-"""What a tuple costs on its way through a query, by hand: where the way parts, what came before counts once."""
+"""What a tuple costs on its way through a query, computed by hand: before a fork, costs count once."""
 
 from collections import Counter
 
@@ -10,7 +10,7 @@ from tests.policies.test_class_based import Desk
 
 
 def parting():
-    """10 for the split, then 4 + 2 on each of two ways, each with half of the tuples. Another query costs as much."""
+    """10 for the split, then 4 + 2 on each of two branches with half of the tuples. Another query costs as much."""
     operators = [
         split("q/split", "s", {"l": 0.5, "r": 0.5}, cost=10.0),
         project("q/l", "q/split.l", 4.0),
@@ -21,18 +21,18 @@ def parting():
     return make_plan({"s": feeder(), "t": feeder()}, operators, {"q": "q/all", "r": "r/x"})
 
 
-def test_ways_that_part_have_their_beginning_in_common():
+def test_branches_share_the_cost_before_their_fork():
     desk = Desk(parting(), "mbd")
     assert QueryCosts(desk.board).seconds == pytest.approx({"q": 16.0, "r": 16.0})
     assert Counter(desk.policy.base_schedule) == {0: 1, 1: 1}
 
 
-def test_an_operator_at_which_ways_meet_counts_for_each():
+def test_an_operator_where_branches_meet_counts_for_each():
     costs = operator_costs(Desk(parting(), "mol").board)
     assert costs == pytest.approx({"q/split": 10.0, "q/l": 2.0, "q/r": 2.0, "q/all": 2.0, "r/x": 16.0})
 
 
-def test_each_input_bears_its_part_of_a_call():
+def test_each_input_bears_its_share_of_the_fixed_cost():
     """Two inputs: 2 + 3 for s and 7 + 3 for t."""
     operators = [project("q/a", "s", 2.0), project("q/b", "t", 7.0), union("q/all", "q/a", "q/b", cost=3.0)]
     plan = make_plan({"s": feeder(), "t": feeder()}, operators, {"q": "q/all"})

@@ -52,7 +52,7 @@ def test_gates(priority, slots, gate):
     assert found.slots - 1 + found.gate == pytest.approx(priority, rel=1e-12)
 
 
-def test_rounding_costs_no_slot():
+def test_rounding_adds_no_slot():
     assert share_of(3 + 1e-12)[1:] == share_of(3 - 1e-12)[1:] == (3, 1.0)
     assert share_of(0.25)[1:] == (1, 0.25)
     assert share_of(1e-12)[1:] == (1, 1e-12)
@@ -67,7 +67,7 @@ def test_queries_that_share_are_one_unit():
 
 
 def test_a_query_is_promoted_with_its_cost():
-    """The cost of class 1 grows from 50 to 60; the promoted query has 6 * 10 / 60 = 1 of the 3 of its unit."""
+    """The cost of class 1 grows from 50 to 60; the promoted query accounts for 6 * 10 / 60 = 1 of its unit's 3."""
     frequencies = {"1": 6, "2": 3, "3": 1}
     apart = shares([UnitCosts("a", "1", [20]), UnitCosts("c", "1", [30]), *single(**{"3": [10, 10]})], frequencies)
     assert [one.priority for one in apart.values()] == pytest.approx([4.8, 7.2, 1, 1])
@@ -113,7 +113,7 @@ def test_what_holds_for_all_costs(units, frequencies):
     for unit in queries:
         sums[unit.class_name] += found[unit.name].priority
     first = next(iter(sums))
-    for name, total in sums.items():  # the priorities of a class are in sum its frequency times mult
+    for name, total in sums.items():  # the priorities of a class add up to its frequency times mult
         assert math.isclose(total / frequencies[name], sums[first] / frequencies[first], rel_tol=1e-9)
     doubled = shares(queries, {name: 2 * frequency for name, frequency in frequencies.items()})
     assert [one.slots for one in doubled.values()] == [one.slots for one in found.values()]

@@ -28,7 +28,7 @@ def test_the_largest_rate_first(name):
 
 
 @pytest.mark.parametrize("name", ["rb", "prb", "train"])
-def test_ties_go_to_the_oldest_tuple_then_nearer_to_the_root_then_first_in_the_plan(name):
+def test_ties_go_to_the_oldest_tuple_then_nearest_to_the_root_then_first_in_the_plan(name):
     bench = Bench(merged(), name)  # both leaves have the same rate
     bench.feed("q/a", 2.0, 3.0)
     bench.feed("q/b", 1.0, 3.0)
@@ -70,7 +70,7 @@ def test_normalized_rates():
         assert bench.order() == want
 
 
-def test_a_unit_that_nothing_is_known_of_goes_first():
+def test_a_unit_without_statistics_goes_first():
     operators = [select("a/x", "s", 1.0), select("b/x", "t", None)]
     bench = Bench(make_plan({"s": feeder(), "t": feeder()}, operators, {"a": "a/x", "b": "b/x"}), "rb")
     bench.feed("a/x", 1.0)
@@ -79,8 +79,8 @@ def test_a_unit_that_nothing_is_known_of_goes_first():
     assert (decision.unit.id, decision.tuples) == ("b/x", None)
 
 
-def test_fixed_costs_are_shared_by_the_batch_that_waits():
-    """Cheap 1 s, dear 4 s a tuple, 30 s a call: one cheap tuple costs 31 s, each of ten dear ones 7 s."""
+def test_the_waiting_batch_shares_fixed_costs():
+    """1 s or 4 s per tuple, 30 s per call: a single cheap tuple costs 31 s, each of ten expensive ones 7 s."""
     bench = Bench(two_costs(), "rb", call_fixed_s=30.0)
     bench.feed("b/x", 1.0)
     bench.feed("a/x", *[2.0] * 10)
@@ -98,7 +98,7 @@ def test_changed_statistics_change_the_ranking():
     bench.feed("b/x", 3.0, 4.0)
     assert bench.run().unit.id == "b/x"
     bench.stats = DeclaredStats(two_costs(cheap=9.0))
-    assert bench.run().unit.id == "b/x"  # not told yet
+    assert bench.run().unit.id == "b/x"  # not notified yet
     bench.feed("b/x", 5.0)
     bench.board.learned()
     assert bench.order() == ["a/x", "a/x", "b/x"]
@@ -116,7 +116,7 @@ class TestPreemption:
         a, b, c = bench.board.units
         assert bench.policy.preempts((a, b), c) is b
         assert bench.policy.preempts((b, a), c) is b
-        b.spent = 12.0  # 8 s left of 20, so that a is the weakest now
+        b.spent = 12.0  # 8 s left of 20, so a is the weakest now
         assert bench.policy.preempts((a, b), c) is a
         a.spent = 6.0
         assert bench.policy.preempts((a, b), c) is b
@@ -125,7 +125,7 @@ class TestPreemption:
         assert bench.policy.preempts((a,), b) is None
 
     def test_fixed_costs_of_calls_to_come_count(self):
-        """a/x has 0.5 s to go, but a/y behind it costs 10 s: a tuple, or a call. Either way c/x is worth more."""
+        """a/x has 0.5 s to go, but a/y behind it costs 10 s per tuple or per call. Either way c/x is worth more."""
         for cost, fixed in ((10.0, 0.0), (0.0, 10.0)):
             behind = project("a/y", "a/x", cost)
             behind = replace(behind, declared=replace(behind.declared, fixed_s=fixed))
@@ -148,8 +148,8 @@ class TestPreemption:
 def test_a_strange_view_gives_nothing(name):
     bench = Bench(two_costs(), name)
     assert bench.policy.choose(0) is None
-    bench.policy.became_ready(bench.board.units[0])  # announced, but nothing waits there
+    bench.policy.became_ready(bench.board.units[0])  # announced, but without input
     assert bench.policy.choose(99) is None
     bench.queues[bench.board.units[0].edges[0]].arrivals.append(1.0)
-    bench.policy.became_ready(bench.board.units[0])  # and one that is not ready
+    bench.policy.became_ready(bench.board.units[0])  # and a unit that is not ready
     assert bench.policy.choose(0) is None

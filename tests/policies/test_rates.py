@@ -64,7 +64,7 @@ def test_branches_and_results_inside():
     assert rates(plan)["x"] == (0.25 + 2 * 0.5, 1 + 0.25 * 8, 0.0)
 
 
-def test_a_tuple_counts_with_its_side():
+def test_a_tuple_counts_by_its_side():
     sides = (DeclaredSide(10.0, 2.0), DeclaredSide(4.0, 0.5))
     both = Union(id="q/both", inputs=(Port("q/a"), Port("q/b")), declared=Declared(fixed_s=0.0, sides=sides))
     operators = [project("q/a", "s", 1.0), project("q/b", "t", 1.0), both]
@@ -100,8 +100,8 @@ def test_distances_to_the_sink():
 @settings(max_examples=60, deadline=None)
 @given(plan=plans())
 def test_f1_the_best_reader_is_never_worse_than_what_feeds_it(plan):
-    """GOR(parent) >= GOR(O), or of several parents the best. Without fixed costs: an operator that gives two tuples
-    for one halves what each has to bear of the fixed costs behind it."""
+    """GOR(parent) >= GOR(O), or for several parents the best of theirs. It holds without fixed costs: an operator that
+    gives two tuples for one halves each tuple's share of the fixed costs that follow."""
     found = rates(plan)
     for operator in plan.operators.values():
         edges = [edge for port in operator.ports for edge in plan.consumers[port]]

@@ -1,4 +1,4 @@
-"""Policies by name, and what is wrong with their parameters."""
+"""Policies by name, and wrong parameters."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from headgate.policies.registry import POLICIES, make_policy, policy_parameters
 from headgate.scheduling.policy import PolicyError
 
 
-def test_all_policies_are_made_afresh_under_their_names():
+def test_every_name_makes_a_new_policy():
     for name, kind in POLICIES.items():
         assert type(make_policy(name)) is kind
         assert make_policy(name).name == name

@@ -1,10 +1,10 @@
-"""Slices of time that are filled exactly, but for what floating point makes of them."""
+"""Slices of time that are filled exactly, up to floating-point rounding."""
 
 from tests.policies.test_class_based import Desk, queries
 
 
 def one_tuple_each(names, classes, policy, **parameters):
-    """Each query has a tuple that takes 0.1 s; in what order do they run?"""
+    """The order in which queries run, each with one tuple that takes 0.1 s."""
     desk = Desk(queries(dict.fromkeys(names, 0.1), classes), policy, **parameters)
     for name in names:
         desk.feed(f"{name}/x")
@@ -19,13 +19,13 @@ def test_abd_five_tenths_of_a_second_fit_into_half_a_second():
     assert policy.quota == 0.5  # 0.5 - 0.1 - 0.1 - 0.1 - 0.1 is less than 0.1
 
 
-def test_cqc_a_slice_of_half_a_second_is_used_up_by_five_tenths():
+def test_cqc_five_tenths_of_a_second_use_up_a_slice_of_half_a_second():
     classes = {"one": (1, list("abcdef")), "two": (1, list("uvwxyz"))}
     order, _ = one_tuple_each("abcdefuvwxyz", classes, "cqc", cycle=1.0)
     assert order == "abcdeuvwxyfz"  # the second slice begins at 0.5, and its fifth call ends just before 1
 
 
-def test_cqc_a_debt_that_is_paid_to_the_last_has_nothing_left():
+def test_cqc_a_debt_paid_exactly_leaves_nothing():
     """A call of 0.6 s in a slice of 0.3 that began at 0.3 leaves 0: the next turn of b is lost."""
     desk = Desk(queries({"a": 0.1, "b": 0.1}, {"one": (1, ["a"]), "two": (1, ["b"])}), "cqc", cycle=0.6)
     order = []

@@ -18,14 +18,14 @@ def rounds(bench):
     return [(decision.unit.id, decision.ends_round) for decision in iter(bench.run, None)]
 
 
-def test_every_unit_in_turn_whatever_came_first(plan):
+def test_every_unit_in_turn_regardless_of_arrival_order(plan):
     bench = Bench(plan, "rr")
     for operator in ("r/c", "q/b", "q/a"):
         bench.feed(operator, 1.0, 2.0)
     assert bench.order() == ["q/a", "q/b", "r/c"] * 2
 
 
-def test_the_turn_goes_on_where_it_stood(plan):
+def test_the_rotation_resumes_where_it_stopped(plan):
     bench = Bench(plan, "rr")
     bench.feed("q/b", 1.0)
     assert bench.run().unit.id == "q/b"

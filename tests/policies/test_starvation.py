@@ -1,4 +1,4 @@
-"""The two ways out of starvation, shared by all ranked policies."""
+"""The two remedies for starvation, shared by all ranked policies."""
 
 import pytest
 
@@ -21,14 +21,14 @@ def of_slow(name):
 
 
 def fed(name, **parameters):
-    """The slow operator has the oldest tuples, the fast one new ones all the time."""
+    """The slow operator has the oldest tuples; the fast one keeps getting new ones."""
     bench = Bench(plan(), name, **parameters)
     bench.feed("b/slow", *[0.0] * 10)
     bench.feed("a/fast", *[float(t) for t in range(1, 101)])
     return bench
 
 
-def test_who_offers_it():
+def test_which_policies_offer_it():
     assert WITH_RELIEF == [
         "rb",
         "train",
@@ -76,14 +76,14 @@ def test_t8_dynamic_priorities():
     assert [aged(c, f) for c, f in zip((1.0, 0.2), factors, strict=True)] == pytest.approx([0.01, 0.2], abs=2e-6)
 
 
-def test_units_that_wait_for_nothing_have_the_least_factor():
+def test_units_without_input_have_the_least_factor():
     bench = Bench(plan(), "pcs")
     assert aging_factors([], 1.0, 2) == [1e-6, 1e-6]
     bench.feed("a/fast", 1.0)
     assert aging_factors(bench.board.ready(), 1.0, 2) == [1e-6, 1e-6]
 
 
-def test_a_factor_lifts_what_releases_no_memory():
+def test_a_larger_factor_raises_a_negative_priority_too():
     assert aged(-1.0, 0.5) < aged(-1.0, 1.0) < aged(0.0, 0.1) == 0.0 < aged(1.0, 0.1)
 
 

@@ -1,4 +1,4 @@
-"""threshold: its limits, its two modes, and the way between them."""
+"""threshold: its limits, its two modes, and switching between them."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def test_t6_limits(mean, high, low):
 
 
 def plan():
-    """Path a#1 has the larger capacity (0.4), segment {b/x} the larger release (0.9 a tuple each second)."""
+    """Path a#1 has the larger capacity (0.4), segment {b/x} the larger release (0.9 per tuple and second)."""
     operators = [
         project("a/x", "s", 1.0),
         project("a/y", "a/x", 1.5),
@@ -30,7 +30,7 @@ def bench_of(memory):
     return Bench(plan(), "threshold", memory=memory)
 
 
-def test_paths_while_memory_suffices_segments_while_it_is_short():
+def test_paths_while_there_is_enough_memory_segments_while_it_is_short():
     """100 bytes: saving from 62.5 bytes (8 tuples) on, until 25 (3 tuples)."""
     bench = bench_of(100)
     assert [unit.id for unit in bench.board.units] == ["a#1", "b#1", "S1", "S2", "S3"]
@@ -72,13 +72,13 @@ def test_segments_serve_the_oldest_tuple_while_saving():
     assert ids == ["S2"] * 4
 
 
-def test_what_waits_inside_a_path_is_not_stranded():
+def test_tuples_inside_a_path_are_not_stranded():
     bench = bench_of(100)
     bench.feed("b/y", 0.0)
     assert bench.run().unit.id == "b#1"
 
 
-def test_a_slot_that_would_idle_takes_a_unit_of_the_other_mode():
+def test_a_slot_that_would_be_idle_takes_a_unit_of_the_other_mode():
     bench = Bench(plan(), "threshold", slots=2)
     bench.feed("a/x", 0.0)
     first = bench.board.claim(0)

@@ -54,7 +54,7 @@ def test_the_longest_queue_first_ties_nearest_to_the_source():
     assert bench.order() == ["q/2", "q/0", "q/1", "q/2", "q/0", "q/1", "q/2"]
 
 
-def test_mtiq_looks_at_every_ready_queue_and_takes_what_it_is_told():
+def test_mtiq_inspects_every_ready_queue_and_takes_its_batch():
     bench = Bench(chain(1.0, 1.0), "mtiq")
     bench.feed("q/0", 1.0)
     bench.feed("q/1", 1.0)
