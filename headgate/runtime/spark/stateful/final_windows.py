@@ -86,11 +86,11 @@ class FinalWindowAggregate(Stateful):
         return StepResult(self._results(closed), {"open": waiting.select(*cols(new.columns))})
 
     def compacted(self, name: str, log: DataFrame, bounds: CallBounds) -> DataFrame:
-        beside = self._frames.with_bounds(log, bounds)
+        bounded = self._frames.with_bounds(log, bounds)
         if self._merges is not None:
-            return self._merged(beside).where(col(_END) > col(TO)).select(*cols(log.columns))
+            return self._merged(bounded).where(col(_END) > col(TO)).select(*cols(log.columns))
         last = Window.partitionBy(*self._partition(), col(_SESSION))
-        ended = self._in_sessions(beside).withColumn(_LATEST, F.max(_END).over(last))
+        ended = self._in_sessions(bounded).withColumn(_LATEST, F.max(_END).over(last))
         return ended.where(col(_LATEST) > col(TO)).select(*cols(log.columns))
 
     def _taken(self, frame: DataFrame) -> DataFrame:

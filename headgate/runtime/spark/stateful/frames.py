@@ -192,9 +192,9 @@ def net_rows(frames: Frames, log: DataFrame, bounds: CallBounds, keys: Sequence[
 
     Everything up to `_to` has been evaluated, so of a row only what happens after `_to` matters: when it leaves.
     """
-    beside = frames.with_bounds(log, bounds)
+    bounded = frames.with_bounds(log, bounds)
     moment = private("moment")
-    marked = beside.withColumn(moment, F.greatest(col(TIME), col(TO)))
+    marked = bounded.withColumn(moment, F.greatest(col(TIME), col(TO)))
     merged = marked.groupBy(*cols(keys), col(UNTIL), col(moment)).agg(
         F.max(ARRIVAL).alias(ARRIVAL),
         F.max(SEQUENCE).alias(SEQUENCE),

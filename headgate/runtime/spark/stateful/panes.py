@@ -111,8 +111,8 @@ class PaneAggregate(Stateful):
 
     def _waiting(self, came: DataFrame, bounds: CallBounds) -> DataFrame:
         """The rows of panes that are not complete."""
-        beside = self._frames.with_bounds(came.where(on_time()).withColumn(END, self._end()), bounds)
-        return beside.where(col(END) > col(TO)).select(*cols(self.logs["waiting"].schema.names))
+        bounded = self._frames.with_bounds(came.where(on_time()).withColumn(END, self._end()), bounds)
+        return bounded.where(col(END) > col(TO)).select(*cols(self.logs["waiting"].schema.names))
 
     def compacted(self, name: str, log: DataFrame, bounds: CallBounds) -> DataFrame:
         if not self.logs[name].shrinks:
@@ -128,8 +128,8 @@ class PaneAggregate(Stateful):
         if self._calls.ordered:
             parts.append(self._taken(logs["waiting"]).withColumn(_PANE, long(0)))
         rows = self._frames.union(*[part.select(*cols(new.columns)) for part in parts])
-        beside = self._frames.with_bounds(rows, bounds)
-        return self._merged(self._sent(self._folded(beside) if self._calls.ordered else beside))
+        bounded = self._frames.with_bounds(rows, bounds)
+        return self._merged(self._send(self._folded(bounded) if self._calls.ordered else bounded))
 
     def _panes(self, clock: Clock) -> int:
         """The number of panes between two boundaries."""
@@ -142,7 +142,7 @@ class PaneAggregate(Stateful):
         partials = [p.row() for p in self._calls.partials]
         taken = rows.select(*groups, *partials, *cols(STAMPS), self._end().alias(END))
         if self._length < self._slide:
-            taken = taken.where(self._first() <= self._gone())
+            taken = taken.where(self._first_boundary() <= self._last_boundary())
         taken = self._frames.restore_single_partition(taken, self._operator.group.values())
         if self._calls.ordered:
             return taken
@@ -157,33 +157,33 @@ class PaneAggregate(Stateful):
         start = block - long(self._block)
         return F.least(start + ceiling(col(TIME) - start, self._pane), block)
 
-    def _first(self) -> Column:
+    def _first_boundary(self) -> Column:
         """The first boundary whose window has the pane."""
         return ceiling(col(END), self._slide)
 
-    def _gone(self) -> Column:
+    def _last_boundary(self) -> Column:
         """The last boundary whose window has the pane."""
         return floor(col(END) + long(self._length - 1), self._slide)
 
-    def _looked(self) -> Column:
+    def _last_look(self) -> Column:
         """The last boundary that looks at the pane."""
-        return self._gone() + long(self._slide) if self._looks_back else self._gone()
+        return self._last_boundary() + long(self._slide) if self._looks_back else self._last_boundary()
 
-    def _folded(self, beside: DataFrame) -> DataFrame:
+    def _folded(self, bounded: DataFrame) -> DataFrame:
         """Panes, from the log or complete now, folded in order. A pane from the log is alone, so folding keeps it.
 
         The log of waiting rows may still hold rows of panes completed by earlier calls; they are left out.
         """
         there = (col(END) <= col(TO)) & ((col(_PANE) == 1) | (col(END) > col(FROM)))
         keys = [*self._groups, END]
-        rows = self._frames.ordered(beside.where(there), keys, [END, TIME, SEQUENCE, *self._calls.ordered])
+        rows = self._frames.ordered(bounded.where(there), keys, [END, TIME, SEQUENCE, *self._calls.ordered])
         bounds = [F.max(c).alias(c) for c in (FROM, TO, NOW, _PANE)]
         return rows.groupBy(*cols(keys)).agg(*[p.merged() for p in self._calls.partials], *_latest(), *bounds)
 
-    def _sent(self, panes: DataFrame) -> DataFrame:
+    def _send(self, panes: DataFrame) -> DataFrame:
         """Send each pane to each boundary in range that looks at it, and new panes also to the log, under their END."""
-        first = F.greatest(self._first(), floor(col(FROM), self._slide) + long(self._slide))
-        last = F.least(self._looked(), floor(col(TO), self._slide))
+        first = F.greatest(self._first_boundary(), floor(col(FROM), self._slide) + long(self._slide))
+        last = F.least(self._last_look(), floor(col(TO), self._slide))
         nowhere = F.array().cast("array<bigint>")
         boundaries = F.when(first <= last, F.sequence(first, last, long(self._slide))).otherwise(nowhere)
         kept = F.when(col(_PANE) == 0, F.array(F.lit(None).cast("bigint"))).otherwise(nowhere)
@@ -258,7 +258,7 @@ class PaneAggregate(Stateful):
 
     def _remembered(self) -> list[Column]:
         """The log's columns that the results do not have."""
-        return [*cols(self._groups), *cols(self._partials), col(END), self._looked().alias(_LAST)]
+        return [*cols(self._groups), *cols(self._partials), col(END), self._last_look().alias(_LAST)]
 
     def _named_groups(self) -> list[Column]:
         return [col(mine).alias(name) for mine, name in zip(self._groups, self._operator.group, strict=True)]

@@ -82,8 +82,8 @@ class RecomputeAggregate(Stateful):
         names = self.logs["rows"].schema.names
         new = as_relation(inputs[0], self._operator.window, self._flow).select(*cols(names))
         grouped = self._grouped(self._frames.union(logs["rows"], new))
-        beside = self._frames.with_bounds(grouped, bounds)
-        rows = self._timeline.number_instants(beside, logs.get("began"), bounds)
+        bounded = self._frames.with_bounds(grouped, bounds)
+        rows = self._timeline.number_instants(bounded, logs.get("began"), bounds)
         keys = self._timeline.keys
         instants = rows.groupBy(*cols([*keys, FIRST])).agg(*moment_aggregates()).withColumnRenamed(FIRST, _NUMBER)
         given = self._timeline.with_next_instant(instants, _NUMBER)

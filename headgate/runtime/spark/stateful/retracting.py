@@ -74,8 +74,8 @@ class RetractingAggregate(Stateful):
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: CallBounds) -> StepResult:
         new = self._taken(inputs[0])
         names = self.logs["rows"].schema.names
-        beside = self._frames.with_bounds(self._frames.union(logs["rows"], new.select(*cols(names))), bounds)
-        totals = self._running(self._changes(beside), logs["totals"])
+        bounded = self._frames.with_bounds(self._frames.union(logs["rows"], new.select(*cols(names))), bounds)
+        totals = self._running(self._changes(bounded), logs["totals"])
         latest = totals.where((col(_OLD) == 0) & col(NEXT).isNull())
         later = self._frames.with_bounds(new, bounds).where(col(_LAST) > col(TO))
         return StepResult(
@@ -110,9 +110,9 @@ class RetractingAggregate(Stateful):
         latest = [F.max(c).alias(c) for c in (ARRIVAL, SEQUENCE)]
         return rows.groupBy(*cols([*self._groups, TIME, UNTIL, _LAST])).agg(*sums, *latest)
 
-    def _changes(self, beside: DataFrame) -> DataFrame:
+    def _changes(self, bounded: DataFrame) -> DataFrame:
         """The change of each group's totals at each instant in range."""
-        touched = keyed(beside).where(in_range(col(TIME)) | in_range(col(UNTIL)))
+        touched = keyed(bounded).where(in_range(col(TIME)) | in_range(col(UNTIL)))
         came = F.struct(col(TIME).alias(_AT), F.lit(1).alias(_SIGN))
         went = F.struct(col(UNTIL).alias(_AT), F.lit(-1).alias(_SIGN))
         exploded = touched.withColumn(_EVENT, F.explode(F.array(came, went))).select("*", f"{_EVENT}.*")

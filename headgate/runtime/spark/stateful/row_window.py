@@ -59,8 +59,8 @@ class StatefulRowWindow(Stateful):
 
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: CallBounds) -> StepResult:
         new = stream_rows(inputs[0])
-        beside = self._frames.with_bounds(self._frames.union(logs["waiting"], new), bounds)
-        ready = beside.where(in_range(col(TIME))).select(*cols(self._names), *cols(STAMPS))
+        bounded = self._frames.with_bounds(self._frames.union(logs["waiting"], new), bounds)
+        ready = bounded.where(in_range(col(TIME))).select(*cols(self._names), *cols(STAMPS))
         placed = self._placed(ready, logs["placed"])
         waiting = self._frames.with_bounds(new, bounds).where(col(TIME) > col(TO))
         if self._boundaries:

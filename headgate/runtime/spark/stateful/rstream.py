@@ -78,13 +78,13 @@ class StatefulRStream(Stateful):
     def compacted(self, name: str, log: DataFrame, bounds: CallBounds) -> DataFrame:
         return net_rows(self._frames, log, bounds, self._names) if self.logs[name].shrinks else log
 
-    def _at_multiples(self, beside: DataFrame, slides: Sequence[int] = ()) -> DataFrame:
+    def _at_multiples(self, bounded: DataFrame, slides: Sequence[int] = ()) -> DataFrame:
         """Each row with each multiple in range at which it is present."""
         begin = F.greatest(col(TIME), col(FROM) + 1)
         end = F.least(col(UNTIL) - 1, col(TO))
         lists = [_multiples(begin, end, slide) for slide in slides or self._slides]
         instants = lists[0] if len(lists) == 1 else F.array_distinct(F.concat(*lists))
-        there = beside.where(begin <= end)
+        there = bounded.where(begin <= end)
         cause = F.when(col(TIME) == col(_AT), col(ARRIVAL)).otherwise(col(NOW))
         exploded = there.withColumn(_AT, F.explode(instants)).withColumn(_CAUSE, cause)
         return exploded.select(*cols([*self._names, CHANGE, SEQUENCE, _AT, _CAUSE]))

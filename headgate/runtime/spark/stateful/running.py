@@ -64,8 +64,8 @@ class RunningAggregate(Stateful):
 
     def step(self, inputs: Sequence[DataFrame], logs: Mapping[str, DataFrame], bounds: CallBounds) -> StepResult:
         new = self._taken(inputs[0])
-        beside = self._frames.with_bounds(self._frames.union(logs["waiting"], new), bounds)
-        ready = beside.where(in_range(col(TIME))).select(*cols(new.columns))
+        bounded = self._frames.with_bounds(self._frames.union(logs["waiting"], new), bounds)
+        ready = bounded.where(in_range(col(TIME))).select(*cols(new.columns))
         folded = self._folded(ready, logs["latest"])
         waiting = self._frames.with_bounds(new, bounds).where(col(TIME) > col(TO))
         columns = self.logs["latest"].schema.names

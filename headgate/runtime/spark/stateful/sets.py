@@ -75,9 +75,9 @@ class StatefulSetOperator(Stateful):
         new = self._frames.union(*[self._taken(frame, side) for side, frame in enumerate(inputs)])
         if self._linear:
             return self._linear_step(new, logs["rows"], bounds)
-        beside = self._frames.with_bounds(self._frames.union(logs["rows"], new), bounds)
+        bounded = self._frames.with_bounds(self._frames.union(logs["rows"], new), bounds)
         waiting = self._frames.with_bounds(new, bounds).where(col(_LAST) > col(TO))
-        results = self._results(self._since_before(beside))
+        results = self._results(self._count_changes(bounded))
         return StepResult(results, {"rows": waiting.select(*cols(self.logs["rows"].schema.names))})
 
     def _linear_step(self, new: DataFrame, log: DataFrame, bounds: CallBounds) -> StepResult:
@@ -87,12 +87,12 @@ class StatefulSetOperator(Stateful):
         with a higher count.
         """
         flagged = self._frames.union(log.withColumn(_NEW, F.lit(False)), new.withColumn(_NEW, F.lit(True)))
-        beside = self._frames.with_bounds(flagged, bounds)
+        bounded = self._frames.with_bounds(flagged, bounds)
         nothing = F.lit(None).cast("bigint")
         begin = _event(in_range(col(TIME)), col(TIME), col(CHANGE), col(ARRIVAL), nothing)
         end = _event(in_range(col(UNTIL)), col(UNTIL), -col(CHANGE), nothing, nothing)
         keep = _event(col(_NEW) & (col(_LAST) > col(TO)), col(TIME), col(CHANGE), col(ARRIVAL), col(UNTIL))
-        touched = beside.where(in_range(col(TIME)) | in_range(col(UNTIL)) | (col(_NEW) & (col(_LAST) > col(TO))))
+        touched = bounded.where(in_range(col(TIME)) | in_range(col(UNTIL)) | (col(_NEW) & (col(_LAST) > col(TO))))
         exploded = touched.select(*cols(self._names), SEQUENCE, NOW, F.explode(F.array(begin, end, keep)).alias(_EVENT))
         flat = exploded.select(*cols(self._names), SEQUENCE, NOW, f"{_EVENT}.*").where(col(_WANTED))
         summed = flat.groupBy(*cols(self._names), col(_AT), col(UNTIL)).agg(*_latest(), F.sum(CHANGE).alias(_MORE))
@@ -129,8 +129,8 @@ class StatefulSetOperator(Stateful):
         last = F.when(col(UNTIL) == FOREVER, col(TIME)).otherwise(col(UNTIL)) if self._linear else col(UNTIL)
         return rows.select(*aligned, *cols(RELATION_STAMPS), long(side).alias(_SIDE), last.alias(_LAST))
 
-    def _since_before(self, beside: DataFrame) -> DataFrame:
-        alive = beside.where(col(UNTIL) > col(FROM))
+    def _count_changes(self, bounded: DataFrame) -> DataFrame:
+        alive = bounded.where(col(UNTIL) > col(FROM))
         touched = alive.where((col(TIME) > col(FROM)) & (col(TIME) <= col(TO)) | (col(UNTIL) <= col(TO)))
         values, fresh = with_fresh_names(touched.select(*cols(self._names)).distinct(), self._names, "value")
         affected = self._frames.semi_join(alive, values, null_safe_equal(self._names, fresh))

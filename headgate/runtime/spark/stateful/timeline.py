@@ -53,7 +53,7 @@ class Timeline:
     keys: Sequence[str]
     values: Sequence[StructField]
 
-    def number_instants(self, beside: DataFrame, began: DataFrame | None, bounds: CallBounds) -> DataFrame:
+    def number_instants(self, bounded: DataFrame, began: DataFrame | None, bounds: CallBounds) -> DataFrame:
         """Rows, given with the bounds of the call, as rows that are present CHANGE times at the instants FIRST to
         LAST - 1 of their group.
 
@@ -61,7 +61,7 @@ class Timeline:
         first instant, with the arrival and sequence number of its cause. `began` is the log of that name, for the case
         of a single group, which exists from its first row on even while it has no rows.
         """
-        events = self._events(self._touched(beside))
+        events = self._events(self._touched(bounded))
         if began is not None:
             events = self.frames.union(events, self._before(began, bounds, events))
         names = [f.name for f in self.values]
@@ -87,9 +87,9 @@ class Timeline:
         led = instants.select("*", *[F.lead(c).over(order).alias(n) for c, n in _FOLLOWING])
         return led.where((col(AT) > col(FROM)) | col(_NEXT).isNotNull())
 
-    def _touched(self, beside: DataFrame) -> DataFrame:
+    def _touched(self, bounded: DataFrame) -> DataFrame:
         """The rows of groups that change in this call."""
-        alive = beside.where((col(UNTIL) > col(FROM)) & (col(TIME) <= col(TO)))
+        alive = bounded.where((col(UNTIL) > col(FROM)) & (col(TIME) <= col(TO)))
         if len(self.keys) == 1:
             return alive
         happens = alive.where(in_range(col(TIME)) | in_range(col(UNTIL)))
