@@ -1,4 +1,4 @@
-"""Where tuples enter: puts arrivals into the queues that read their streams, in order of time."""
+"""Admits arrivals, in order of time, into the queues that read their streams."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from headgate.scheduling.units import Unit
 
 
 class Admission:
-    """Loads arrivals block by block and admits them one by one. Arrivals after `end` do not happen."""
+    """Loads arrivals block by block and admits them one by one. Arrivals after `end` are left out."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Admission:
         }  # by stream
         self._steps = [queue for queue in network.queues.values() if isinstance(queue, SynchronizedQueue)]
         self._ended: set[int] = set()  # streams whose end is known
-        self._ends: list[tuple[int, int]] = []  # last tuples of streams in this block: their place, the stream
+        self._ends: list[tuple[int, int]] = []  # the last tuples of streams in this block: (position, stream)
         self._held = np.array([outlet.queued_bytes for outlet in self.outlets])
         self._logs = [(log, list(network.plan.streams).index(log.stream)) for log in network.logs]
         self._arrivals = arrivals
@@ -53,7 +53,7 @@ class Admission:
         self._end = end
         self._results = results
         self._before = 0  # tuples of the blocks before this one
-        self._counted = 0  # tuples of this block that the counters know of
+        self._counted = 0  # tuples of this block that the counters include
         self._next = 0
         self._times: list[float] = [math.inf]
         self._items: list[Item] = []
@@ -65,7 +65,7 @@ class Admission:
         self._load()
 
     def admit(self, before: float) -> None:
-        """Put all tuples that enter before a time into their queues, and announce what can now run."""
+        """Put all tuples that enter before a time into their queues, and tell the board which units can now run."""
         board = self._board
         wake, fed, watches = board.wake, self.fed, board.policy.watches_queues
         while True:
@@ -75,7 +75,7 @@ class Admission:
                 outlet = targets[at]
                 for queue in outlet.queues:
                     queue.append(items[at])
-                    waiting = len(queue)  # none where it is held back; several: those who may run know already
+                    waiting = len(queue)  # 0 if the tuple is held back; above 1 the readers are awake already
                     if waiting == 1 or (watches and waiting):
                         board.now = time
                         wake(queue.gate)
@@ -94,13 +94,12 @@ class Admission:
 
     @property
     def is_plain(self) -> bool:
-        """Do tuples enter at their arrival, and only into queues?"""
+        """Do all tuples enter when they arrive, and only into queues?"""
         plain = self._results is None and not self._arrivals.delays and not self._synchronized
         return plain and not any(outlet.taps for outlet in self.outlets)
 
     def blocks(self) -> Iterator[tuple[list[float], list[Item], list[int]]]:
-        """All tuples that are still to enter, block by block, for who serves them without queues: when they enter,
-        the tuples, and the number of their stream."""
+        """All tuples still to enter, block by block, for a fast path: entry times, tuples, and stream numbers."""
         while True:
             first, last = self._next, len(self._items)
             self._next, self.next_time = last, math.inf
@@ -113,7 +112,7 @@ class Admission:
 
     @property
     def next_arrival(self) -> float:
-        """No tuple that is still to enter arrived before."""
+        """The arrival of the next tuple to enter; every later one arrived then or afterwards."""
         return self._items[self._next][0] if self._next < len(self._items) else math.inf
 
     def count(self) -> None:
@@ -127,19 +126,19 @@ class Admission:
                 self._monitor.arrived(query, tuples)
 
     def _end_inputs(self, queues: Iterable[SynchronizedQueue]) -> None:
-        """A stream has ended: nobody waits for it."""
+        """Mark inputs whose stream has ended, so that no other input waits for them."""
         for queue in queues:
             queue.reach(math.inf)
 
     def end_all(self) -> bool:
-        """All streams have ended and nothing is on its way: nobody waits for another input any longer. Did one?"""
+        """All streams have ended and nothing is in flight: release what inputs still hold back. Was there anything?"""
         queues, self._steps = self._steps, []
         waited = not self.cut_off and any(queue.held for queue in queues)
         self._end_inputs(queues if waited else ())
         return waited
 
     def _note_ends(self, streams: NDArray[np.intp]) -> None:
-        """Find the last tuples, in this block, of streams that end with it."""
+        """Note the last tuples in this block of the streams that end with it."""
         for stream in sorted(self._arrivals.finished & self._synchronized.keys()) if not self.cut_off else ():
             if stream not in self._ended:
                 self._ended.add(stream)
@@ -148,7 +147,7 @@ class Admission:
         self._ends.sort()
 
     def _straight_through(self, outlet: Outlet, time: float, item: Item) -> None:
-        """A query that reads a stream without any operator: its tuples are results at once."""
+        """Record the results of queries that read a stream without any operator."""
         for tap in outlet.taps:
             tap.times.append(time)
             tap.latencies.append(time - item[0])
@@ -156,7 +155,7 @@ class Admission:
                 self._results.append(ResultEvent(time, tap.query, *item))
 
     def _load(self) -> bool:
-        """Take the next block; False at the end."""
+        """Load the next block; False at the end."""
         self.count()
         block = self._arrivals.next()
         if block is None:

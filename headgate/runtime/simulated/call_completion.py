@@ -1,4 +1,4 @@
-"""The end of a call: results to the sinks, outputs to the queues, and what was not finished back where it was."""
+"""The end of a call: results go to the sinks, outputs to the queues, and unfinished tuples back to where they were."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class ResultEvent(NamedTuple):
 
 
 class CallCounts(NamedTuple):
-    """What a call did: tuples from queues that it finished, results it gave."""
+    """What a call did: the tuples from queues that it finished, and the results that it produced."""
 
     tuples: int
     results: int
 
 
 class CallCompletion:
-    """Carries out what a call did up to its end, or up to the moment at which it was stopped."""
+    """Applies what a call did up to its end, or up to the moment when it was stopped."""
 
     def __init__(
         self, board: Board, monitor: Monitor, memory: QueueMemory, fluid: bool, trace: list[ResultEvent] | None
@@ -46,7 +46,7 @@ class CallCompletion:
         self._trace = trace
 
     def finish(self, call: RunningCall) -> CallCounts:
-        """A call that used up its input."""
+        """Complete a call that used up its input."""
         tuples = results = 0
         for stage in call.stages:
             results += self._apply(stage, len(stage.times), None, call.limits)
@@ -54,11 +54,11 @@ class CallCompletion:
         return CallCounts(tuples, results)
 
     def stop(self, call: RunningCall, now: float) -> CallCounts:
-        """A call that ends at `now`, before its input is used up.
+        """Complete a call that ends at `now`, before its input is used up.
 
-        What it finished goes out. The tuple in progress goes back to the head of its queue and keeps what it was
-        given; tuples that were taken and not begun go back to the heads of their queues, in order; what the
-        unit's own operators made and did not begin waits in their queues.
+        Finished outputs are delivered. The tuple in progress goes back to the head of its queue and keeps the time
+        spent on it. Tuples that were taken but not begun go back to the heads of their queues, in order. Outputs of the
+        unit's own operators that the next operator has not begun wait in their queues.
         """
         tuples = results = 0
         counts = [bisect_right(stage.times, now) for stage in call.stages]
@@ -77,8 +77,8 @@ class CallCompletion:
     def _apply(
         self, stage: Stage, done: int, served: set[NetworkNode] | None, limits: Mapping[NetworkNode, float]
     ) -> int:
-        """The first `done` tuples of a stage are finished; `served` are the operators that took what came to them
-        inside the unit (None: all), but for some only up to a time (`limits`)."""
+        """Apply the first `done` tuples of a stage. `served` are the operators that took their input from inside the
+        unit (None: all of them), some of them only up to a time (`limits`)."""
         if not done:
             return 0
         node, times, memory = stage.step.node, stage.times, self._memory
@@ -121,7 +121,7 @@ class CallCompletion:
         for queue in branch.outer:
             queue.node.entered += len(outputs)
             queue.extend(outputs)
-            if queue:  # it may hold everything back for now
+            if queue:  # empty if it holds everything back for now
                 self._board.wake(queue.gate)
         for tap in branch.taps:
             latencies = [time - item[0] for time, item in zip(times, outputs, strict=True)]
@@ -134,9 +134,8 @@ class CallCompletion:
                 self._trace += [ResultEvent(time, tap.query, *item) for time, item in zip(times, outputs, strict=True)]
 
     def _give_back(self, stage: Stage, done: int, now: float, reached: bool) -> None:
-        """Put unfinished tuples back; from the last stage to `reached`, the first that is not finished.
-
-        Beyond that one, what came from inside the unit was never made, or waits in its queue already.
+        """Put the unfinished tuples of a stage back. Called for the last stage first; `reached` marks the first stage
+        that is not finished. In later stages, tuples from inside the unit do not exist or wait in their queue already.
         """
         items, origins, taken = stage.items, stage.origins, stage.taken
         begun = 0

@@ -1,4 +1,4 @@
-"""Calls: what a unit does with its input, tuple by tuple."""
+"""Plans calls: what a unit does with its input, tuple by tuple."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from headgate.scheduling.units import Unit
 
 
 class Stage:
-    """The work of one operator in a call: which tuples, when each is finished, what comes out.
+    """The work of one operator in a call: which tuples it takes, when each is finished, and the outputs.
 
-    The first `taken` items come from queues, the others from earlier stages. `times` covers the tuples that the
-    call gets to; `start` is when the first of them is begun, `spent` what stopped calls gave to it before.
+    The first `taken` items come from queues, the others from earlier stages. `times` covers the tuples that the call
+    reaches; `start` is when the first of them is begun, and `spent` the time that stopped calls spent on it before.
     """
 
     __slots__ = ("items", "origins", "outputs", "resumes", "spent", "start", "step", "taken", "times")
@@ -36,7 +36,7 @@ class Stage:
         self.outputs: Sequence[Outputs] = ()
         self.start = math.inf
         self.spent = 0.0
-        self.resumes = False  # only continues a tuple that a stopped call left
+        self.resumes = False  # True if it only continues a tuple that a stopped call left
 
     def add(self, waiting: Iterable[Waiting]) -> None:
         for item, queue in waiting:
@@ -44,19 +44,19 @@ class Stage:
             self.origins.append(queue)
 
     def inputs(self, first: int, end: int) -> list[int]:
-        """By which inputs of the operator some tuples came."""
+        """The operator inputs through which some tuples came."""
         return [queue.edge.input for queue in self.origins[first:end]]
 
     def begun(self, index: int) -> float:
-        """When a tuple's turn came."""
+        """When work on a tuple began."""
         return self.times[index - 1] if index else self.start
 
 
 class RunningCall:
-    """A call in flight: all that it will do until `end`, unless it is stopped before.
+    """A call in flight: everything that it will do until `end`, unless it is stopped earlier.
 
-    Operators of the unit that feed one which consumes in the order of time tell it by `reached` how far they have come;
-    `limits` says up to when it could go.
+    `reached` says how far the operators of the unit have advanced that feed an operator with synchronized inputs, and
+    `limits` up to which time that operator could proceed.
     """
 
     __slots__ = ("claim", "end", "limits", "reached", "stages", "stopped")
@@ -67,10 +67,10 @@ class RunningCall:
         self.reached: dict[SimulatedQueue, float] = {}
         self.limits: dict[NetworkNode, float] = {}
         self.end = math.inf
-        self.stopped = False  # its time budget ends it before its input is used up
+        self.stopped = False  # True if its time budget ends it before its input is used up
 
     def spent(self, now: float) -> float:
-        """Time given so far to the tuple in progress, by this call and by stopped ones before it."""
+        """The time spent so far on the tuple in progress, by this call and by stopped ones before it."""
         for stage in self.stages:
             at = bisect_right(stage.times, now)
             if at < len(stage.times):
@@ -80,8 +80,8 @@ class RunningCall:
 
 
 class _TimeBudget:
-    """The clock of a call, and how far it may go. The time counts from the first tuple on, so that a call always
-    gets somewhere, whatever the overheads."""
+    """The clock of a call, and how far it may go. The budget counts from the first tuple on, so that a call always
+    makes progress, whatever the overheads."""
 
     __slots__ = ("clock", "cut", "limit", "over", "seconds", "slack")
 
@@ -90,11 +90,11 @@ class _TimeBudget:
         self.seconds = math.inf if seconds is None else seconds
         self.slack = 0.0 if seconds is None else seconds * TOLERANCE
         self.limit: float | None = None
-        self.over = False  # nothing more may be begun
-        self.cut = False  # ... because a tuple or a set-up was stopped in the middle, at `limit`
+        self.over = False  # True if nothing more may be begun
+        self.cut = False  # True if a tuple or a set-up was stopped in the middle, at `limit`
 
     def set_up(self, seconds: float) -> None:
-        """An operator is called."""
+        """Spend the time of calling an operator."""
         self.clock += seconds
         if self.limit is None:
             self.limit = self.clock + self.seconds
@@ -103,7 +103,7 @@ class _TimeBudget:
             self.over = self.cut = True
 
     def work(self, seconds: float) -> float:
-        """Process one tuple: when it will be finished, were it not for the budget."""
+        """Spend the time of one tuple; returns when it would be finished if there were no budget."""
         assert self.limit is not None
         finish = self.clock + seconds
         if finish > self.limit + self.slack:
@@ -116,7 +116,8 @@ class _TimeBudget:
 
 
 class CallPlanner:
-    """Works out what a claimed call will do. Nothing that happens meanwhile changes that, except stopping it."""
+    """Works out what a claimed call will do. Nothing that happens meanwhile changes the plan; a call can only be
+    stopped."""
 
     def __init__(self, network: Network, board: Board, settings: SimulatorSettings) -> None:
         self._network = network
@@ -131,7 +132,7 @@ class CallPlanner:
         return found
 
     def begin(self, claim: Claim, clock: float) -> RunningCall:
-        """Take the input of a claimed unit and plan the call; `clock` is when its first operator is called."""
+        """Take the input of a claimed unit and plan its call; `clock` is when the first operator is called."""
         decision = claim.decision
         steps = self.program(decision.unit).steps
         call = RunningCall(claim)
@@ -163,7 +164,7 @@ class CallPlanner:
         budget: _TimeBudget,
         between: dict[SimulatedQueue, list[Item]],
     ) -> None:
-        """A partly processed tuple inside the unit goes on before anything else is begun."""
+        """Continue a partly processed tuple inside the unit before anything else is begun."""
         first = next((step for step in steps if call_input.has(step.node)), None)
         for step in steps:
             node = step.node
@@ -219,9 +220,9 @@ class CallPlanner:
         inside: list[Waiting],
         between: dict[SimulatedQueue, list[Item]],
     ) -> list[Waiting]:
-        """What an operator may process of what others of the unit have just made: up to the time that all its inputs
-        have reached, in that order. The rest waits in its queue when the call has ended. What it held back until now
-        and need not any longer is taken too."""
+        """The tuples just made inside the unit that an operator with synchronized inputs may process: those up to the
+        time that all its inputs have reached, in order of time. The rest waits in its queue after the call. Tuples that
+        were held back and no longer need to be are taken as well."""
         limit = min(max(queue.reached, call.reached.get(queue, -math.inf)) for queue in step.inputs)
         call.limits[step.node] = limit
         call_input.release(step.inputs, limit)
@@ -267,7 +268,7 @@ class CallPlanner:
         stage.times.append(budget.work(needs))
 
     def _continued(self, stage: Stage) -> float:
-        """What the partly processed tuple still needs, now that it is taken up again."""
+        """Take up the partly processed tuple again; returns the seconds that it still needs."""
         node = stage.step.node
         assert node.partial is not None
         self._board.spend(node.partial.edge, 0.0)
@@ -275,7 +276,7 @@ class CallPlanner:
         return node.left
 
     def _close(self, call: RunningCall, stage: Stage, between: dict[SimulatedQueue, list[Item]]) -> None:
-        """Draw the outputs of the tuples begun, and hand on those that stay inside the unit."""
+        """Draw the outputs of the tuples begun, and pass on those that stay inside the unit."""
         begun = len(stage.times)
         items = stage.items if begun == len(stage.items) else stage.items[:begun]
         node = stage.step.node
@@ -297,7 +298,7 @@ def _need(node: NetworkNode, item: Item, queue: SimulatedQueue, cost: float) -> 
 
 
 def _leave(call: RunningCall, steps: list[ProgramStep], call_input: CallInput) -> None:
-    """Note what was taken and will not be begun, so that it is given back."""
+    """Record the tuples that were taken and will not be begun, so that they are put back."""
     for step in steps:
         if left := call_input.rest(step.node):
             stage = Stage(step)

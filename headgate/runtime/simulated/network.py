@@ -1,4 +1,4 @@
-"""The plan as the simulator runs it: an operator is a cost, a draw and queues."""
+"""The plan as the simulator runs it: an operator is a cost, a random draw and its queues."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from headgate.seeds import derived_seed
 
 
 class NetworkNode:
-    """An operator: its true costs in seconds, its draw, its queues, and its counters.
+    """An operator: its true costs in seconds, its draw, its queues and its counters.
 
-    With several inputs, `joint` stands for all its queues. Where they differ, `side_costs` has a cost for each (and
-    `cost` is 1, to be multiplied by it), `sided_draw` stands for `draw`, and `join` is the state behind it if it is a
-    join simulated pair by pair.
-    When a call was stopped in the middle of a tuple, `partial` is the queue at whose head that tuple stands, `left`
-    what it still needs and `spent` what it was given. A node has at most one: it is always continued first.
+    With several inputs, `joint` stands for all its queues. If the inputs differ, `side_costs` has a cost for each (and
+    `cost` is 1, to be multiplied by it) and `sided_draw` replaces `draw`; `join` is the state of a join that is
+    simulated pair by pair.
+    If a call was stopped in the middle of a tuple, `partial` is the queue whose head is that tuple, `left` the seconds
+    that it still needs and `spent` the seconds spent on it. A node has at most one such tuple, and continues it first.
     """
 
     __slots__ = (
@@ -93,16 +93,15 @@ class NetworkNode:
         profile = settings.selectivities.get(operator.id)
         if profile is not None:
             self.draw = make_varying_draw(operator, profile, app.seed)
-        self.multiplies = len(shares) > 1 or max(passed) > 1.0  # may more than one tuple come of one?
+        self.multiplies = len(shares) > 1 or max(passed) > 1.0  # may one tuple give more than one output?
         constant = self.sided_draw is None and profile is None
         self.passes_all = not self.fluid and constant and tuple(shares.values()) == (1.0,)
         self.noise: Iterator[float] = repeat(1.0)
         if settings.noise:
             self.noise = noise_factors(derived_seed(app.seed, "costs", operator.id), settings.noise)
         self.queues: tuple[SimulatedQueue, ...] = ()
-        self.synchronized_readers: tuple[
-            SynchronizedQueue, ...
-        ] = ()  # who must be told how far it has come, whether or not it passes tuples
+        # Queues that must learn how far the operator has advanced, even when it passes no tuples.
+        self.synchronized_readers: tuple[SynchronizedQueue, ...] = ()
         self.joint = JointQueue() if len(operator.inputs) > 1 else None
         self.partial: SimulatedQueue | None = None
         self.left = 0.0
@@ -110,7 +109,7 @@ class NetworkNode:
         self.entered = 0  # tuples put into its queues; entered = processed + queued + in a call + shed
         self.processed = 0
         self.shed = 0
-        self.out: int | float = 0  # tuples given out, all branches together; weights in a fluid simulation
+        self.out: int | float = 0  # output tuples of all branches together; weights in a fluid simulation
 
     @property
     def queued(self) -> int:
@@ -119,7 +118,7 @@ class NetworkNode:
 
 
 class Outlet:
-    """What happens to the tuples of a port: copies to queues, results to sinks."""
+    """Where the tuples of a port go: copies to queues, results to sinks."""
 
     __slots__ = ("queued_bytes", "queues", "taps")
 
@@ -130,7 +129,7 @@ class Outlet:
 
 
 class Network:
-    """All operators, queues and outlets of a plan; made for one simulation."""
+    """All operators, queues and outlets of a plan, made for one simulation."""
 
     def __init__(self, app: CheckedApplication, monitor: Monitor) -> None:
         plan = app.plan
@@ -179,9 +178,9 @@ def _make_queues(
 
 
 class TrueStats:
-    """What the simulator goes by, as the statistics that policies see: declared values, what follows from them for
-    joins, and for what is not declared the defaults of `assumed.py` and the size of the input. Calling an operator is
-    part of its fixed cost, as it would be if that were measured."""
+    """The simulator's true values, as the statistics that policies see: declared values, values derived from them for
+    joins, and for the rest the defaults of `assumptions.py` and the size of the input. The cost of calling an operator
+    is part of its fixed cost, as it would be if that were measured."""
 
     def __init__(self, plan: Plan, switch_s: float) -> None:
         sizes = port_bytes(plan)
@@ -198,7 +197,7 @@ class TrueStats:
         return self._stats[operator]
 
     def measured(self, operator: str, selectivity: float) -> None:
-        """An operator's selectivity changes, and it was seen to pass so much lately, of whatever input."""
+        """Replace an operator's selectivity, for all its inputs, by the one measured lately."""
         before = self._stats[operator]
         sides = tuple(side._replace(selectivity=selectivity) for side in before.sides)
         self._stats[operator] = replace(before, selectivity=selectivity, sides=sides)

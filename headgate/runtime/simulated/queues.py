@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SimulatedQueue(deque[Item]):
-    """The FIFO in front of an operator's input. Two queues are never the same, whatever is in them."""
+    """The FIFO in front of an operator's input. Two queues are never equal, whatever they contain."""
 
     __slots__ = ("edge", "gate", "item_bytes", "node")
     __hash__ = object.__hash__  # type: ignore[assignment]
@@ -29,7 +29,7 @@ class SimulatedQueue(deque[Item]):
         self.node = node
         self.item_bytes = item_bytes
 
-    count = property(len)  # the scheduler's word; deque's method is not used
+    count = property(len)  # the scheduler's name for the length; deque's own `count` is not used
 
     @property
     def oldest(self) -> float | None:
@@ -43,10 +43,10 @@ class SimulatedQueue(deque[Item]):
 
 
 class JointQueue:
-    """All inputs of an operator together, as the scheduler and single units see them.
+    """All inputs of an operator together, as the scheduler and single-tuple units see them.
 
-    A union of 50 has 50 queues, and most are empty most of the time: `filled` has all that are not, and maybe some
-    that have become empty since they were last looked at.
+    A union of 50 inputs has 50 queues, and most are empty most of the time. `filled` has every queue that is not empty,
+    and perhaps some that have become empty since it was last checked.
     """
 
     __slots__ = ("filled",)
@@ -70,7 +70,7 @@ class JointQueue:
 
     @property
     def oldest(self) -> float | None:
-        if len(self.filled) == 1:  # nearly always, and a call asks several times
+        if len(self.filled) == 1:  # nearly always, and this is asked several times per call
             (queue,) = self.filled
             return queue[0][0] if queue else None
         first = self.first
@@ -82,7 +82,7 @@ class JointQueue:
 
 
 class InputQueue(SimulatedQueue):
-    """The queue of one of several inputs: it tells the joint queue when there is something in it."""
+    """The queue of one of several inputs; it registers with the joint queue when it receives tuples."""
 
     __slots__ = ("_filled",)
 
@@ -108,15 +108,15 @@ def _age(queue: SimulatedQueue) -> tuple[float, int]:
 
 
 def _wake_nothing(gate: Gate) -> None:
-    """Before there is a board, nobody is woken."""
+    """Do nothing: the default before there is a board."""
 
 
 class SynchronizedInputs:
-    """The inputs of an operator that consumes in the order of time stamps.
+    """The inputs of an operator that consumes tuples in the order of their time stamps.
 
-    A tuple can be processed when every other input has brought one as late, or has ended: before that, an earlier one
-    might still come. Operators in front tell how far they have come even when they pass nothing on. So where rates are
-    low, tuples wait for each other.
+    A tuple can be processed once every other input has received one at least as late, or has ended; before that, an
+    earlier one might still arrive. Upstream operators report how far they have advanced even when they pass nothing on.
+    As a result, tuples wait for each other where rates are low.
     """
 
     def __init__(self) -> None:
@@ -124,7 +124,7 @@ class SynchronizedInputs:
         self.wake: Callable[[Gate], None] = _wake_nothing  # the board's, once there is one
 
     def release(self) -> None:
-        """Let all tuples go on that no other input can precede any more."""
+        """Release all tuples that no other input can precede any more."""
         low = min(queue.reached for queue in self.queues)
         for queue in self.queues:
             if queue.held and queue.held[0][0] <= low:
@@ -133,7 +133,7 @@ class SynchronizedInputs:
 
 
 class SynchronizedQueue(InputQueue):
-    """The queue of one of several inputs: what is in it can be processed, what it holds back cannot yet."""
+    """The queue of one of several synchronized inputs. Its tuples can be processed; those in `held` cannot yet."""
 
     __slots__ = ("held", "inputs", "reached")
 
@@ -142,7 +142,7 @@ class SynchronizedQueue(InputQueue):
     ) -> None:
         super().__init__(edge, node, item_bytes, joint)
         self.held: deque[Item] = deque()
-        self.reached = -math.inf  # nothing earlier will come
+        self.reached = -math.inf  # no tuple earlier than this will come
         self.inputs = inputs
         inputs.queues.append(self)
 
@@ -156,7 +156,7 @@ class SynchronizedQueue(InputQueue):
             self.append(item)
 
     def reach(self, time: float) -> None:
-        """Nothing earlier than that will come any more."""
+        """No tuple earlier than `time` will come any more."""
         if time > self.reached:
             self.reached = time
             self.inputs.release()
@@ -166,14 +166,14 @@ class SynchronizedQueue(InputQueue):
             InputQueue.append(self, item)
 
     def take_held_back(self, low: float) -> list[Item]:
-        """Take out what it holds back, up to a time."""
+        """Take out the tuples that are held back, up to a time."""
         held, released = self.held, []
         while held and held[0][0] <= low:
             released.append(held.popleft())
         return released
 
     def appendleft(self, item: Item) -> None:
-        """A call that was stopped gives it back."""
+        """Put back a tuple of a call that was stopped."""
         if item[0] <= min(queue.reached for queue in self.inputs.queues):
             InputQueue.appendleft(self, item)
         else:

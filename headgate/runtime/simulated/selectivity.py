@@ -1,4 +1,5 @@
-"""Which tuples an operator passes: a hash of seed, operator and tuple, so that every schedule passes the same ones.
+"""Which tuples an operator passes: decided by a hash of seed, operator and tuple, so that every schedule passes the
+same ones.
 
 A simulated tuple is `(arrival, key, weight)`: its arrival time in seconds, a 64-bit identity made of stream and
 sequence number, and its size in tuples, which is 1 unless the simulation is fluid.
@@ -21,13 +22,13 @@ Item = tuple[float, int, float]
 
 
 class JoinResult(tuple[float, int, float]):
-    """The result of a join that another join reads: a tuple that also knows from when to when it counts."""
+    """The result of a join that another join reads: a tuple that also knows when it is valid."""
 
     since: float
     until: float
 
     def renewed(self, key: int) -> JoinResult:
-        """The same with another identity."""
+        """The same result with another identity."""
         return join_result((self[0], key, self[2]), self.since, self.until)
 
 
@@ -48,24 +49,24 @@ _BLOCK = 1024
 
 
 def mixed(value: int) -> int:
-    """64 well-mixed bits. The inputs are keys that are random already, so two rounds do."""
+    """64 well-mixed bits. The inputs are keys that are already random, so two rounds suffice."""
     value = (value * _ODD_1) & _MASK
     value = ((value ^ (value >> 32)) * _ODD_2) & _MASK
     return value ^ (value >> 32)
 
 
 def stream_keys(stream: str, first: int, count: int) -> NDArray[np.uint64]:
-    """The keys of the tuples number `first` and following of a stream."""
+    """The keys of `count` tuples of a stream, from number `first` on."""
     numbers = np.arange(first + 1, first + count + 1, dtype=np.uint64)
     value = numbers * np.uint64(_GOLDEN) + np.uint64(derived_seed(0, "keys", stream))
-    for odd in (_ODD_1, _ODD_2, _ODD_1):  # counters are not random yet, so one round more
+    for odd in (_ODD_1, _ODD_2, _ODD_1):  # counters are not random, so one more round
         value = (value ^ (value >> np.uint64(32))) * np.uint64(odd)
     keys: NDArray[np.uint64] = value ^ (value >> np.uint64(32))
     return keys
 
 
 def make_draw(operator: Operator, shares: Mapping[str, float], seed: int, fluid: bool) -> Draw:
-    """How an operator turns tuples into outputs, for one simulation; `shares` is what each output passes of a tuple."""
+    """How an operator turns tuples into outputs in one simulation; `shares` has the selectivity of each output."""
     salts = [derived_seed(seed, "selectivity", operator.id, branch) for branch in shares]
     if fluid:
         return _each([_shrink(share) for share in shares.values()])
@@ -75,7 +76,7 @@ def make_draw(operator: Operator, shares: Mapping[str, float], seed: int, fluid:
 
 
 def make_sided_draw(operator: Operator, shares: Sequence[float], seed: int, fluid: bool) -> SidedDraw:
-    """The same for an operator whose inputs have selectivities of their own."""
+    """The same for an operator whose inputs have different selectivities."""
     sides = [make_draw(operator, {"": share}, seed, fluid) for share in shares]
 
     def draw(times: list[float], items: list[Item], inputs: list[int]) -> Sequence[Outputs]:
@@ -90,8 +91,8 @@ def make_sided_draw(operator: Operator, shares: Sequence[float], seed: int, flui
 
 
 def make_varying_draw(operator: Operator, profile: Sequence[tuple[float, float]], seed: int) -> Draw:
-    """How an operator with one output passes tuples when its selectivity changes: `profile` has, from a time on, the
-    share that passes. It goes by the arrival of a tuple, so that its fate does not depend on the schedule."""
+    """How an operator with one output passes tuples when its selectivity changes: `profile` has pairs (start, share
+    that passes from then on). The arrival of a tuple decides, so the outcome does not depend on the schedule."""
     salt = derived_seed(seed, "selectivity", operator.id, "")
     starts = [start for start, _ in profile]
     limits = [int(min(share, 1.0) * 2.0**64) for _, share in profile]
@@ -162,7 +163,7 @@ def _some(limit: int, salt: int) -> _Branch:
 
 
 def _first_of(shares: list[float], salt: int) -> Draw:
-    """One draw, cut into parts by the branches' shares; what is left over passes nowhere."""
+    """One draw, divided among the branches by their shares; the remainder passes nowhere."""
     ends = [min(int(end * 2.0**64), 1 << 64) for end in np.cumsum(shares).tolist()]
 
     def draw(times: list[float], items: list[Item]) -> Sequence[Outputs]:
@@ -180,7 +181,7 @@ def _first_of(shares: list[float], salt: int) -> Draw:
 
 
 def noise_factors(seed: int, noise: float) -> Iterator[float]:
-    """Factors between 1 - noise and 1 + noise, without end."""
+    """An endless series of random factors between 1 - noise and 1 + noise."""
     rng = np.random.default_rng(seed)
     while True:
         yield from rng.uniform(1.0 - noise, 1.0 + noise, _BLOCK).tolist()

@@ -1,4 +1,4 @@
-"""Light units: those for which a call with one tuple needs no planning."""
+"""Single-tuple units: units for which a call with one tuple needs no planning."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from headgate.scheduling.units import Unit
 
 
 class SingleTupleUnit:
-    """A unit of one operator at a cost known beforehand, the same for each of its inputs.
+    """A unit of one operator whose cost is known in advance and the same for each of its inputs.
 
-    A call with one tuple is then: take it, wait, hand out what comes of it. That is just what a planned call does; only
-    the lists for many tuples, several operators and stops are spared. `direct`: the tuple itself is the result, so
-    that the engine only notes when it was finished.
+    A call with one tuple then takes the tuple, waits, and hands out the outputs. A planned call does the same, but also
+    keeps lists for many tuples, several operators and stops. If `direct`, the tuple itself is the result, and the
+    engine only records when it was finished.
     """
 
     __slots__ = (
@@ -40,7 +40,7 @@ class SingleTupleUnit:
 
     def __init__(self, node: NetworkNode, outlets: tuple[Outlet, ...], set_up: float) -> None:
         self.node = node
-        self.queue = node.queues[0]  # where the tuple in progress comes from
+        self.queue = node.queues[0]  # the source of the tuple in progress
         self.outlets = outlets
         self.set_up = set_up  # seconds
         self.cost = node.cost
@@ -48,11 +48,11 @@ class SingleTupleUnit:
         self.direct = node.passes_all and not node.synchronized_readers and not outlets[0].queues and node.joint is None
         self.taps = outlets[0].taps if self.direct else ()
         self.results = len(self.taps)
-        self.ends: list[float] = []  # direct: of the tuples that the counters do not know of yet
+        self.ends: list[float] = []  # if direct: of the tuples that the counters do not include yet
         self.latencies: list[float] = []
 
     def finish(self, item: Item, now: float, wake: Callable[[Gate], None], memory: QueueMemory) -> int:
-        """Hand out what comes of a tuple, and tell of the queues that got some; returns the number of results."""
+        """Hand out the outputs of a tuple and wake the readers of their queues; returns the number of results."""
         node, results = self.node, 0
         node.processed += 1
         for queue in node.synchronized_readers:
@@ -67,7 +67,7 @@ class SingleTupleUnit:
         return results
 
     def end(self, item: Item, now: float, wake: Callable[[Gate], None], memory: QueueMemory) -> int:
-        """A tuple is finished; returns the number of results. The engine's loop does the same by hand."""
+        """Finish a tuple; returns the number of results. The engine's loop does the same inline."""
         if not self.direct:
             return self.finish(item, now, wake, memory)
         self.ends.append(now)
@@ -75,7 +75,7 @@ class SingleTupleUnit:
         return self.results
 
     def stop(self, item: Item, spent: float, left: float, board: Board) -> None:
-        """An arrival stops the call: its tuple goes back to the head of the queue and keeps what it was given."""
+        """Stop the call for an arrival: its tuple goes back to the head of the queue and keeps the time spent on it."""
         queue, node = self.queue, self.node
         queue.appendleft(item)
         if spent > 0.0:
@@ -83,7 +83,7 @@ class SingleTupleUnit:
             board.spend(queue.edge, spent)
 
     def resume(self, board: Board) -> tuple[Item, float, float]:
-        """Take up a stopped tuple again: the tuple, the seconds that it still needs, and those that it was given."""
+        """Resume a stopped tuple: returns the tuple, the seconds that it still needs, and those spent on it."""
         node, spent = self.node, self.node.spent
         assert node.partial is not None
         self.queue, node.partial, node.spent = node.partial, None, 0.0
@@ -91,7 +91,7 @@ class SingleTupleUnit:
         return self.queue.popleft(), node.left, spent
 
     def find_oldest(self) -> SimulatedQueue:
-        """From now on the tuple in progress is the oldest first one of the inputs."""
+        """Choose the input whose first tuple is the oldest as the source of the tuple in progress."""
         assert self.node.joint is not None
         first = self.node.joint.first
         assert first is not None
@@ -111,7 +111,7 @@ class SingleTupleUnit:
         for queue in outlet.queues:
             queue.node.entered += 1
             queue.append(item)
-            if queue:  # it may hold everything back for now
+            if queue:  # empty if it holds everything back for now
                 wake(queue.gate)
         for tap in outlet.taps:
             tap.times.append(now)
@@ -119,7 +119,7 @@ class SingleTupleUnit:
         return len(outlet.taps)
 
     def flush(self, monitor: Monitor, memory: QueueMemory) -> None:
-        """Tell the counters of the tuples that went through directly since the last time."""
+        """Add the tuples that went through directly since the last time to the counters."""
         done = len(self.ends)
         if done:
             self.node.processed += done
@@ -132,7 +132,7 @@ class SingleTupleUnit:
 
 
 class SingleTupleUnits(dict[Unit, SingleTupleUnit | None]):
-    """The single form of each unit, or None; found out when a unit first runs. None for all unless `wanted`."""
+    """The single-tuple form of each unit, or None; looked up when a unit first runs. None for all unless `wanted`."""
 
     def __init__(self, network: Network, settings: SimulatorSettings, wanted: bool) -> None:
         super().__init__()
@@ -146,7 +146,7 @@ class SingleTupleUnits(dict[Unit, SingleTupleUnit | None]):
         return single
 
     def of_operator(self, name: str) -> SingleTupleUnit | None:
-        """A fresh single unit of an operator alone, or None."""
+        """A new single-tuple unit of an operator alone, or None."""
         node = self._network.nodes[name]
         if not self._wanted or node.side_costs is not None or node.sided_draw is not None:
             return None

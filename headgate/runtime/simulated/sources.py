@@ -1,4 +1,4 @@
-"""When tuples enter the simulated system: all streams merged, in blocks."""
+"""When tuples arrive and enter the simulated system: all streams merged, in blocks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Arrivals(Protocol):
 
 
 class ArrivalSource(NamedTuple):
-    """The arrivals of a stream; `endless` when they never stop by themselves."""
+    """The arrivals of a stream; `endless` if they never stop on their own."""
 
     stream: str
     arrivals: Arrivals
@@ -47,7 +47,7 @@ class ArrivalBlock(NamedTuple):
     """Tuples in the order in which they enter the queues."""
 
     entries: Floats  # when they enter, seconds
-    arrivals: Floats  # when they arrived; earlier than the entry when source slots have work to do
+    arrivals: Floats  # when they arrived; earlier than the entry if source slots delay them
     keys: NDArray[np.uint64]
     streams: NDArray[np.intp]  # position in the plan's list of streams
 
@@ -62,7 +62,7 @@ def make_sources(app: CheckedApplication) -> list[ArrivalSource]:
 
 
 def make_source(stream: Stream, seed: int, folder: Path) -> ArrivalSource:
-    """The simulated source of a stream: its arrival times alone, since simulated tuples have no values."""
+    """The simulated source of a stream: only its arrival times, since simulated tuples have no values."""
     if stream.source.get("kind") != "feeder":
         return ArrivalSource(stream.name, FileArrivals(stream, seed, folder), endless=False)
     try:
@@ -94,7 +94,7 @@ def _feeder(stream: Stream, seed: int, folder: Path) -> ArrivalSource:
 class FileArrivals:
     """The arrivals of a file, read as the Spark runtime reads it: the same rows at the same times.
 
-    A fast replay arrives all at 0. The file is read as it is needed, a block at a time.
+    All tuples of a fast replay arrive at time 0. The file is read on demand, one block at a time.
     """
 
     def __init__(self, stream: Stream, seed: int, folder: Path) -> None:
@@ -116,10 +116,11 @@ class FileArrivals:
 
 
 class MergedArrivals:
-    """All arrivals in order of time, then stream; blocks of about `AT_A_TIME`, so memory does not grow with the run.
+    """All arrivals in order of time, then stream. Blocks of about `AT_A_TIME` keep memory independent of the run's
+    length.
 
-    A stream's next arrivals are drawn when its known ones are used up; what lies before the last known arrival of
-    every stream is certain.
+    A stream's next arrivals are drawn when its known ones are used up. The order is certain up to the earliest of the
+    streams' last known arrivals.
     """
 
     def __init__(self, sources: list[ArrivalSource], source_slots: int = 0, source_cost_s: float = 0.0) -> None:
@@ -137,7 +138,7 @@ class MergedArrivals:
 
     @property
     def finished(self) -> set[int]:
-        """Streams of which all arrivals have been given out."""
+        """The streams whose arrivals have all been returned."""
         return {at for at, known in enumerate(self._known) if self._ended[at] and not len(known)}
 
     def next(self) -> ArrivalBlock | None:
@@ -154,7 +155,7 @@ class MergedArrivals:
                 return self._block(cuts)
             if all(self._ended):
                 return None
-            size *= 2  # a stream's arrivals are all at one instant: look further
+            size *= 2  # all known arrivals of a stream are at one instant, so more are needed
 
     def _draw(self, size: int) -> None:
         for at, source in enumerate(self._sources):
@@ -182,15 +183,15 @@ class MergedArrivals:
 
 
 class SourceSlots:
-    """Cores that only read sources: first come, first served, the same time for each tuple.
+    """Cores that only read sources: first come, first served, with the same time for each tuple.
 
-    With equal service times, k servers take turns, so server j serves every k-th tuple, and with
-    e_n = max(a_n, e_n-k) + c the times of a turn are a running maximum: no loop.
+    With equal service times, k servers take turns, so server j serves every k-th tuple. Since
+    e_n = max(a_n, e_n-k) + c, its times are a running maximum and need no loop.
     """
 
     def __init__(self, slots: int, cost_s: float) -> None:
         self._cost_s = cost_s
-        self._free = np.full(slots, -math.inf)  # when each slot is done with what it has; in turn
+        self._free = np.full(slots, -math.inf)  # when each slot becomes free, in the order of their turns
 
     def serve(self, arrivals: Floats) -> Floats:
         """When each tuple has been read."""

@@ -30,11 +30,11 @@ class ProgramStep:
     def __init__(self, node: NetworkNode, branches: tuple[Branch, ...], inputs: tuple[SynchronizedQueue, ...]) -> None:
         self.node = node
         self.branches = branches
-        self.inputs = inputs  # of an operator that consumes in the order of time, if others of the unit feed it
+        self.inputs = inputs  # the synchronized inputs, if other operators of the unit feed them
 
 
 class UnitProgram:
-    """The steps of a unit. Made once a unit; a queue inside the unit is served later in the same call."""
+    """The steps of a unit, made once per unit. A queue inside the unit is served later in the same call."""
 
     __slots__ = ("steps",)
 

@@ -15,7 +15,7 @@ from headgate.errors import ApplicationError
 from headgate_lab.studies.claims import Criterion, PaperClaim, Results, judge
 from headgate_lab.studies.figures import BoxChart, Chart, draw
 from headgate_lab.studies.report import write
-from headgate_lab.studies.study import Profile, Study, Outcome, reproduce
+from headgate_lab.studies.study import Outcome, Profile, Study, reproduce
 from headgate_lab.studies.sweep import Point
 
 TINY = Profile("quick", tuples=2, seeds=2, coarse=True)

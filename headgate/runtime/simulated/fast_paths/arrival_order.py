@@ -1,7 +1,7 @@
-"""Tuples served in the order of their arrival by one slot: no decision is open, so none is asked for.
+"""Tuples served in the order of their arrival by one slot, without asking for decisions.
 
-When tuple i arrives at A(i) and needs C(i), it is finished at D(i) = max(A(i), D(i-1)) + C(i) (Lindley's recursion).
-Every latency is what the event loop gives, to the last digit, without its decisions.
+A tuple i that arrives at A(i) and needs C(i) is finished at D(i) = max(A(i), D(i-1)) + C(i) (Lindley's recursion).
+Every latency is the same as in the event loop, to the last digit.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Route = list[SingleTupleUnit]  # the operators that a tuple goes through, one af
 def serve_in_arrival_order(
     board: Board, admission: Admission, singles: SingleTupleUnits, bookkeeper: Bookkeeper, memory: QueueMemory
 ) -> bool:
-    """Serve all arrivals, where that is all there is to it, and say so; else leave everything to the event loop."""
+    """Serve all arrivals if this fast path applies, and return True; otherwise leave the run to the event loop."""
     served = _routes_by_stream(board, admission, singles)
     if served is None:
         return False
@@ -47,7 +47,7 @@ def serve_in_arrival_order(
 
 
 def _go_through(route: Route, clock: float, memory: QueueMemory) -> float:
-    """Take what waits at the first operator through to the end, or as far as it comes; returns when that was done."""
+    """Take the tuples that wait at the first operator through the route, as far as they pass; returns the time then."""
     for single in route:
         queue = single.queue
         if not queue:
@@ -60,11 +60,11 @@ def _go_through(route: Route, clock: float, memory: QueueMemory) -> float:
 
 
 def _wake_nothing(gate: Gate) -> None:
-    """Whoever gets input here takes it at once, and need not be woken."""
+    """Do nothing: a unit that gets input here takes it at once."""
 
 
 def _routes_by_stream(board: Board, admission: Admission, singles: SingleTupleUnits) -> list[list[Route]] | None:
-    """The ways of a stream's tuples; None when anything but the order of arrival matters."""
+    """The routes of each stream's tuples; None if anything but the order of arrival matters."""
     policy = board.policy
     in_order = isinstance(policy, ArrivalOrder) and policy.in_arrival_order
     if board.slots > 1 or not in_order or not admission.is_plain:
@@ -78,7 +78,7 @@ def _routes_by_stream(board: Board, admission: Admission, singles: SingleTupleUn
 
 
 def _route(unit: Unit, queue: SimulatedQueue, singles: SingleTupleUnits) -> Route:
-    """The operators of a unit, when all that enters by a queue goes through them in a row; else nothing."""
+    """The operators of a unit, if every tuple that enters by a queue passes through them in a row; else empty."""
     if len(queue.gate.units) > 1:
         return []
     sole = singles[unit]

@@ -1,8 +1,8 @@
-"""Units served by rank, one tuple at a time, by one slot: no decision is open, so none is asked for.
+"""Units served by rank, one tuple at a time, by one slot, without asking for decisions.
 
-The policy says once how units rank (`FixedRanks`). Then all there is to a decision is the first of a heap of units
-with input, and a tuple that goes on to a unit that would be first anyhow does not even pass through it. Every latency
-is what the event loop gives, to the last digit.
+The policy states once how the units rank (`FixedRanks`). A decision is then the first entry of a heap of units with
+input, and a tuple that moves on to a unit that would be first anyway skips the heap. Every latency is the same as in
+the event loop, to the last digit.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def serve_by_rank(
     memory: QueueMemory,
     end: float,
 ) -> bool:
-    """Serve all arrivals up to `end`, where that is all there is to it; else leave everything to the event loop.
+    """Serve all arrivals up to `end` if this fast path applies; otherwise leave the run to the event loop.
 
-    Returns whether the end cut something off.
+    Returns whether the end cut off arrivals or work.
     """
     policy = board.policy
     ranks = policy.ranks if isinstance(policy, FixedRanks) else None
@@ -56,7 +56,7 @@ def serve_by_rank(
 
 
 class _OperatorStep:
-    """An operator that a unit runs, for what comes by one of its inputs."""
+    """An operator that a unit runs, for the tuples of one of its inputs."""
 
     __slots__ = (
         "change",
@@ -85,7 +85,7 @@ class _OperatorStep:
         self.taps = outlet.taps
         self.following: _OperatorStep | None = None  # in the same unit
         self.line: _SharedQueue | None = None  # or where a tuple waits next
-        self.done = 0  # tuples, since the counters were told
+        self.done = 0  # tuples since the counters were last updated
         self.passed = 0
 
     def update_counters(self) -> None:
@@ -103,7 +103,7 @@ class _OperatorStep:
 
 
 class _SharedQueue:
-    """A queue, and the units that serve it: each with the step that it begins with there."""
+    """A queue, and for each unit that serves it the step with which that unit begins there."""
 
     __slots__ = ("queue", "sole", "steps")
 
@@ -114,8 +114,8 @@ class _SharedQueue:
 
 
 class _RankedUnit:
-    """A unit in the ranking. With input it has an entry in the heap: minus its worth, the arrival of its oldest tuple,
-    its place, a number that makes it unique, itself."""
+    """A unit in the ranking. While it has input, it has an entry in the heap: its negated worth, the arrival of its
+    oldest tuple, its place, a number that makes the entry unique, and the unit itself."""
 
     __slots__ = ("entry", "index", "left", "lines", "partial", "place", "spent", "urgency", "worth")
 
@@ -127,11 +127,11 @@ class _RankedUnit:
         self.lines: list[_SharedQueue] = []
         self.entry: _Entry | None = None
         self.partial: _SharedQueue | None = None  # where its first tuple was stopped,
-        self.spent = 0.0  # after so many seconds in all,
-        self.left = 0.0  # so many before its end
+        self.spent = 0.0  # the seconds spent on that tuple in all,
+        self.left = 0.0  # and the seconds that it still needs
 
     def first(self) -> _SharedQueue | None:
-        """The line with the oldest first tuple; of equals, the first line."""
+        """The queue with the oldest first tuple; among equals, the first queue."""
         lines = self.lines
         if len(lines) == 1:  # mostly
             return lines[0] if lines[0].queue else None
@@ -160,17 +160,17 @@ class _RankedServer:
             member.lines = [line for line in member.lines if line in used]  # in others nothing ever waits
         self._preemptive = preemptive
         self._memory = memory
-        self._heap: list[_Entry] = []  # entries that are no longer true stay in it until they come up
+        self._heap: list[_Entry] = []  # outdated entries stay in it until they reach the top
         self._number = 0
         self._step: _OperatorStep | None = None  # that runs
-        self._item = _NO_ITEM  # which it processes,
-        self._begun = 0.0  # since then,
-        self._before = 0.0  # after so many seconds in stopped calls,
-        self._due = math.inf  # until then
-        self._gives_way = math.inf  # when an arrival that is worth more has come
+        self._item = _NO_ITEM  # the tuple that it processes,
+        self._begun = 0.0  # since this time,
+        self._before = 0.0  # after this many seconds in stopped calls,
+        self._due = math.inf  # until this time
+        self._gives_way = math.inf  # when it must stop for an arrival that is worth more
 
     def serve(self, times: Sequence[float], items: Sequence[Item], streams: Sequence[int]) -> None:
-        """Tuples enter, one after another."""
+        """Admit tuples one after another, and serve until each enters."""
         entries, heap, preemptive = self._entries, self._heap, self._preemptive
         for time, item, stream in zip(times, items, streams, strict=True):
             if self._gives_way < time:
@@ -182,29 +182,29 @@ class _RankedServer:
             for line in entries[stream]:
                 self._put(line, item)
                 if preemptive and self._step is not None and self._yields_to(line, time):
-                    self._gives_way = time  # when all that come at this time are here
+                    self._gives_way = time  # once all arrivals at this time are admitted
 
     def finish(self, end: float) -> None:
-        """No more tuples enter: serve what is left. What takes no time is done at the very end too."""
+        """Serve the remaining tuples after the last arrival. Tuples that take no time are still served at `end`."""
         if self._gives_way < end:
             self._give_way()
         self._advance(math.nextafter(end, math.inf))
 
     def update_counters(self) -> Counter[NetworkNode]:
-        """Bring the counters up to date; returns the operator in progress."""
+        """Bring the counters up to date; returns the operator that has a tuple in progress."""
         for step in self._steps:
             step.update_counters()
         return Counter(() if self._step is None else (self._step.node,))
 
     def leave(self) -> bool:
-        """Put the tuple in progress back; returns whether anything waits."""
+        """Put the tuple in progress back; returns whether any tuple waits."""
         self.update_counters()
         if self._step is not None:
             self._step.queue.appendleft(self._item)
         return any(step.queue for step in self._steps)
 
     def _advance(self, until: float) -> None:
-        """Serve up to a time. What is to be decided at that very time waits for who enters then."""
+        """Serve up to a time. A decision at exactly that time is deferred until its arrivals are admitted."""
         heap, memory = self._heap, self._memory
         step, item, due = self._step, self._item, self._due
         while True:
@@ -254,7 +254,7 @@ class _RankedServer:
                 self._announce(step.member)
 
     def _announce(self, member: _RankedUnit) -> None:
-        """Enter a unit with input into the heap, unless it stands there as it should."""
+        """Enter a unit with input into the heap, unless its entry there is up to date."""
         first = member.first()
         if first is None:
             return
@@ -268,7 +268,7 @@ class _RankedServer:
             heappush(self._heap, entry)
 
     def _choose(self) -> _OperatorStep | None:
-        """The first step of the unit that ranks first; None when nothing waits."""
+        """The first step of the unit that ranks first; None if no tuple waits."""
         heap = self._heap
         while heap:
             entry = heappop(heap)
@@ -286,7 +286,7 @@ class _RankedServer:
         return None
 
     def _take(self, step: _OperatorStep) -> tuple[Item, float]:
-        """Begin with the first tuple of a line: the tuple, and when it will be done."""
+        """Begin the first tuple of a queue; returns the tuple and when it will be finished."""
         member, needs = step.member, step.cost
         item = step.queue.popleft()
         self._begun, self._before = self.clock, member.spent
@@ -297,8 +297,8 @@ class _RankedServer:
         return item, self.clock + needs
 
     def _yields_to(self, line: _SharedQueue, time: float) -> bool:
-        """Is a unit that just got input worth more than the tuple in progress, which is worth the more the less it
-        still needs?"""
+        """Is a unit that just got input worth more than the tuple in progress? The less time that tuple still needs,
+        the more it is worth."""
         assert self._step is not None
         worth = self._step.member.worth
         urgency = -ratio(worth.gain, worth.cost_s - self._spent_at(time))
@@ -308,7 +308,7 @@ class _RankedServer:
         return max(0.0, time - self._begun) + self._before
 
     def _give_way(self) -> None:
-        """Stop the tuple in progress; it keeps what it was given."""
+        """Stop the tuple in progress; it keeps the time spent on it."""
         step, time = self._step, self._gives_way
         assert step is not None
         member, spent = step.member, self._spent_at(time)
@@ -320,11 +320,11 @@ class _RankedServer:
         self._step, self._due, self.clock, self._gives_way = None, math.inf, time, math.inf
 
 
-# Is it all there is to it? ----------------------------------------------------------------------------------------
+# Does the fast path apply? ----------------------------------------------------------------------------------------
 
 
 def _members(board: Board, ranks: Sequence[Rank], singles: SingleTupleUnits) -> list[_RankedUnit] | None:
-    """The units; None when there is more to a decision than their rank, or more to a call than one tuple's way."""
+    """The units; None if decisions depend on more than their ranks, or calls do more than move one tuple along."""
     operators = {name: singles.of_operator(name) for name in board.plan.operators}
     plain = {name: single for name, single in operators.items() if single is not None and _is_plain(single)}
     if len(plain) < len(operators) or (board.policy.preemptive and not _can_be_stopped(board, plain)):
@@ -352,7 +352,7 @@ def _members(board: Board, ranks: Sequence[Rank], singles: SingleTupleUnits) -> 
 
 
 def _connect(steps: Sequence[_OperatorStep], plain: dict[str, SingleTupleUnit]) -> None:
-    """What an operator gives out for another of the unit, that one takes at once."""
+    """Link each step to the next one in the same unit, which takes its output at once."""
     at = {step.queue: number for number, step in enumerate(steps)}
     for number, step in enumerate(steps):
         for queue in plain[step.node.id].outlets[0].queues:
@@ -361,11 +361,11 @@ def _connect(steps: Sequence[_OperatorStep], plain: dict[str, SingleTupleUnit]) 
 
 
 def _is_plain(single: SingleTupleUnit) -> bool:
-    """Does a tuple take the same time at the operator always, and go on as one tuple to one place, or not at all?"""
+    """Does every tuple take the same time at the operator, and move on as one tuple to at most one queue, if at all?"""
     outlets = single.outlets
     return not single.set_up and not single.node.multiplies and len(outlets) == 1 and len(outlets[0].queues) <= 1
 
 
 def _can_be_stopped(board: Board, plain: dict[str, SingleTupleUnit]) -> bool:
-    """Is every call one operator at work for some time?"""
+    """Is every unit a single operator, and does every operator take time?"""
     return all(len(unit.operators) == 1 for unit in board.units) and all(single.cost > 0.0 for single in plain.values())

@@ -1,9 +1,9 @@
-"""Units served in turns of equal length by one slot: most turns only go on with a tuple, so they need no simulation.
+"""Units served in turns of equal length by one slot. Most turns only continue a tuple and need not be simulated.
 
-The order of service is by round, then by unit. As long as no unit comes or goes, each gets one turn a round, so a tuple
-that needs L seconds is finished in the ceil(L / quantum)-th turn of its unit from now: its round is known when it is
-begun, and whoever comes or goes later changes only how long the rounds are. So the simulation goes from one turn in
-which a tuple is finished to the next, over any number of turns between, and stops where a unit gets input.
+The order of service is by round, then by unit. While no unit comes or goes, each gets one turn per round, so a tuple
+that needs L seconds is finished in the ceil(L / quantum)-th turn of its unit from now. Its round is known when it is
+begun; units that come or go later change only the length of the rounds. So the simulation jumps from one turn in which
+a tuple is finished to the next, over any number of turns in between, and stops where a unit gets input.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def serve_round_robin(
     memory: QueueMemory,
     end: float,
 ) -> bool:
-    """Serve all arrivals up to `end`, where that is all there is to it; else leave everything to the event loop.
+    """Serve all arrivals up to `end` if this fast path applies; otherwise leave the run to the event loop.
 
-    Returns whether the end cut something off.
+    Returns whether the end cut off arrivals or work.
     """
     policy = board.policy
     quantum = policy.equal_turn_s if isinstance(policy, EqualTurns) else None
@@ -53,7 +53,7 @@ def serve_round_robin(
 
 
 def _served(board: Board, admission: Admission, singles: SingleTupleUnits) -> list[SingleTupleUnit] | None:
-    """The units; None when there is more to a turn than the time of its tuples."""
+    """The units; None if turns depend on more than the time of their tuples."""
     if board.slots > 1 or not admission.is_plain:
         return None
     served = [
@@ -63,7 +63,7 @@ def _served(board: Board, admission: Admission, singles: SingleTupleUnits) -> li
 
 
 class _RotatingUnit:
-    """A unit that takes part in the server while it has input."""
+    """A unit that takes part in the rotation while it has input."""
 
     __slots__ = ("begun", "index", "left", "merges", "single", "skipped", "waiting")
 
@@ -73,15 +73,15 @@ class _RotatingUnit:
         self.merges = single.node.joint is not None
         self.waiting = 0  # tuples
         self.left = single.cost  # seconds that its first tuple needed when its next event was planned
-        self.begun = False  # was that tuple given time before?
-        self.skipped = 0  # turns that only go on with it, before that event
+        self.begun = False  # was time spent on that tuple before?
+        self.skipped = 0  # turns that only continue it, before that event
 
 
 class RoundRobinServer:
-    """Whose turn it is, and when the next turn comes in which something happens: an event.
+    """Whose turn it is, and when the next event comes: a turn in which a tuple is finished or chosen.
 
-    `_round` and `_next` are where the server stands at `clock`, a moment between two turns: members from `_next` on
-    have their turn in this round, those before it in the next.
+    `_round` and `_next` are the position of the rotation at `clock`, a moment between two turns: members from `_next`
+    on have their turn in this round, those before it in the next.
     """
 
     def __init__(self, singles: Sequence[SingleTupleUnit], quantum: float, memory: QueueMemory, end: float) -> None:
@@ -95,17 +95,17 @@ class RoundRobinServer:
         self._round = 0
         self._next = 0
         self._present: list[int] = []  # members with input, in order
-        self._events: list[tuple[int, int]] = []  # round and member, a heap; one for each that is present
-        self._ahead = 0  # turns before the first event,
-        self._start = math.inf  # and when it begins
+        self._events: list[tuple[int, int]] = []  # a heap of (round, member), one entry per member with input
+        self._ahead = 0  # turns before the first event
+        self._start = math.inf  # when the first event begins
 
     @property
     def busy(self) -> bool:
-        """Does anything wait?"""
+        """Does any tuple wait?"""
         return bool(self._present)
 
     def admit(self, time: float, item: Item, queues: Iterable[SimulatedQueue]) -> None:
-        """A tuple enters, after all that begins before."""
+        """Admit a tuple, after running all events that begin before it enters."""
         if self._start < time:
             self.advance(time)
         if not self._present:
@@ -127,7 +127,7 @@ class RoundRobinServer:
             self._look_ahead()
 
     def _look_ahead(self) -> None:
-        """Find the next event. Up to it, all who are present have their turns, one after another."""
+        """Find the next event. Until then all members with input have their turns, one after another."""
         if not self._events:
             self._start = math.inf
             return
@@ -137,7 +137,7 @@ class RoundRobinServer:
         self._start = self.clock + self._ahead * self._quantum
 
     def _skip_to(self, time: float) -> None:
-        """Let turns pass up to the end of the one that runs at a time; there is no event before it."""
+        """Skip turns up to the end of the one that runs at a time; no event comes before it."""
         turns = min(math.ceil((time - self.clock) / self._quantum), self._ahead) if self._present else 0
         if turns > 0:
             rounds, place = divmod(bisect_left(self._present, self._next) + turns - 1, len(self._present))
@@ -146,14 +146,14 @@ class RoundRobinServer:
             self.clock += turns * self._quantum
 
     def _run_event(self) -> None:
-        """A turn in which a tuple is finished, or begun by a unit that must choose among its inputs then."""
+        """Run a turn in which a tuple is finished, or begun by a unit that must choose among its inputs."""
         self._round, index = heappop(self._events)
         self._next = index + 1
         member, quantum, slack, end = self._members[index], self._quantum, self._slack, self._end
         single, clock = member.single, self._start
         limit = clock + quantum
         left, begun = member.left - member.skipped * quantum, member.begun
-        for _ in range(member.waiting):  # what comes during a turn waits for the next
+        for _ in range(member.waiting):  # tuples that arrive during a turn wait for the next one
             queue = single.queue if begun or not member.merges else single.find_oldest()
             finish = clock + left
             begun = finish > limit + slack or finish > end
@@ -173,7 +173,7 @@ class RoundRobinServer:
             self._present.remove(index)
 
     def _wake(self, gate: Gate) -> None:
-        """There is one tuple more behind a gate."""
+        """Count one more tuple behind a gate."""
         member = self._by_gate[gate]
         member.waiting += 1
         if member.waiting == 1:
@@ -181,8 +181,8 @@ class RoundRobinServer:
             self._plan(member)
 
     def _plan(self, member: _RotatingUnit) -> None:
-        """Put the next event of a member on the list: the turn in which its first tuple will be finished. A unit that
-        chooses among several inputs does so when it begins a tuple, so that turn counts as well."""
+        """Schedule the next event of a member: the turn in which its first tuple will be finished. For a unit that
+        chooses among several inputs, the turn in which it begins a tuple is an event as well."""
         member.skipped = 0
         if member.begun or not member.merges:
             member.skipped = max(0, math.ceil((member.left - self._slack) / self._quantum) - 1)

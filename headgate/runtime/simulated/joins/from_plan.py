@@ -1,7 +1,7 @@
-"""Which joins are simulated pair by pair, and how long rows stay on their sides.
+"""Decides which joins are simulated pair by pair, and how long rows stay on their sides.
 
-That needs windows that stamps can tell, arrivals that are spread over time, and a probability that a pair fits. Other
-joins pass tuples by the selectivity of the side, like any operator.
+A pairwise simulation needs windows that follow from stamps, arrivals that are spread over time, and a probability that
+a pair matches. Other joins pass tuples by the selectivity of the side, like any operator.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _PairJoins:
         found = estimate(app.plan) if joins else None
         self._extents: dict[str, tuple[Extent, Extent]] = {}
         matches: dict[str, tuple[float, float]] = {}
-        for join in joins:  # inputs first, so that a join knows of those in front of it
+        for join in joins:  # inputs first, so that upstream joins are known
             assert found is not None
             left, right = match_probabilities(join, found.selectivities, found.rows_held)
             extents = self._sides(join)
@@ -51,11 +51,11 @@ class _PairJoins:
         if any(isinstance(e, RowsExtent) for e in pair) and not all(
             isinstance(e, RowsExtent) or (isinstance(e, TimeExtent) and e.slide is None) for e in pair
         ):
-            return None  # how many rows come up to a boundary that is still ahead, nobody knows
+            return None  # the number of rows up to a future boundary is unknown
         return pair
 
     def _extent(self, port: Port, window: Window | None) -> Extent | None:
-        """How long rows stay that come in by a port, under a window if it is a stream; None: stamps cannot tell."""
+        """How long rows of a port stay, under a window if the port is a stream; None if stamps do not determine it."""
         operator = self._plan.operators.get(port.node)
         if not self._plan.flows[port].relation:
             return self._time_extent(port, window) if isinstance(window, RangeWindow) or window is None else None
@@ -86,8 +86,9 @@ class _PairJoins:
         return TimeExtent(math.inf if length is None else length / speed, None if slide is None else slide / speed)
 
     def _rows_extent(self, operator: RowWindow) -> RowsExtent | None:
-        """By the arrivals of the stream behind it, so that it does not matter when they are processed. Where operators
-        in front let only a share of them pass, so many more arrivals make up the window."""
+        """The extent of a ROWS window, counted in arrivals of its source stream, so that it does not depend on when
+        they are processed. If upstream operators pass only a share of the tuples, the window spans more arrivals in
+        proportion."""
         port, passed = operator.inputs[0], 1.0
         while port.node in self._plan.operators:
             before = self._plan.operators[port.node]
@@ -101,7 +102,7 @@ class _PairJoins:
         return RowsExtent(ArrivalLog(port.node), max(1, round(operator.window.count / passed)))
 
     def _read_by_joins(self) -> set[str]:
-        """Joins whose results come, through operators that treat each row alone, to another of these joins."""
+        """The joins whose results reach another of these joins, through operators that treat each row separately."""
         found: set[str] = set()
         for name in self._extents:
             todo = [
@@ -119,7 +120,7 @@ class _PairJoins:
 
 
 def streams_of(plan: Plan, port: Port) -> set[str]:
-    """The streams that a port's rows come from."""
+    """The streams from which a port's rows originate."""
     if port.node in plan.streams:
         return {port.node}
     return {stream for source in plan.operators[port.node].inputs for stream in streams_of(plan, source)}
@@ -135,7 +136,7 @@ def upstream_edges(plan: Plan, edge: Edge) -> list[Edge]:
 
 
 def _speed(plan: Plan, stream: str, clock: Clock) -> float | None:
-    """Seconds of a stream's time in a second of the run; None when all its tuples arrive at once."""
+    """Seconds of a stream's time per second of the run; None if all its tuples arrive at once."""
     replay = plan.streams[stream].source.get("replay")
     if replay == "fast":
         return None

@@ -1,4 +1,4 @@
-"""What a simulated window holds: rows in order of arrival, and how long each stays."""
+"""The contents of a simulated window: rows in order of arrival, and how long each stays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FIRST_SIZE = 256
 
 
 class ArrivalLog:
-    """When the tuples of a stream arrived, as far as any window may still ask."""
+    """When the tuples of a stream arrived, as far back as any window still needs."""
 
     def __init__(self, stream: str) -> None:
         self.stream = stream
@@ -26,7 +26,7 @@ class ArrivalLog:
         return len(self._times)
 
     def add(self, arrivals: Floats) -> None:
-        """The next arrivals, in order; told by the admission before the first of them enters."""
+        """Add the next arrivals, in order. Called by `Admission` before the first of them enters."""
         self._times = np.concatenate([self._times, arrivals])
 
     def rank(self, time: float) -> int:
@@ -34,14 +34,14 @@ class ArrivalLog:
         return self._dropped + int(np.searchsorted(self._times, time, side="right"))
 
     def at(self, number: int) -> float:
-        """When a tuple (from 0) arrived; infinite when it has not yet, and -inf long ago."""
+        """When the tuple with this number (from 0) arrived; inf if it has not arrived yet, -inf if it was dropped."""
         at = number - self._dropped
         if at < 0:
             return -math.inf
         return float(self._times[at]) if at < len(self._times) else math.inf
 
     def drop(self, number: int) -> None:
-        """Nobody asks for tuples before this one any more."""
+        """Forget the tuples before this one."""
         old = min(number - self._dropped, len(self._times))
         if old > 0:
             self._times = self._times[old:].copy()
@@ -58,7 +58,7 @@ class TimeExtent:
         self.slide = slide
 
     def stay(self, item: Item) -> tuple[float, float]:
-        """From when to when (not included) a row is in the window."""
+        """When a row enters the window and when it leaves it (exclusive)."""
         since, until = item[0], item[0] + self.length
         if self.slide is None:
             return since, until
@@ -67,7 +67,7 @@ class TimeExtent:
 
 
 class RowsExtent:
-    """ROWS: a row stays until `count` more have arrived on its stream. When that is, only the log knows."""
+    """ROWS: a row stays until `count` more have arrived on its stream, as recorded by the log."""
 
     ordered = True
 
@@ -79,7 +79,7 @@ class RowsExtent:
         return item[0], self.log.at(self.log.rank(item[0]) - 1 + self.count)
 
     def oldest(self, now: float) -> float:
-        """The arrival of the oldest row in the window at an instant."""
+        """The arrival of the oldest row in the window at a time."""
         return self.log.at(self.log.rank(now) - self.count)
 
 
@@ -97,7 +97,7 @@ Extent = TimeExtent | RowsExtent | JoinResultExtent
 
 
 class JoinWindow:
-    """The rows of one side of a join that rows of the other may still meet, in order of arrival."""
+    """The rows of one side of a join that rows of the other side may still meet, in order of arrival."""
 
     def __init__(self, extent: Extent) -> None:
         self.extent = extent
@@ -122,11 +122,11 @@ class JoinWindow:
 
     @property
     def until(self) -> Floats:
-        """When rows leave; not of ROWS windows, where that was not known when the row came."""
+        """When rows leave. Not valid for ROWS windows, where this is not known when a row arrives."""
         return self._until[self._first : self._end]
 
     def alive(self, since: float, until: float) -> slice | NDArray[np.intp]:
-        """Which rows are there at some instant from `since` up to `until`, of `arrivals` and the other columns."""
+        """The indices, in `arrivals` and the other columns, of rows present at some instant in [since, until)."""
         extent, first, end = self.extent, self._first, self._end
         if not extent.ordered:
             return np.flatnonzero((self.until > since) & (self.since < until))
@@ -140,7 +140,7 @@ class JoinWindow:
         if self._end == len(self._keys):
             self._make_room()
         at = self._end
-        if self._first < at and item[0] < self._arrivals[at - 1]:  # it comes after younger ones
+        if self._first < at and item[0] < self._arrivals[at - 1]:  # younger rows were added before it
             at = self._first + int(np.searchsorted(self.arrivals, item[0], side="right"))
             for column in self._columns:
                 column[at + 1 : self._end + 1] = column[at : self._end].copy()
@@ -149,7 +149,7 @@ class JoinWindow:
         self._keys[at] = item[1]
 
     def remove(self, item: Item) -> None:
-        """Take back a row that turned out not to be processed."""
+        """Remove a row that was not processed after all."""
         first = int(np.searchsorted(self.arrivals, item[0], side="left"))
         at = first + int(np.flatnonzero(self.keys[first:] == np.uint64(item[1]))[0]) + self._first
         for column in self._columns:
@@ -157,7 +157,7 @@ class JoinWindow:
         self._end -= 1
 
     def drop(self, frontier: float) -> None:
-        """Rows of the other side that are still to come are there from `frontier` on, at the earliest."""
+        """Drop rows that no future row of the other side can meet; those arrive at `frontier` at the earliest."""
         if isinstance(self.extent, RowsExtent):
             if frontier == math.inf:
                 self._first = self._end

@@ -1,8 +1,8 @@
 """A join of two windows, simulated pair by pair.
 
-Two rows meet when both are in their windows at some instant, which their stamps alone say. Whether the pair then fits
-is a hash of seed, operator and both rows. The pair is given out by whichever of the two is processed second. So every
-schedule gives the same results.
+Two rows meet if both are in their windows at some instant, which follows from their stamps alone. Whether the pair then
+matches is decided by a hash of seed, operator and both rows. The pair is output when the second of the two rows is
+processed. So every schedule gives the same results.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 _GOLDEN_64, _HALF = np.uint64(_GOLDEN), np.uint64(32)
 _ODDS = (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53))
-FEWEST = 1024  # rows that came since windows were last tidied up, before that is worth doing again
+FEWEST = 1024  # rows added since windows were last tidied, before tidying again is worthwhile
 
 
 class PairJoin:
-    """The state and the draws of one join. A call that is stopped takes back what it had not finished (`forget`).
+    """The state and the draws of one join. A call that is stopped takes back the rows that it had not finished
+    (`forget`).
 
-    `matches`: the probability that a pair fits whose later row is on the left, and on the right. `carries`: results
-    remember how long they count, for a join behind this one.
+    `matches` has the probability that a pair matches if its later row is on the left, and if it is on the right.
+    `carries` makes results remember how long they are valid, for a downstream join.
     """
 
     def __init__(
@@ -47,12 +48,12 @@ class PairJoin:
         return len(self._held[0]) + len(self._held[1])
 
     def draw(self, times: list[float], items: list[Item], inputs: list[int]) -> Sequence[Outputs]:
-        """The results of rows in the order in which they are processed; from then on they are in their windows."""
+        """The results of rows, in the order in which they are processed; the rows are added to their windows."""
         ends: list[float] = []
         outputs: list[Item] = []
         for time, item, side in zip(times, items, inputs, strict=True):
             since, until = self.extents[side].stay(item)
-            if since < until:  # else it comes and goes between two evaluations
+            if since < until:  # else the row comes and goes between two evaluations
                 results = self._results(item, side, since, until)
                 ends += [time] * len(results)
                 outputs += results
@@ -61,7 +62,7 @@ class PairJoin:
         return ((ends, outputs),)
 
     def forget(self, items: list[Item], inputs: list[int]) -> None:
-        """These rows were drawn and not finished: they will come again."""
+        """Remove rows that were drawn but not finished; they will come again."""
         for item, side in zip(items, inputs, strict=True):
             since, until = self.extents[side].stay(item)
             if since < until:
@@ -72,8 +73,8 @@ class PairJoin:
         return self._since_tidied >= self._next_tidying
 
     def tidy(self, frontiers: tuple[float, float], looked_at: int) -> None:
-        """Drop what can meet nothing any more. Rows that are still to come on a side arrived at its frontier or later;
-        `looked_at` is what it took to know that, so that it is not done too often."""
+        """Drop rows that can meet nothing any more. Rows still to come on a side arrive at its frontier or later.
+        `looked_at`, the number of tuples examined to find the frontiers, limits how often this is done."""
         for side, held in enumerate(self._held):
             held.drop(frontiers[1 - side])
             if isinstance(held.extent, RowsExtent):
@@ -111,7 +112,7 @@ class PairJoin:
         return [join_result(*all_three) for all_three in zip(results, starts, ends, strict=True)]
 
     def _pair_values(self, key: int, others: NDArray[np.uint64], side: int) -> NDArray[np.uint64]:
-        """64 random bits for each pair, the same whichever row comes second."""
+        """64 random bits for each pair, the same whichever row is processed second."""
         if side == 0:
             values = others ^ np.uint64((key * _GOLDEN & _MASK) ^ self._salt)
         else:
