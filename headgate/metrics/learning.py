@@ -6,7 +6,7 @@ For an operator with several inputs, `SideFit` finds the selectivity of each sid
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from headgate.metrics.side_fit import SideFit
@@ -129,12 +129,27 @@ class LearnedStats:
         for name in plan.streams:
             self._streams.setdefault(name, FadingRatio(None))
 
+    def remove(self, operators: Iterable[str]) -> None:
+        """Forget operators whose queries were removed: others may take their names."""
+        for name in operators:
+            if self._operators.pop(name, None) is not None:
+                self._factors.pop(name, None)
+                self._sides.pop(name, None)
+                self._extra.pop(name, None)
+                self._fits = {names: fit for names, fit in self._fits.items() if name not in names}
+                self._own = {names: cost for names, cost in self._own.items() if name not in names}
+
     @property
     def call_fixed_s(self) -> float | None:
         """Fixed cost of a call of any unit; None before the first call."""
         if self._fixed.seconds is None and self._own:
             return 0.0  # only stateful operators have run, and their fixed costs are kept apart
         return self._fixed.seconds
+
+    @property
+    def operators(self) -> Collection[str]:
+        """The operators that it knows."""
+        return self._operators.keys()
 
     def arrived(self, stream: str, rows: int, size: int) -> None:
         """Learn the size of a stream's tuples as they enter the queues. Stamps count, as they do for operators."""

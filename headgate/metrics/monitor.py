@@ -134,7 +134,7 @@ class Monitor:
     @property
     def queries(self) -> Collection[str]:
         """The queries in the report: all that run, and those that have ended and were not removed."""
-        return self._plan.queries.keys()
+        return self.plan.queries.keys()
 
     @property
     def priorities(self) -> Mapping[str, int]:
@@ -168,7 +168,7 @@ class Monitor:
     def remove(self, query: str) -> None:
         """Forget a query that has ended: it leaves the report, and its name is free."""
         self.fold()
-        self._plan = replace(self._plan, queries={k: v for k, v in self._plan.queries.items() if k != query})
+        self.plan = replace(self.plan, queries={k: v for k, v in self.plan.queries.items() if k != query})
         del self._taps[query], self._inputs[query]
         self._shed = {key: tuples for key, tuples in self._shed.items() if key[0] != query}
         self._policy_latencies.remove(query)

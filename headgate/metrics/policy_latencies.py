@@ -29,6 +29,11 @@ class PolicyLatencies:
         self._since = now
         self._at_switch = {query: recorder.copy() for query, recorder in recorders.items()}
 
+    def remove(self, query: str) -> None:
+        """Forget the results of a query."""
+        for recorders in (self._at_switch, *self._recorded.values()):
+            recorders.pop(query, None)
+
     def summary(self, now: float, policy: str, recorders: Recorders, classes: Mapping[str, str]) -> dict[str, Any]:
         """For the report: the seconds of each policy, and the latencies of each class. `classes` is by query."""
         seconds, recorded = self._until(now, policy, recorders)

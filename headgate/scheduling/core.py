@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
+from headgate.errors import known_names
 from headgate.metrics.learning import LearnedStats
 from headgate.metrics.monitor import Monitor
+from headgate.plan.joining import merged
 from headgate.plan.model import Edge, Plan
-from headgate.plan.operators.base import Operator, Port
+from headgate.plan.operators.base import Port
 from headgate.scheduling.board import Board, Claim
 from headgate.scheduling.call_input import take_input
 from headgate.scheduling.calls import Call, CallResult, Outcome, newest_arrival_us, row_count
@@ -31,6 +33,7 @@ from headgate.scheduling.events import (
     QueriesAdded,
     QueriesFailed,
     QueriesStopped,
+    QueryRemoved,
     SlotFree,
     StreamEnded,
     TuplesArrived,
@@ -131,6 +134,8 @@ class Core:
             case QueriesStopped(queries=queries):
                 self._end_queries(dict.fromkeys(queries))
                 self._wake()
+            case QueryRemoved(query=query):
+                self._remove_query(query)
             case QueriesAdded():
                 self._add_queries(event)
             case PolicyReplaced():
@@ -350,17 +355,19 @@ class Core:
         for queue in gone.values():
             queue.close()
 
+    def _remove_query(self, query: str) -> None:
+        if query not in self.monitor.queries:
+            raise ValueError(f"there is no query '{query}'; {known_names('queries', self.monitor.queries, query)}")
+        self._end_queries({query: None})
+        self.monitor.remove(query)
+        self.stats.remove([name for name in self.stats.operators if name not in self.plan.operators])
+        self._wake()
+
     def _add_queries(self, event: QueriesAdded) -> None:
         """Go on with more queries. What runs keeps its operators, its priorities and its classes as they are now."""
-        old, given = self.plan, event.plan
-        changed = [name for name in old.operators if given.operators.get(name) != old.operators[name]]
-        if changed:
-            raise ValueError(f"a running query would change: {', '.join(changed)}")
-        fed = [name for name, op in given.operators.items() if name not in old.operators and _reads_any(op, old)]
-        if fed:  # what they got would depend on what waits there now
-            raise ValueError(f"only streams may feed queries that join: {', '.join(fed)}")
-        queries = {name: old.queries.get(name, query) for name, query in given.queries.items()}
-        plan = replace(given, queries=queries, classes={**given.classes, **old.classes})
+        if taken := [name for name in event.plan.queries if name in self.monitor.queries]:
+            raise ValueError(f"there has been a query {', '.join(taken)} in this run: remove it first")
+        plan = merged(self.plan, event.plan)
         fresh = {edge: self._queue(edge) for edge in plan.edges if edge not in self.queues}
         self.stats.add(plan)
         self.monitor.use(event.at, plan)
@@ -426,10 +433,6 @@ class Core:
     def _note_idle(self) -> None:
         if self.idle:
             self._instructions.append(Finished())
-
-
-def _reads_any(operator: Operator, plan: Plan) -> bool:
-    return any(port.node in plan.operators for port in operator.inputs)
 
 
 def latencies(table: pa.Table, now: float) -> Any:

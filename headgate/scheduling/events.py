@@ -93,13 +93,20 @@ class ClassSet(Event):
 
 @dataclass(frozen=True, slots=True)
 class QueriesAdded(Event):
-    """New queries join. `plan` holds them beside all that run already; they read what arrives from now on."""
+    """New queries join, with operators of their own (see `plan.joining`). They read what arrives from now on."""
 
     plan: Plan
 
 
 @dataclass(frozen=True, slots=True)
 class QueriesStopped(Event):
-    """Somebody asked for queries to end; what waits for them alone is given up."""
+    """Somebody asked for queries to end. What waits for them alone is given up; they stay in the report."""
 
     queries: Collection[str]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRemoved(Event):
+    """A query is to be forgotten, in the report too; if it still runs, it ends. Its name is free from then on."""
+
+    query: str

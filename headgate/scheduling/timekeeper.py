@@ -35,6 +35,10 @@ class Timekeeper:
         self.open = {name for name in plan.streams if plan.consumers[Port(name)]}  # streams that are read
         self._ended: set[str] = set()  # streams whose sources have ended
 
+    def starts(self, stream: str) -> bool:
+        """Would the source of a stream have to be opened if a query began to read it now?"""
+        return stream not in self.open and stream not in self._ended
+
     @property
     def late(self) -> dict[str, int]:
         """Tuples of each stream that came too late for windows."""

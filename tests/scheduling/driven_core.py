@@ -18,6 +18,7 @@ from headgate.scheduling.events import (
     Event,
     QueriesAdded,
     QueriesStopped,
+    QueryRemoved,
     SlotFree,
     StreamEnded,
     TuplesArrived,
@@ -145,6 +146,9 @@ class DrivenCore:
         self.handle(QueriesAdded(self.now, plan))
         for name in plan.queries:
             self.results.setdefault(name, [])
+
+    def remove(self, query: str) -> None:
+        self.handle(QueryRemoved(self.now, query))
 
     def drain(self) -> None:
         """Let the slots work until nothing is left that can be done now."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from random import Random
 
 import pyarrow as pa
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 
 from headgate.application.checked import PolicySettings
 from headgate.plan.arrow_types import arrow_schema
+from headgate.plan.joining import apart
 from headgate.plan.model import Plan
 from headgate.policies.registry import make_policy
 from headgate.scheduling.event_log import EventLog, described, replay
@@ -41,7 +41,7 @@ class Script:
     def __init__(self, plan: Plan, policy: PolicySettings, chance: Random) -> None:
         self.chance = chance
         self.whole = plan
-        self.later = {name for name in plan.queries if chance.random() < 0.3 and _stands_alone(plan, name)}
+        self.later = {name for name in plan.queries if chance.random() < 0.3}
         self.later -= {next(iter(plan.queries))}
         self.rows = {name: _rows(chance) for name in plan.streams}
         self.sent = dict.fromkeys(plan.streams, 0)
@@ -135,15 +135,9 @@ class Script:
         name = self.chance.choice(sorted(self.later))
         self.later.discard(name)
         self.began[name] = dict(self.sent)
-        known = {**self.driven.core.plan.queries, name: self.whole.queries[name]}
-        operators = {n for query in known.values() for n in query.operators}
-        kept = {n: operator for n, operator in self.whole.operators.items() if n in operators}
-        self.driven.add(replace(self.whole, queries=known, operators=kept))
-
-
-def _stands_alone(plan: Plan, query: str) -> bool:
-    """Does it share no operator with another query?"""
-    return all(plan.owners[name] == (query,) for name in plan.queries[query].operators)
+        if self.chance.random() < 0.3 and self.driven.ended:  # a query that has ended is forgotten
+            self.driven.remove(self.chance.choice(sorted(self.driven.ended)))
+        self.driven.add(apart(self.whole, self.whole.queries.keys() - {name}))
 
 
 def _rows(chance: Random) -> list[Row]:

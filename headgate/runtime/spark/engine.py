@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +15,9 @@ from pyspark.sql import SparkSession
 
 from headgate.application.checked import CheckedApplication, PolicySettings, RunLimits
 from headgate.connect.dead_letters import DeadLetters
+from headgate.connect.sources import Source
 from headgate.metrics.monitor import Monitor
+from headgate.plan.joining import apart
 from headgate.policies.parameters import whole
 from headgate.policies.registry import make_policy
 from headgate.runtime.spark.calls.rehearsal import rehearsal_s, rehearses, sample, warm_up
@@ -23,8 +26,8 @@ from headgate.runtime.spark.failures.error_messages import essence
 from headgate.runtime.spark.feed import Feed, open_sources
 from headgate.runtime.spark.launch.session import goes_with_spark, own_session, spark_runs, start_spark, stop_spark
 from headgate.runtime.spark.outputs import Outputs
-from headgate.runtime.spark.setup import make_caller
-from headgate.runtime.spark.slots import SlotThreads
+from headgate.runtime.spark.setup import extend_caller, make_caller
+from headgate.runtime.spark.slots import SlotThreads, join_all
 from headgate.runtime.spark.spill import SpillFolder
 from headgate.scheduling.calls import Call
 from headgate.scheduling.core import Core, CoreSettings
@@ -34,8 +37,10 @@ from headgate.scheduling.events import (
     Event,
     PolicyReplaced,
     PrioritySet,
+    QueriesAdded,
     QueriesFailed,
     QueriesStopped,
+    QueryRemoved,
     SlotFree,
     StreamEnded,
     TuplesArrived,
@@ -106,7 +111,8 @@ class SparkRuntime:
         self._done = threading.Event()
         self._fatal: Exception | None = None
         self._over = False  # the report is made: nobody waits for a call that is still to end
-        self._feed: Feed | None = None
+        self._feeds: list[Feed] = []  # more than one where queries that joined read more streams
+        self._joining = threading.Lock()  # held while queries join: Spark checks them one lot after the other
         self.errors: dict[str, str] = {}  # query -> why it stopped
         self.unprocessed: dict[str, int] = {}  # query that stopped -> tuples that waited for it
         self.sinks = Outputs()
@@ -144,11 +150,15 @@ class SparkRuntime:
             warm_up(self.caller, app.plan, self.core.board.units, samples, rehearsal_s(app), self._tell)
         sources = open_sources(app, letters=self.dead_letters)
         self._began = time.monotonic()
+        self._feed(sources)
+        self._slots.start()
+
+    def _feed(self, sources: Mapping[str, Source]) -> None:
+        """Read some sources from now on, in a thread of their own."""
         told = (self.deliver, self.ended, self._break)
         asked = (lambda: self.core.memory_short, self.core.next_boundary, lambda: self.core.time.open)
-        self._feed = Feed(sources, self.now, *told, *asked)
-        self._feed.start()
-        self._slots.start()
+        self._feeds.append(Feed(sources, self.now, *told, *asked))
+        self._feeds[-1].start()
 
     def now(self) -> float:
         """Seconds since the run began; 0 before."""
@@ -209,9 +219,37 @@ class SparkRuntime:
         """Put a query into another class. Its results so far count for that class too, from now on."""
         self._handle(lambda at: ClassSet(at, query, class_name))
 
+    def add_queries(self, app: CheckedApplication) -> None:
+        """Let the queries of `app` join that this run does not know. They read what arrives from now on.
+
+        ApplicationError: one of them cannot run; nothing has changed then.
+        """
+        with self._joining:
+            plan = apart(app.plan, self.core.monitor.queries & app.plan.queries.keys())
+            extend_caller(self.caller, replace(app, plan=plan))
+            try:
+                self.sinks.open(plan, app.folder, app.name)
+                unread = [name for name in plan.streams if plan.readers(name) and self.core.time.starts(name)]
+                sources = open_sources(app, letters=self.dead_letters, streams=unread, since=self.now())
+                self._done.clear()
+                self._handle(lambda at: QueriesAdded(at, plan))
+            except BaseException:
+                self.sinks.discard(plan.queries)
+                raise
+            if sources:
+                self._feed(sources)
+
     def stop_queries(self, queries: Collection[str]) -> None:
         """End some queries; the others go on. What waits for them alone is given up, and counted in the report."""
         self._handle(lambda at: QueriesStopped(at, tuple(queries)))
+
+    def remove_query(self, query: str) -> None:
+        """End a query if it still runs, and take it out of the report; its name may be used again."""
+        with self._joining:
+            self._handle(lambda at: QueryRemoved(at, query))
+            self.sinks.discard([query])
+            self.errors.pop(query, None)
+            self.unprocessed.pop(query, None)
 
     # Data comes in -----------------------------------------------------------------------------------------------
 
@@ -292,14 +330,13 @@ class SparkRuntime:
 
     def _end_threads(self) -> None:
         """Stop reading sources, let calls in flight finish, cancel those that take too long."""
-        if self._feed is not None:
-            self._feed.stop()
+        for feed in self._feeds:
+            feed.stop()
         with self._changed:
             self.executor.stopping = True
             self._slots.stop()
             self._changed.notify_all()
-        if self._feed is not None and self._feed.is_alive():
-            self._feed.join(GRACE_S)
+        join_all(self._feeds, GRACE_S)
         if not self._slots.join(GRACE_S):
             log.warning("calls in flight take too long and are cancelled")
             self.executor.cancel()
@@ -315,7 +352,7 @@ class SparkRuntime:
     def _report(self, seconds: float) -> dict[str, Any]:
         core = self.core
         report = core.monitor.report("spark", core.policy, self._app.slots, seconds, core.board.policy)
-        rejected = dict(self._feed.rejected) if self._feed else {}
+        rejected = {name: count for feed in self._feeds for name, count in feed.rejected.items()}
         more = {"rounds": core.board.rounds, "stats": core.stats.summary(), "late": core.time.late}
         more |= {"rejected": rejected, "dead_letters": self.dead_letters.told()}
         more |= {"errors": dict(self.errors), "unprocessed": dict(self.unprocessed)}

@@ -12,6 +12,8 @@ import pyarrow as pa
 from headgate.application.checked import CheckedApplication
 from headgate.connect.dead_letters import DeadLetters
 from headgate.connect.sources import Source, make_source
+from headgate.connect.sources.delayed import DelayedSource
+from headgate.connect.sources.push import PushChannel
 from headgate.connect.sources.rejects import Tell
 from headgate.plan.operators.base import Port
 
@@ -23,16 +25,26 @@ ROWS_A_ROUND = 100_000  # most rows read from one source at once, so that no sou
 ROWS_IN_A_HURRY = 1000  # a replayed source that gives so many at once has more
 
 
-def open_sources(app: CheckedApplication, quiet: bool = False, letters: DeadLetters | None = None) -> dict[str, Source]:
-    """Fresh sources of every stream that is read. What they put aside goes to the dead letters."""
+def open_sources(
+    app: CheckedApplication,
+    quiet: bool = False,
+    letters: DeadLetters | None = None,
+    streams: Collection[str] | None = None,
+    since: float = 0.0,
+) -> dict[str, Source]:
+    """Fresh sources of these streams; None: of all that are read. What they put aside goes to the dead letters.
+
+    `since` is the time of the run at which they begin.
+    """
     epoch_us = time.time_ns() // 1000
-    read = [stream for name, stream in app.plan.streams.items() if app.plan.consumers[Port(name)]]
-    return {
-        stream.name: make_source(
-            stream, app.folder, app.seed, epoch_us, quiet, None if letters is None else _tell(letters, stream.name)
-        )
-        for stream in read
-    }
+    found: dict[str, Source] = {}
+    for name, stream in app.plan.streams.items():
+        if name in streams if streams is not None else app.plan.consumers[Port(name)]:
+            tell = None if letters is None else _tell(letters, name)
+            source = make_source(stream, app.folder, app.seed, epoch_us, quiet, tell)
+            pushed = isinstance(source, PushChannel)  # what is pushed arrives when it is pushed
+            found[name] = DelayedSource(source, since) if since and not pushed else source
+    return found
 
 
 def _tell(letters: DeadLetters, stream: str) -> Tell:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pyarrow as pa
 from headgate.connect.sinks import Sink, make_sink
 from headgate.plan.model import Plan
 from headgate.scheduling.timekeeper import Timekeeper
+
+log = logging.getLogger("headgate.sink")
 
 Failed = Mapping[str, Exception]  # query -> why
 
@@ -43,6 +46,16 @@ class Outputs(dict[str, Sink]):
             table = table.slice(0, self[query].rows - before)  # what is there counts
         if table.num_rows:
             written.setdefault(query, []).append(table)
+
+    def discard(self, queries: Collection[str]) -> None:
+        """Close the sinks of queries that are forgotten, or never came to run."""
+        for query in queries:
+            sink = self.pop(query, None)
+            try:
+                if sink is not None:
+                    sink.close()
+            except Exception as error:
+                log.warning("the results of query %s could not be brought to an end: %s", query, error)
 
     def refresh(self, running: Collection[str]) -> Failed:
         """Sinks of running queries that show what a relation holds catch up, also while no results come."""

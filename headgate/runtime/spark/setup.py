@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headgate.application.checked import CheckedApplication
 from headgate.connect.sources import read_table
+from headgate.plan.model import Plan
 from headgate.runtime.spark.analysis.schemas import typed
 from headgate.runtime.spark.calls.caller import PARTITIONED_ROWS, Caller
 from headgate.runtime.spark.calls.spread_tables import SpreadTables, frame_of
@@ -27,12 +28,11 @@ def make_caller(session: SparkSession, app: CheckedApplication, partitioned_rows
     The caller holds tables in Spark's cache until its `close`.
     """
     show_functions(app.folder)
-    used = {getattr(operator, "table", None) for operator in app.plan.operators.values()}
-    data = {name: read_table(table, app.folder) for name, table in app.plan.tables.items() if name in used}
+    data = _tables(app, app.plan)
     with ThreadPoolExecutor(1, thread_name_prefix="headgate-leaves") as beside:
         tried = beside.submit(try_leaves, session)  # a first job warms the JVM, and the analyser needs one thread only
         single = {name: _single(session, name, table) for name, table in data.items()}
-        markers = Markers.of(app.plan)
+        markers = Markers(app.plan)
         found = typed(session, app.plan, single, markers)
     rows = PARTITIONED_ROWS if partitioned_rows is None else partitioned_rows
     try:
@@ -42,6 +42,25 @@ def make_caller(session: SparkSession, app: CheckedApplication, partitioned_rows
         rows = 0
     states = States(session, found.single, found.spread)
     return Caller(session, app.plan, found.schemas, single, SpreadTables(session, data), markers, states, rows)
+
+
+def extend_caller(caller: Caller, app: CheckedApplication) -> None:
+    """Let Spark check queries that join, and get ready to run their units too; `app.plan` holds nothing else.
+
+    ApplicationError: Spark refuses one of them; calls go on as before.
+    """
+    show_functions(app.folder)
+    data = _tables(app, app.plan)
+    single = {name: _single(caller.session, name, table) for name, table in data.items()}
+    caller.markers.add(app.plan)
+    found = typed(caller.session, app.plan, single, caller.markers)
+    caller.add(app.plan, found, single, data)
+
+
+def _tables(app: CheckedApplication, plan: Plan) -> dict[str, pa.Table]:
+    """The rows of the tables that a plan reads."""
+    used = {getattr(operator, "table", None) for operator in plan.operators.values()}
+    return {name: read_table(table, app.folder) for name, table in plan.tables.items() if name in used}
 
 
 def _single(session: SparkSession, name: str, table: pa.Table) -> DataFrame:

@@ -28,7 +28,7 @@ def check(app: CheckedApplication) -> None:
             name: empty_frame(session, from_arrow_schema(arrow_schema(table.schema, stamps=False)))
             for name, table in app.plan.tables.items()
         }
-        typed(session, app.plan, tables, Markers.of(app.plan))
+        typed(session, app.plan, tables, Markers(app.plan))
     finally:
         if is_ours:
             stop_spark(spark)

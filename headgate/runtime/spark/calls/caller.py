@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
+from headgate.runtime.spark.analysis.schemas import PlanSchemas
 from headgate.runtime.spark.calls.composer import Composer, Tables
 from headgate.runtime.spark.calls.job import JobShape, separate, shape_of
 from headgate.runtime.spark.calls.partitioned import partitions_for, run_partitioned
@@ -83,11 +84,11 @@ class Caller:
         self._trains = Trains()
         self.fallbacks: dict[str, str] = {}  # unit -> why each of its calls is planned
         self.states = states
-        self._session = session
-        self._schemas = schemas
-        self._single_tables = single_tables
+        self.session = session
+        self._schemas = dict(schemas)
+        self._single_tables = dict(single_tables)
         self._spread_tables = spread_tables
-        self._markers = markers
+        self.markers = markers
         self._prepared: dict[JobShape, _Prepared | None] = {}
         self._units: tuple[Unit, ...] | None = None
         self._kept: set[tuple[tuple[str, ...], tuple[Port, ...]]] | None = None  # see `keep`; None: all
@@ -135,6 +136,20 @@ class Caller:
         seconds = time.perf_counter() - started
         events = {name: self.states.next_event(name) for name in within}
         return _result(self._plan, call, outputs, given, events, seconds, way, steady)
+
+    def add(self, plan: Plan, found: PlanSchemas, single_tables: Tables, data: Mapping[str, pa.Table]) -> None:
+        """Queries join: `plan` has their operators, which are new. Calls of others may be in flight."""
+        self._schemas.update(found.schemas)
+        self._single_tables.update(single_tables)
+        self._spread_tables.add(data)
+        self.states.add(found.single, found.spread)
+        own = self._plan
+        self._plan = replace(  # with all that ever ran: calls of queries that have stopped may be in flight
+            plan,
+            operators={**own.operators, **plan.operators},
+            schemas={**own.schemas, **plan.schemas},
+            flows={**own.flows, **plan.flows},
+        )
 
     def keep(self, plan: Plan, units: tuple[Unit, ...]) -> None:
         """From now on keep prepared plans for these units only; those of other units are dropped, to free memory in
@@ -193,7 +208,7 @@ class Caller:
 
     def _composer(self, single: bool, tables: Tables) -> Composer:
         stateful = self.states.stateful(single)
-        return Composer(self._markers.mark, tables, self._plan.flows, stateful, single)
+        return Composer(self.markers.mark, tables, self._plan.flows, stateful, single)
 
     def _prepare(self, call: _JobData) -> _Prepared | None:
         """The prepared plan for calls of this shape, made at first use with this call's data.
@@ -209,7 +224,7 @@ class Caller:
         composer = self._composer(True, self._single_tables)
         found: _Prepared | None = None
         try:
-            job = PreparedJob(self._session, self._plan, shape, schemas, logs, composer, self._markers, call.data)
+            job = PreparedJob(self.session, self._plan, shape, schemas, logs, composer, self.markers, call.data)
             found = _Prepared(job)
         except (NotPreparable, LeafError) as reason:
             self._note_fallback(shape, str(reason))
@@ -259,9 +274,9 @@ class Caller:
         return expected, counts
 
     def _partitioned(self, call: _JobData) -> tuple[pa.Table, dict[Port, int]]:
-        partitions = partitions_for(self._session, call.rows)
+        partitions = partitions_for(self.session, call.rows)
         composer = self._composer(partitions == 1, self._spread_tables)
-        session, plan, markers = self._session, self._plan, self._markers
+        session, plan, markers = self.session, self._plan, self.markers
         return run_partitioned(
             session, plan, call.shape, call.inputs, call.logs, call.instants, composer, markers, partitions
         )

@@ -17,8 +17,12 @@ class SpreadTables(Mapping[str, DataFrame]):
 
     def __init__(self, session: SparkSession, data: Mapping[str, pa.Table]) -> None:
         self._session = session
-        self._data = data
+        self._data = dict(data)
         self._cached: dict[str, DataFrame] = {}
+
+    def add(self, data: Mapping[str, pa.Table]) -> None:
+        """More tables, or later versions of some that nothing has read yet."""
+        self._data = {**data, **self._data}
 
     def __getitem__(self, name: str) -> DataFrame:
         if name not in self._cached:

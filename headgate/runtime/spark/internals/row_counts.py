@@ -12,7 +12,7 @@ queries of the same shape share one piece of code, which is compiled once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from pyspark.sql import Column
@@ -28,14 +28,17 @@ _MARK = re.compile(rf"cast\({SEQUENCE}#\d+L? as string\) = -(\d+)")
 class Markers:
     """Numbers the ports of a plan and marks them in queries; one object per plan."""
 
-    def __init__(self, ports: Iterable[Port]) -> None:
-        self._numbers = {port: number for number, port in enumerate(ports, start=1)}
-        self._ports = {number: port for port, number in self._numbers.items()}
+    def __init__(self, plan: Plan) -> None:
+        self._numbers: dict[Port, int] = {}
+        self._ports: dict[int, Port] = {}
+        self.add(plan)
 
-    @classmethod
-    def of(cls, plan: Plan) -> Markers:
-        """Markers for every port of a plan's operators."""
-        return cls(port for operator in plan.operators.values() for port in operator.ports)
+    def add(self, plan: Plan) -> None:
+        """Number the ports of operators that have none yet; the others keep theirs, for prepared plans hold them."""
+        for operator in plan.operators.values():
+            for port in operator.ports:
+                number = self._numbers.setdefault(port, len(self._numbers) + 1)
+                self._ports[number] = port
 
     def mark(self, port: Port) -> Column:
         """The condition, always true, that identifies a port in a plan."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -206,21 +207,32 @@ class States:
 
     def __init__(self, session: SparkSession, single: Mapping[str, Stateful], spread: Mapping[str, Stateful]) -> None:
         self._session = session
-        self._ways = {True: single, False: spread}
-        self.names = {name: tuple(stateful.logs) for name, stateful in single.items()}  # operator -> its logs
-        self.joint = {name for name, stateful in single.items() if stateful.joint}
-        self.reads = {  # the schema needed of an edge, where that may be less than all
-            Edge(name, index): to_arrow_schema(schema, timezone="UTC")
-            for name, stateful in single.items()
-            for index, schema in stateful.reads.items()
-        }
-        self.copies = {name: _copies(name, stateful) for name, stateful in single.items()}  # operator -> log -> edge
-        self._states = {name: OperatorState(stateful) for name, stateful in single.items()}
+        self._single: dict[str, Stateful] = {}
+        self._spread: list[Mapping[str, Stateful]] = []  # worked out at first use, so they are not copied
+        self.names: dict[str, tuple[str, ...]] = {}  # operator -> its logs
+        self.joint: set[str] = set()
+        self.reads: dict[Edge, pa.Schema] = {}  # the schema needed of an edge, where that may be less than all
+        self.copies: dict[str, dict[str, Edge]] = {}  # operator -> log -> edge
+        self._states: dict[str, OperatorState] = {}
         self._compactors: dict[LogName, Compactor] = {}  # made at first use
+        self.add(single, spread)
+
+    def add(self, single: Mapping[str, Stateful], spread: Mapping[str, Stateful]) -> None:
+        """Operators join, with empty logs."""
+        for name, stateful in single.items():
+            self.names[name] = tuple(stateful.logs)
+            if stateful.joint:
+                self.joint.add(name)
+            for index, schema in stateful.reads.items():
+                self.reads[Edge(name, index)] = to_arrow_schema(schema, timezone="UTC")
+            self.copies[name] = _copies(name, stateful)
+            self._states[name] = OperatorState(stateful)
+        self._single |= single
+        self._spread.insert(0, spread)
 
     def stateful(self, single: bool) -> Mapping[str, Stateful]:
-        """How operators are computed: in one partition (`single`) or in several."""
-        return self._ways[single]
+        """How operators are computed: in one partition, or in as many as Spark likes."""
+        return self._single if single else ChainMap(*self._spread)  # type: ignore[arg-type]  # it only reads
 
     def logs(self, names: Iterable[LogName]) -> dict[LogName, Log]:
         return {name: self._states[name.operator].logs[name.log] for name in names}
@@ -242,7 +254,7 @@ class States:
         for name in list(self._states) if operators is None else operators:
             if name in self._states:
                 self._states[name].release()
-                self._states[name] = OperatorState(self._ways[True][name])
+                self._states[name] = OperatorState(self._single[name])
 
     def sizes(self) -> dict[str, dict[str, int]]:
         """The rows and bytes of each operator's state."""
@@ -261,11 +273,11 @@ class States:
         try:
             if log.rows < PERSISTED_ROWS:
                 if name not in self._compactors:
-                    stateful = self._ways[True][name.operator]
+                    stateful = self._single[name.operator]
                     self._compactors[name] = Compactor(self._session, stateful, name.log, log.schema)
                 smaller = self._compactors[name].run(log.chunks, instants)
             else:
-                stateful = self._ways[False][name.operator]
+                stateful = self.stateful(False)[name.operator]
                 smaller = collect_rows(stateful.compacted(name.log, log.frame(self._session), instants))
         except Exception as error:
             logger.error("the state of %s could not be compacted; this will be tried again: %s", name.operator, error)
