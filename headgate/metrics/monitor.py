@@ -33,7 +33,7 @@ class ScheduleUpdates(Protocol):
     updated_at: float
 
 
-class Tap:
+class ResultTap:
     """Counts the results of one query.
 
     A runtime with very many results may append to `times` and `latencies` itself and call `Monitor.fold` regularly.
@@ -57,7 +57,7 @@ class Monitor:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self._taps = {q.name: Tap(q.name, q.class_name) for q in plan.queries.values()}
+        self._taps = {q.name: ResultTap(q.name, q.class_name) for q in plan.queries.values()}
         self._recent = {name: RecentValues() for name in plan.classes}
         self._inputs: dict[str, int] = dict.fromkeys(plan.queries, 0)
         self._shed: dict[tuple[str, str], int] = {}
@@ -104,7 +104,7 @@ class Monitor:
             self._latest = max(self._latest, float(times.max()))
             self.record(tap, times, values)
 
-    def record(self, tap: Tap, times: NDArray[np.float64], latencies: NDArray[np.float64]) -> None:
+    def record(self, tap: ResultTap, times: NDArray[np.float64], latencies: NDArray[np.float64]) -> None:
         """Called with every result that was counted; a hook for monitors that keep more."""
 
     def shed(self, query: str, operator: str, tuples: int) -> None:
@@ -158,7 +158,7 @@ class Monitor:
         self._changes += class_changes(now, self.plan, plan)
         self.plan = replace(self.plan, classes=plan.classes, queries={**self.plan.queries, **plan.queries})
         for query in plan.queries.values():
-            tap = self._taps.setdefault(query.name, Tap(query.name, query.class_name))
+            tap = self._taps.setdefault(query.name, ResultTap(query.name, query.class_name))
             tap.class_name = query.class_name
             self._inputs.setdefault(query.name, 0)
         for name in plan.classes:
@@ -173,7 +173,7 @@ class Monitor:
         self._shed = {key: tuples for key, tuples in self._shed.items() if key[0] != query}
         self._policy_latencies.remove(query)
 
-    def tap(self, query: str) -> Tap:
+    def tap(self, query: str) -> ResultTap:
         """The tap of one query, for runtimes that append to it directly."""
         return self._taps[query]
 
@@ -258,7 +258,7 @@ class Monitor:
             "latency": merged.summary(),
         }
 
-    def _fold_tap(self, tap: Tap) -> None:
+    def _fold_tap(self, tap: ResultTap) -> None:
         if tap.times:
             self.results(tap.query, tap.times, tap.latencies)
             tap.times.clear()

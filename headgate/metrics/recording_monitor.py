@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.metrics.monitor import Monitor, Tap
+from headgate.metrics.monitor import Monitor, ResultTap
 from headgate.plan.model import Plan
 
 Floats = NDArray[np.float64]
@@ -24,7 +24,7 @@ class RecordingMonitor(Monitor):
         self._warm_s = warm_s
         self._kept: dict[str, dict[str, list[tuple[Floats, Floats]]]] = {name: {} for name in plan.classes}
 
-    def record(self, tap: Tap, times: Floats, latencies: Floats) -> None:
+    def record(self, tap: ResultTap, times: Floats, latencies: Floats) -> None:
         self._kept[tap.class_name].setdefault(tap.query, []).append((times, latencies))
 
     def of_class(self, name: str) -> tuple[Floats, Floats]:

@@ -42,7 +42,7 @@ def ratio(gain: float, seconds: float) -> float:
 
 
 def finite(value: float | None) -> float | None:
-    """The value, or None if it is infinite: JSON has no infinity, and nobody can use it as a number."""
+    """The value, or None if it is infinite: JSON has no infinity."""
     return None if value is None or not math.isfinite(value) else value
 
 

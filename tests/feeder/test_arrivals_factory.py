@@ -47,7 +47,7 @@ def test_the_package_example_runs() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"rate": -5}, "rate must be a positive number of tuples a second, not -5"),
+        ({"rate": -5}, "rate must be a positive number of tuples per second, not -5"),
         ({"rate": 0}, "rate must be a positive"),
         ({"rate": "fast"}, "rate must be a positive"),
         ({"rate": float("inf")}, "rate must be a positive"),

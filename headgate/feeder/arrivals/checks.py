@@ -24,4 +24,4 @@ def whole(name: str, value: Any, least: int) -> int:
 
 def positive_rate(value: Any) -> float:
     """`value` as a rate in tuples per second."""
-    return number("rate", value, "a positive number of tuples a second", above=0.0)
+    return number("rate", value, "a positive number of tuples per second", above=0.0)

@@ -40,7 +40,7 @@ def make_arrivals(
     if gaps is None and name == "recorded":
         raise ValueError("arrivals of kind recorded need recorded gaps, in seconds")
     if rate is None and name != "recorded":
-        raise ValueError(f"arrivals of kind {name} need a rate in tuples a second")
+        raise ValueError(f"arrivals of kind {name} need a rate in tuples per second")
     common: dict[str, Any] = {"rate": rate, "rows": rows, "changes": changes, "pauses": pauses}
     makers: dict[str, Callable[[], ArrivalProcess]] = {
         "constant": lambda: Constant(**common),

@@ -8,7 +8,7 @@ from itertools import repeat
 
 from headgate.application.checked import CheckedApplication
 from headgate.metrics.assumptions import ASSUMED_COST_S, ASSUMED_SELECTIVITY
-from headgate.metrics.monitor import Monitor, Tap
+from headgate.metrics.monitor import Monitor, ResultTap
 from headgate.metrics.stats import OperatorStats, declared_stats
 from headgate.metrics.tuple_sizes import port_bytes
 from headgate.plan.model import Edge, Plan
@@ -122,7 +122,7 @@ class Outlet:
 
     __slots__ = ("queued_bytes", "queues", "taps")
 
-    def __init__(self, queues: tuple[SimulatedQueue, ...], taps: tuple[Tap, ...]) -> None:
+    def __init__(self, queues: tuple[SimulatedQueue, ...], taps: tuple[ResultTap, ...]) -> None:
         self.queues = queues
         self.taps = taps
         self.queued_bytes = sum(queue.item_bytes for queue in queues)  # a tuple and its copies

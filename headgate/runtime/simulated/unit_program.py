@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.metrics.monitor import Tap
+from headgate.metrics.monitor import ResultTap
 from headgate.runtime.simulated.network import Network, NetworkNode
 from headgate.runtime.simulated.queues import SimulatedQueue, SynchronizedQueue
 from headgate.scheduling.units import Unit
@@ -14,7 +14,7 @@ class Branch:
     __slots__ = ("inner", "outer", "queued_bytes", "taps")
 
     def __init__(
-        self, inner: tuple[SimulatedQueue, ...], outer: tuple[SimulatedQueue, ...], taps: tuple[Tap, ...]
+        self, inner: tuple[SimulatedQueue, ...], outer: tuple[SimulatedQueue, ...], taps: tuple[ResultTap, ...]
     ) -> None:
         self.inner = inner
         self.outer = outer

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from headgate.application.checked import CheckedApplication
 from headgate.feeder.arrivals import make_arrivals
-from headgate.metrics.monitor import Monitor, Tap
+from headgate.metrics.monitor import Monitor, ResultTap
 from headgate.plan.model import Plan
 
 Floats = NDArray[np.float64]
@@ -42,7 +42,7 @@ class SecondsMonitor(Monitor):
             found = np.where(at >= 0, levels[np.maximum(at, 0)], 0.0)
         return found
 
-    def record(self, tap: Tap, times: Floats, latencies: Floats) -> None:
+    def record(self, tap: ResultTap, times: Floats, latencies: Floats) -> None:
         seconds = times.astype(np.int64)
         self._grow(int(seconds.max()) + 1)
         self.outputs += np.bincount(seconds, minlength=len(self.outputs))
