@@ -25,5 +25,5 @@ def test_quick_run_reports_speed_and_agreeing_responses():
 
 def test_without_simpy_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "simpy", None)
-    with pytest.raises(ModuleNotFoundError, match=r"headgate\[bench\]"):
+    with pytest.raises(ModuleNotFoundError, match=r"headgate-lab"):
         simulator.run(quick=True)
