@@ -121,6 +121,7 @@ class Jvm:
 
     @property
     def is_running(self) -> bool:
+        """Has the process been started, and has it not ended?"""
         return self.process is not None and self.process.poll() is None
 
     def check(self, patience_s: float = 0.0) -> None:

@@ -113,6 +113,7 @@ class Frames:
         self.single = single
 
     def union(self, *frames: DataFrame) -> DataFrame:
+        """The rows of all frames; columns are matched by position."""
         united = reduce(DataFrame.union, frames)
         return united.coalesce(1) if self.single and len(frames) > 1 else united
 

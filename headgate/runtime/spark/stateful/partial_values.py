@@ -230,6 +230,7 @@ class _Decomposer:
         self.found = AggregateCalls()
 
     def take(self, name: str, text: str, kind: DataType) -> None:
+        """Decompose one value, given as Spark SQL."""
         tree = read_expression(text).transform(self._replaced)
         placed = {*self.found.calls, *self._groups.values()}
         if any(column.name not in placed for column in tree.find_all(exp.Column)):

@@ -88,10 +88,12 @@ class Log:
 
     @property
     def rows(self) -> int:
+        """Rows in all chunks."""
         return sum(chunk.rows for chunk in self.chunks)
 
     @property
     def bytes(self) -> int:
+        """Bytes of all chunks."""
         return sum(chunk.bytes for chunk in self.chunks)
 
     def append(self, table: pa.Table) -> None:
@@ -118,6 +120,7 @@ class Log:
 
     @property
     def wants_compaction(self) -> bool:
+        """Can the log shrink, and has it grown enough since it last did?"""
         return self.spec.shrinks and self.rows > self._compact_at
 
     def postpone_compaction(self) -> None:
@@ -147,6 +150,7 @@ class Log:
         return frame
 
     def release(self) -> None:
+        """Drop all chunks."""
         self._keep([])
 
     def _merge(self, first: int, last: int, end: int) -> None:
@@ -174,10 +178,12 @@ class OperatorState:
 
     @property
     def rows(self) -> int:
+        """Rows in all logs."""
         return sum(log.rows for log in self.logs.values())
 
     @property
     def bytes(self) -> int:
+        """Bytes of all logs."""
         return sum(log.bytes for log in self.logs.values())
 
     def grow(self, grown: Mapping[str, pa.Table], end: int) -> None:
@@ -198,6 +204,7 @@ class OperatorState:
         return found
 
     def release(self) -> None:
+        """Drop all logs' chunks."""
         for log in self.logs.values():
             log.release()
 
@@ -235,9 +242,11 @@ class States:
         return self._single if single else ChainMap(*self._spread)  # type: ignore[arg-type]  # it only reads
 
     def logs(self, names: Iterable[LogName]) -> dict[LogName, Log]:
+        """The logs of these names."""
         return {name: self._states[name.operator].logs[name.log] for name in names}
 
     def next_event(self, operator: str) -> int:
+        """The next instant at which an operator has work even without input."""
         return self._states[operator].next_event
 
     def grow(self, bounds: Mapping[str, Bounds], grown: Mapping[LogName, pa.Table]) -> None:
