@@ -17,7 +17,7 @@ from headgate.cli.options import JsonOption, MasterOption
 from headgate.cli.output import console, fail, print_json, speaks_plainly
 
 if TYPE_CHECKING:
-    from headgate_lab.studies.study import Outcome, Profile, Study
+    from headgate_lab.studies.study import Profile, Study, StudyResult
 
 # Name -> what it studies; `headgate_lab.studies.<name>.STUDY` is it.
 STUDIES = {
@@ -122,7 +122,7 @@ def _make(folder: Path) -> None:
         fail(f"--out {folder}: cannot write there: {error.strerror}; give a folder that can be made and written")
 
 
-def run_study(study: Study, profile: Profile, master: str | None, tell: Tell) -> Outcome:
+def run_study(study: Study, profile: Profile, master: str | None, tell: Tell) -> StudyResult:
     """On the Spark that this process has, or on one that ends with the study."""
     from headgate.runtime.spark.launch.session import spark_runs, start_spark
     from headgate_lab.studies.study import reproduce as made_again
@@ -158,7 +158,7 @@ def _progress(name: str) -> Iterator[Tell]:
         yield lambda done, of: bar.update(task, completed=done, total=of)
 
 
-def _print(outcome: Outcome, folder: Path) -> None:
+def _print(outcome: StudyResult, folder: Path) -> None:
     from headgate.display.tables import Column, FittedTable
 
     profile = outcome.profile

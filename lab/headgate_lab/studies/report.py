@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from headgate_lab.studies.claims import Row
 from headgate_lab.studies.figures import Chart, draw
-from headgate_lab.studies.study import Outcome
+from headgate_lab.studies.study import StudyResult
 
 _STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
@@ -25,7 +25,7 @@ figure { display: inline-block; margin: .5rem; } img { max-width: 34rem; }
 _HEAD = ("id", "figure", "claim", "measured", "value", "95 % interval", "verdict")
 
 
-def write(outcome: Outcome, folder: Path) -> list[Path]:
+def write(outcome: StudyResult, folder: Path) -> list[Path]:
     """Write everything, over what an earlier run left; returns the files. The folder is made if need be."""
     folder.mkdir(parents=True, exist_ok=True)
     charts = outcome.study.charts(outcome.results)
@@ -47,7 +47,7 @@ def write_rows(rows: Sequence[Row], path: Path) -> None:
     pq.write_table(pa.table({name: [row.get(name) for row in rows] for name in names}), path)
 
 
-def markdown(outcome: Outcome, charts: Sequence[Chart]) -> str:
+def markdown(outcome: StudyResult, charts: Sequence[Chart]) -> str:
     lines = [f"# {outcome.study.title}", "", outcome.study.source, "", _sizes(outcome), ""]
     lines += [f"* {note}" for note in outcome.study.notes]
     lines += ["", "## Claims", "", _row(_HEAD), _row("---" for _ in _HEAD)]
@@ -57,7 +57,7 @@ def markdown(outcome: Outcome, charts: Sequence[Chart]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def page(outcome: Outcome, charts: Sequence[Chart]) -> str:
+def page(outcome: StudyResult, charts: Sequence[Chart]) -> str:
     escape = html.escape
     notes = "".join(f"<li>{escape(note)}</li>" for note in outcome.study.notes)
     rows = "".join(_html_row(claim) for claim in outcome.claims)
@@ -79,7 +79,7 @@ def _html_row(claim: dict[str, Any]) -> str:
     return f'<tr>{told}<td class="{claim["verdict"]}">{verdict}</td></tr>\n'
 
 
-def _sizes(outcome: Outcome) -> str:
+def _sizes(outcome: StudyResult) -> str:
     profile = outcome.profile
     return (
         f"Profile {profile.name}: {profile.tuples:,} tuples a stream, {profile.seeds} seeds, "

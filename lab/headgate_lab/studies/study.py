@@ -43,7 +43,7 @@ class Study:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StudyResult:
     """A study made again."""
 
     study: Study
@@ -70,10 +70,10 @@ def reproduce(
     profile: Profile,
     spark: SparkContext | None,
     on_progress: Callable[[int, int], None] = lambda done, of: None,
-) -> Outcome:
+) -> StudyResult:
     """Run the whole sweep and judge every claim. `tell` hears how many runs of how many are done."""
     points = study.points(profile)
     on_progress(0, len(points))
     rows = sweep(study.run, points, spark, weight=study.weight, on_progress=lambda done: on_progress(done, len(points)))
     results = Results(rows)
-    return Outcome(study, profile, results, [claim.judged(results) for claim in study.claims])
+    return StudyResult(study, profile, results, [claim.judged(results) for claim in study.claims])

@@ -15,7 +15,7 @@ from headgate.errors import ApplicationError
 from headgate_lab.studies.claims import Criterion, PaperClaim, Results, judge
 from headgate_lab.studies.figures import BoxChart, Chart, draw
 from headgate_lab.studies.report import write
-from headgate_lab.studies.study import Outcome, Profile, Study, reproduce
+from headgate_lab.studies.study import Profile, Study, StudyResult, reproduce
 from headgate_lab.studies.sweep import Point
 
 TINY = Profile("quick", tuples=2, seeds=2, coarse=True)
@@ -59,18 +59,18 @@ CLAIM = PaperClaim(
 
 
 @pytest.fixture
-def outcome() -> Outcome:
+def outcome() -> StudyResult:
     return reproduce(study(CLAIM), TINY, None)
 
 
-def test_the_files(outcome: Outcome, tmp_path: Path) -> None:
+def test_the_files(outcome: StudyResult, tmp_path: Path) -> None:
     files = write(outcome, tmp_path / "new" / "folder")
     names = {path.name for path in files}
     assert names == {"report.md", "report.html", "claims.json", "results.parquet", "curve.png", "curve.svg"}
     assert all(path.stat().st_size for path in files)
 
 
-def test_the_report(outcome: Outcome, tmp_path: Path) -> None:
+def test_the_report(outcome: StudyResult, tmp_path: Path) -> None:
     write(outcome, tmp_path)
     text, page = ((tmp_path / name).read_text() for name in ("report.md", "report.html"))
     assert "| T-C1 | Figure 1 | x \\| y is positive | it is <so> | 1.05 |" in text
@@ -81,7 +81,7 @@ def test_the_report(outcome: Outcome, tmp_path: Path) -> None:
     assert "2 tuples a stream, 2 seeds" in text
 
 
-def test_the_rows(outcome: Outcome, tmp_path: Path) -> None:
+def test_the_rows(outcome: StudyResult, tmp_path: Path) -> None:
     write(outcome, tmp_path)
     rows = pq.read_table(tmp_path / "results.parquet").to_pylist()
     assert rows[0] == {"x": 1, "seed": 0, "mean": 1.0, "y": None}
