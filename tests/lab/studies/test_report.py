@@ -137,7 +137,7 @@ def test_figures_drawn_again_are_the_same_files(tmp_path: Path) -> None:
 
 def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ApplicationError, match=r"matplotlib is not installed.*headgate\[study\]"):
+    with pytest.raises(ApplicationError, match=r"matplotlib is not installed.*headgate\[plot\]"):
         need_matplotlib()
 
 
