@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from headgate_lab.studies.student import student_t
+from scipy import special
 
 Verdict = Literal["reproduced", "refuted", "inconclusive"]
 Row = Mapping[str, Any]  # one run: its parameters, its `seed` and what was measured
@@ -76,6 +76,13 @@ def estimate(samples: Iterable[float], confidence: float = CONFIDENCE) -> Estima
         return Estimate(mean, -math.inf, math.inf, 1)
     half = student_t(confidence, count - 1) * statistics.stdev(values) / math.sqrt(count)
     return Estimate(mean, mean - half, mean + half, count)
+
+
+def student_t(confidence: float, freedom: int) -> float:
+    """The t with P(-t < T < t) = confidence, for Student's distribution with these degrees of freedom."""
+    if not 0 < confidence < 1 or freedom < 1:
+        raise ValueError(f"no t for confidence {confidence} and {freedom} degrees of freedom")
+    return float(special.stdtrit(freedom, (1 + confidence) / 2))
 
 
 def paired(of: Callable[..., float], *measures: BySeed) -> list[float]:

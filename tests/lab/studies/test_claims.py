@@ -16,8 +16,8 @@ from headgate_lab.studies.claims import (
     judge,
     paired,
     reduction,
+    student_t,
 )
-from headgate_lab.studies.student import student_t
 
 # Printed tables of Student's t, two-sided: (confidence, degrees of freedom) -> t.
 TABLE = {
