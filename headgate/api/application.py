@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from headgate.application.overrides import Override
 from headgate.application.planner import check_policy
 from headgate.connect.connector import Connector
 from headgate.connect.sources import Push, TableKind
+from headgate.connect.sources.push import nobody_can_push
 from headgate.connect.sources.rows import as_arrow, schema_text
 from headgate.errors import ApplicationError
 from headgate.scheduling.policy import Policy
@@ -199,7 +201,7 @@ class Application:
         """The whole application, checked: what runtimes take. ApplicationError says what is wrong with it."""
         app = self._draft.checked()
         for warning in app.plan.warnings:
-            log.warning("%s", warning)
+            log.warning("%s%s", f"{app.name}: " if app.name else "", warning)
         return app
 
     def explain(self, *, policy: bool = False, check: bool = False) -> Explanation:
@@ -230,6 +232,10 @@ class Application:
         """The application as a file. ApplicationError names what only Python can say: a data frame, a function."""
         return yaml_text(self._draft.data)
 
+    def located(self) -> AbstractContextManager[None]:
+        """Give file and line to errors that only come up in a run; for callers that run what was `checked`."""
+        return self._draft.located()
+
     # Run ---------------------------------------------------------------------------------------------------------
 
     def simulate(self, seconds: float | None = None, until_idle: bool | None = None) -> Report:
@@ -246,16 +252,19 @@ class Application:
 
         With `seconds` alone it lasts so long, whatever happens. Ctrl-C ends it with its report.
         """
-        from headgate.connect.sources.push import nobody_can_push
-
         app, limits = self.checked(), _limits(seconds, until_idle)
-        for stream in app.plan.streams.values():
-            if isinstance(stream.connector, Push):
-                raise nobody_can_push(stream.name)
+        self.refuse_pushed(app)
         from headgate.runtime.spark.engine import run
 
         with self._draft.located():
             return Report(run(app, limits, spark))
+
+    def refuse_pushed(self, app: CheckedApplication) -> None:
+        """Raise ApplicationError when rows are pushed into a stream, for a run that nobody can push into."""
+        for stream in app.plan.streams.values():
+            if isinstance(stream.connector, Push):
+                with self.located():
+                    raise nobody_can_push(stream.name)
 
     def start(self, spark: SparkSession | None = None) -> Run:
         """Start on Spark and return at once; use the run in a `with` block, which stops it.

@@ -18,7 +18,6 @@ from headgate.cli.options import (
     SlotsOption,
     limits,
     load,
-    overrides,
 )
 from headgate.cli.output import console, print_json, speaks_plainly
 from headgate.cli.plots import check_plots, plot
@@ -63,7 +62,8 @@ def demo(
     In a terminal the key p switches the policy, from mbd to rr and back. The last lines say what the policies did to
     each class. Exit code 1 when a query stopped with an error.
     """
-    app = load(APP, changes, policy, slots, rehearse=rehearse)
+    loaded = load(APP, changes, policy, slots, rehearse=rehearse)
+    app = loaded.checked()
     when = limits(seconds, until_idle=False)
     if plots is not None:
         check_plots(plots)
@@ -88,7 +88,7 @@ def demo(
                     raise BrokenPipeError
                 comparison.watch(runtime)
 
-            report = run_on_spark(app, when, show, APP, overrides(changes, policy, slots, rehearse=rehearse), watch)
+            report = run_on_spark(loaded, app, when, show, watch)
     if as_json:
         print_json(report)
     else:

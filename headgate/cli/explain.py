@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headgate.cli.background import in_background
-from headgate.cli.options import App, JsonOption, PolicyOption, SeedOption, SetOption, SlotsOption, load, overrides
+from headgate.cli.options import App, JsonOption, PolicyOption, SeedOption, SetOption, SlotsOption, load
 from headgate.cli.output import console, print_json, speaks_plainly
 from headgate.cli.plots import check_plots, write_plots
 from headgate.errors import ApplicationError
 
 if TYPE_CHECKING:
+    from headgate.api.application import Application
     from headgate.application.checked import CheckedApplication
 
 EXAMPLES = """
@@ -68,13 +68,8 @@ def explain(
         check_plots(plots)
     app = load(path, changes, policy, slots, seed)
 
-    from headgate.application.explain import explain as tell
-    from headgate.application.explain_policy import explain_policy
-
-    told = tell(app)
-    told["checked"] = check and _check(app, path, overrides(changes, policy, slots, seed))
-    if policy is not None:
-        told["schedule"] = explain_policy(app)
+    told = app.explain(policy=policy is not None).to_dict()
+    told["checked"] = check and _check(app)
     if as_json:
         print_json(told)
     else:
@@ -82,12 +77,11 @@ def explain(
 
         print_explanation(told, console())
     if plots is not None:
-        _plot(app, plots, quiet=as_json)
+        _plot(app.checked(), plots, quiet=as_json)
 
 
-def _check(app: CheckedApplication, path: Path, changed: Sequence[Any]) -> bool:
+def _check(app: Application) -> bool:
     """Have Spark's analyser check the queries. False when there is no Java to run it, which is said on stderr."""
-    from headgate.application.load import located
     from headgate.cli.live import progress
     from headgate.runtime.spark.launch.settings import find_java
 
@@ -96,16 +90,10 @@ def _check(app: CheckedApplication, path: Path, changed: Sequence[Any]) -> bool:
     except ApplicationError as error:
         typer.echo(f"Spark has not checked the queries: {error.problem}; {error.remedy}", err=True)
         return False
-    with located(path, changed), progress() as show:
+    with progress() as show:
         show("checking the queries with Spark")
-        in_background(lambda: _check_on_spark(app))
+        in_background(app.check_on_spark)
     return True
-
-
-def _check_on_spark(app: CheckedApplication) -> None:
-    from headgate.runtime.spark.analysis.check import check
-
-    check(app)
 
 
 def _plot(app: CheckedApplication, folder: Path, quiet: bool) -> None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:  # slow to import; `headgate --help` should not wait for them
-    from headgate.application.checked import CheckedApplication, RunLimits
+    from headgate.api.application import Application
+    from headgate.application.checked import RunLimits
     from headgate.application.overrides import Override
 
 App = Annotated[Path, typer.Argument(metavar="APP", help="The application file (YAML).", show_default=False)]
@@ -61,14 +62,14 @@ def load(
     slots: int | None = None,
     seed: int | None = None,
     rehearse: bool | None = None,
-) -> CheckedApplication:
+) -> Application:
     """The application with the command line's changes: `--policy`, `--slots` and `--seed` first, then each `--set`.
 
     Raises ApplicationError, which names the option when that is what is wrong.
     """
-    from headgate.application.load import load_application
+    from headgate.api.application import load as load_file
 
-    return load_application(path, overrides(changes, policy, slots, seed, rehearse))
+    return load_file(path, overrides(changes, policy, slots, seed, rehearse))
 
 
 def overrides(

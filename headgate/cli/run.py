@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -23,12 +22,12 @@ from headgate.cli.options import (
     SlotsOption,
     limits,
     load,
-    overrides,
 )
 from headgate.cli.output import console, print_json, speaks_plainly
 from headgate.cli.plots import check_plots, plot
 
 if TYPE_CHECKING:
+    from headgate.api.application import Application
     from headgate.application.checked import CheckedApplication, RunLimits
     from headgate.cli.live import Show
     from headgate.runtime.spark.engine import SparkRuntime
@@ -70,6 +69,8 @@ def run(
     if master is not None:
         changes = [*(changes or []), f"spark.master={master}"]
     app = load(path, changes, policy, slots, seed, rehearse)
+    checked = app.checked()
+    app.refuse_pushed(checked)
     when = limits(seconds, until_idle)
     if plots is not None:
         check_plots(plots)
@@ -77,7 +78,7 @@ def run(
     from headgate.cli.live import progress
 
     with progress() as show:
-        report = run_on_spark(app, when, show, path, overrides(changes, policy, slots, seed, rehearse))
+        report = run_on_spark(app, checked, when, show)
     if as_json:
         print_json(report)
     else:
@@ -95,27 +96,21 @@ def exit_with(report: Mapping[str, Any]) -> None:
 
 
 def run_on_spark(
-    app: CheckedApplication,
-    when: RunLimits,
-    show: Show,
-    path: Path,
-    changed: Sequence[Any] = (),
-    watch: Watch | None = None,
+    app: Application, checked: CheckedApplication, when: RunLimits, show: Show, watch: Watch | None = None
 ) -> dict[str, Any]:
-    """Run and report; shared with `demo`. Errors that only Spark can find name the file and line too.
+    """Run and report; shared with `demo`. It is the engine itself that runs, since signals have to reach it at once.
 
     `show` gets what the start is at, then the report now and then; before it, `watch` may do something to the run.
     SparkDied: the JVM is gone; what was written until then is kept.
     """
-    from headgate.application.load import located
     from headgate.cli.ending import SIGNALLED, Interrupted
     from headgate.runtime.spark.launch.jvm import begin_jvm
 
-    with located(path, changed):
-        begin_jvm(app.spark)  # while Python imports the rest
+    with app.located():
+        begin_jvm(checked.spark)  # while Python imports the rest
         from headgate.runtime.spark.engine import SparkRuntime
 
-        runtime = in_background(lambda: _started(SparkRuntime(app, tell=show)))
+        runtime = in_background(lambda: _started(SparkRuntime(checked, tell=show)))
         with SIGNALLED.noting() as check:
 
             def tick() -> None:

@@ -16,7 +16,6 @@ from headgate.cli.options import (
     SlotsOption,
     limits,
     load,
-    overrides,
 )
 from headgate.cli.output import console, print_json, speaks_plainly
 from headgate.cli.plots import check_plots, plot
@@ -53,11 +52,7 @@ def simulate(
     if plots is not None:
         check_plots(plots)
 
-    from headgate.application.load import located
-    from headgate.runtime.simulated import simulate as run_simulation
-
-    with located(path, overrides(changes, policy, slots, seed)):
-        report = run_simulation(app, when).report
+    report = app.simulate(when.seconds, when.until_idle).to_dict()
     if as_json:
         print_json(report)
     else:

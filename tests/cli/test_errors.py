@@ -87,6 +87,6 @@ def test_a_bug_is_not_dressed_up_as_a_mistake(monkeypatch: pytest.MonkeyPatch, t
     def broken(*_: object) -> None:
         raise ValueError("a bug")
 
-    monkeypatch.setattr("headgate.application.load.load_application", broken)
+    monkeypatch.setattr("headgate.api.application.read_draft", broken)
     result = runner.invoke(app, ["explain", str(write_app(tmp_path))])
     assert isinstance(result.exception, ValueError)
