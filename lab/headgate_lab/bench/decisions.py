@@ -215,7 +215,7 @@ def _feed(board: Board, queues: Mapping[Edge, CountedQueue], edge: Edge) -> None
 
 
 def many_queries(number: int) -> Plan:
-    """So many queries of one select, a third of them in each class, with costs of 1 to 7 us."""
+    """This many queries of one select each, a third of them in each class, with costs of 1 to 7 us."""
     names = list(CLASSES)
     operators: list[Operator] = [
         Select(
@@ -234,7 +234,7 @@ def many_queries(number: int) -> Plan:
 
 
 def many_windows(number: int) -> Plan:
-    """So many queries that count over a sliding window, each the tuples of a stream of its own."""
+    """This many queries that count over a sliding window, each on its own stream."""
     names, window = list(CLASSES), parse_window("RANGE 2 SECONDS SLIDE 1 SECOND")
     assert isinstance(window, RangeWindow)
     operators: list[Operator] = [

@@ -1,7 +1,7 @@
-"""headgate bench overhead: what a unit call costs beside the same SQL by hand and beside Spark's own floor.
+"""headgate bench overhead: the cost of a unit call, compared with the same SQL written by hand and with Spark's floor.
 
-All ways run the same query on the same batches, alternating in one process, so that the ratios mean something even
-where the machine's speed drifts.
+All ways run the same query on the same batches, alternating in one process, so that the ratios are meaningful even if
+the machine's speed drifts.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _calls_per_second(runtime: SparkRuntime, batches: Sequence[pa.Table], slots:
 
 
 def _unit_call(runtime: SparkRuntime, batch: pa.Table) -> None:
-    """A call with all that goes with it: queue, policy, stamps, job, sink, monitor, statistics."""
+    """A complete call: queue, policy, stamps, job, sink, monitor, statistics."""
     runtime.deliver({"s0": batch})
     if not runtime.step(0):
         raise RuntimeError("the policy ran nothing")

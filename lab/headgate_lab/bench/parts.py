@@ -1,4 +1,4 @@
-"""The parts of a bench: told one by one while it goes on, and kept when a later one fails."""
+"""The parts of a bench: announced one by one as it runs, and kept if a later one fails."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _current: ContextVar[Parts | None] = ContextVar("parts", default=None)
 
 @contextmanager
 def collecting(tell: Announce) -> Iterator[Parts]:
-    """Collect the parts of the bench that runs inside; `tell` is called with the name of each as it begins."""
+    """Collect the parts of the bench that runs inside; `tell` is called with the name of each part as it begins."""
     parts = Parts(tell)
     token = _current.set(parts)
     try:
@@ -34,7 +34,7 @@ def collecting(tell: Announce) -> Iterator[Parts]:
 
 
 def part(name: str, measure: Callable[[], T]) -> T:
-    """Measure a part: what it gives is kept, whatever becomes of the parts after it."""
+    """Measure a part and keep its result, even if a later part fails."""
     parts = _current.get()
     if parts is None:  # nobody collects
         return measure()

@@ -104,19 +104,19 @@ def run(quick: bool = False, sizes: PoliciesBenchSize | None = None) -> dict[str
 
 
 def bursts(costs: Costs, seconds: float) -> Sources:
-    """Self-similar streams that make up the load."""
+    """Self-similar streams that add up to the load."""
     rates = full_rates(costs)
     return {name: feeder(rate * LOAD, seconds, ARRIVALS, costs.tuple_bytes) for name, rate in rates.items()}
 
 
 def one_burst(costs: Costs, seconds: float = BURST_S) -> Sources:
-    """So many seconds of work, within one."""
+    """A burst of this many seconds of work that arrives within one second."""
     rates = full_rates(costs)
     return {name: feeder(rate * seconds, 1.0, "poisson", costs.tuple_bytes) for name, rate in rates.items()}
 
 
 def claims(found: Found, runtime: str = "spark") -> dict[str, dict[str, Any]]:
-    """What the paper says of its policies, whether it came out so, and both figures."""
+    """The paper's claims about its policies, whether each holds, and both figures."""
     told = {}
     for figure, policy, other in CLAIMS:
         ours, theirs = found[policy][runtime][figure], found[other][runtime][figure]
@@ -126,8 +126,8 @@ def claims(found: Found, runtime: str = "spark") -> dict[str, dict[str, Any]]:
 
 
 def drift(before: Costs, after: Costs) -> dict[str, float | None]:
-    """How much dearer everything is after the runs than before. Far from 1, the machine was shared: then policies
-    did not have the same processor, and the simulator was given costs that were not those of the runs."""
+    """Costs after the runs over costs before them. If they are far from 1, the machine was shared: the policies did not
+    have the same processor, and the costs given to the simulator were not those of the runs."""
     tuples = sum(after.operators.values()) / sum(before.operators.values())
     return {"call": after.call_s / before.call_s if before.call_s else None, "tuples": tuples}
 

@@ -1,7 +1,7 @@
-"""How long queries over a relation take when it has had few and many updates; part of `headgate bench state`.
+"""How long queries over a relation take after few and after many updates; part of `headgate bench state`.
 
-An update takes the old row of a key away and brings the new one; as many rows are live throughout. Twice the updates
-should take twice the time: less where what a call costs by itself counts, more where old changes are looked at again.
+An update replaces the row of a key, so the number of live rows stays the same. Twice the updates should take twice the
+time: less if the fixed cost of a call dominates, more if old changes are read again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""headgate bench start: how long it takes from a command to its first result, beside a bare PySpark script.
+"""headgate bench start: the time from a command to its first result, compared with a bare PySpark script.
 
-Commands are started as a person would, each with a JVM of its own, and alternate with the script, so that the ratio
-means something on a machine that others use too. Figures are medians. The script starts a session and runs the SQL of
-the query that gives the first result, once, over the same files.
+Commands are started as a person would start them, each with its own JVM, and alternate with the script, so that the
+ratio is meaningful even on a shared machine. Figures are medians. The script starts a session and runs, once and over
+the same files, the SQL of the query that gives the first result.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ SMALLEST = StartBenchSize(rounds=1, queries=2)
 
 
 def run(quick: bool = False, sizes: StartBenchSize | None = None) -> dict[str, Any]:
-    """Measure; `over_bare_spark` is what is asked for: at most 1.8."""
+    """Measure the start. `over_bare_spark` should be at most 1.8."""
     if missing := [name for name in FILES if not (EXAMPLES / name).is_file()]:
         raise ApplicationError("bench start", f"{EXAMPLES / missing[0]} is not there", "run it in a checkout")
     chosen = sizes or (QUICK if quick else FULL)
@@ -130,7 +130,7 @@ def _many(queries: int) -> float:
 
 
 def many_queries(count: int) -> str:
-    """An application of so many queries."""
+    """An application with this many queries."""
     lines = []
     for number in range(count):
         sink = "{kind: csv, path: first.csv}" if number == 0 else "{kind: none}"
@@ -186,14 +186,14 @@ def _read_until(terminal: int, wanted: bytes, process: subprocess.Popen[bytes]) 
 
 
 def _drain(terminal: int) -> None:
-    """Read what it still says, else it would wait for a reader."""
+    """Read the remaining output; otherwise the process would block on writing it."""
     with suppress(OSError):  # the other end is closed
         while os.read(terminal, 65536):
             pass
 
 
 def _until_file(words: list[str], output: Path, folder: Path) -> float:
-    """Seconds from the command to the first row of a file. Then it may end by itself, or is ended."""
+    """Seconds from the command to the first row of a file. Afterwards the command ends by itself or is stopped."""
     began = time.monotonic()
     with _process(_headgate(*words), folder, stdout=subprocess.DEVNULL) as process:
         _wait(lambda: output.exists() and output.read_bytes().count(b"\n") > 1, process)
@@ -225,7 +225,7 @@ def _folder() -> Iterator[Path]:
 
 @contextmanager
 def _process(command: list[str], folder: Path, stdout: int) -> Iterator[subprocess.Popen[bytes]]:
-    """A command that has ended when this is over."""
+    """Run a command that has ended when the block is left."""
     process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.DEVNULL)
     try:
         yield process

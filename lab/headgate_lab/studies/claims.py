@@ -23,7 +23,7 @@ CONFIDENCE = 0.95
 
 
 class Results:
-    """The rows of a sweep, asked by parameters."""
+    """The rows of a sweep, looked up by parameters."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self.rows = list(rows)
@@ -86,7 +86,7 @@ def student_t(confidence: float, freedom: int) -> float:
 
 
 def paired(of: Callable[..., float], *measures: BySeed) -> list[float]:
-    """A quantity of several runs, seed by seed: runs that share a seed share all random numbers.
+    """A quantity computed from several runs, seed by seed: runs that share a seed share all random numbers.
 
     `paired(lambda rb, prb: 1 - prb / rb, rb_means, prb_means)`. Only seeds that all have count.
     """
@@ -95,7 +95,7 @@ def paired(of: Callable[..., float], *measures: BySeed) -> list[float]:
 
 
 def reduction(base: BySeed, other: BySeed) -> list[float]:
-    """By which share `other` is below `base`, seed by seed."""
+    """The relative reduction from `base` to `other`, seed by seed."""
     return paired(lambda b, o: (b - o) / b, base, other)
 
 
@@ -126,7 +126,7 @@ class Finding:
 
 
 def judge(criteria: Sequence[Criterion], headline: Sequence[float], measured: str) -> Finding:
-    """Weigh the parts of a claim; those that do not hold are named at the end of the text.
+    """Judge a claim by its criteria; those that do not hold are named at the end of the text.
 
     A verdict that all criteria hold needs no correction for their number, because a false one must pass its own test at
     5 %. A verdict that some criterion fails does need one, because each may fail by chance: the 5 % are shared among
@@ -155,14 +155,14 @@ def _fails(criterion: Criterion, confidence: float) -> bool:
 
 @dataclass(frozen=True)
 class PaperClaim:
-    """Something that a paper reported. `check` is called once, with the results of the study's whole sweep."""
+    """A claim made in a paper. `check` is called once, with the results of the study's whole sweep."""
 
     id: str  # "PRB-C1"
     source: str  # paper and section
     figure: str
     text: str  # the paper's words in numbers
     check: Callable[[Results], Finding]
-    fitted: bool = False  # it served to choose what the paper does not tell: that it holds then proves nothing
+    fitted: bool = False  # it was used to choose values that the paper leaves open, so that it holds proves nothing
 
     def judged(self, results: Results) -> dict[str, Any]:
         """The claim as the JSON report has it."""

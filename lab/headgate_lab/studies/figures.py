@@ -33,8 +33,8 @@ class Chart:
 
 @dataclass(frozen=True)
 class BoxChart(Chart):
-    """A figure of boxes, instead of lines, side by side in each group: `boxes` has those of each label, by group. Where
-    nothing was measured there is None."""
+    """A figure of boxes, side by side in each group, instead of lines: `boxes` has the boxes of each label, by group,
+    with None where nothing was measured."""
 
     groups: Sequence[str] = ()
     boxes: Mapping[str, Sequence[Box | None]] = field(default_factory=dict)
@@ -62,7 +62,7 @@ def _draw(chart: Chart, folder: Path) -> list[Path]:
 
 
 def _add(axes: Axes, label: str, line: Sequence[tuple[float, Sequence[float]]], marker: str) -> None:
-    """A line with bars for the intervals; a single seed has none. Where nothing was measured there is no point."""
+    """Add a line with error bars for the intervals, unless there is one seed. Values without samples are skipped."""
     line = [(x, samples) for x, samples in line if samples]
     found = [estimate(samples) for _, samples in line]
     halves = [one.high - one.mean if one.seeds > 1 else 0.0 for one in found]

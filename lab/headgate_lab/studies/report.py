@@ -1,4 +1,4 @@
-"""What a study leaves in its folder: figures, a report as Markdown and HTML, raw rows as Parquet, claims as JSON."""
+"""Writes the folder of a study: figures, a report as Markdown and HTML, raw rows as Parquet, claims as JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HEAD = ("id", "figure", "claim", "measured", "value", "95 % interval", "verdict
 
 
 def write(outcome: StudyResult, folder: Path) -> list[Path]:
-    """Write everything, over what an earlier run left; returns the files. The folder is made if need be."""
+    """Write everything, overwriting the files of an earlier run; returns the files. Makes the folder if needed."""
     folder.mkdir(parents=True, exist_ok=True)
     charts = outcome.study.charts(outcome.results)
     made = draw(charts, folder)
@@ -42,12 +42,13 @@ def write(outcome: StudyResult, folder: Path) -> list[Path]:
 
 
 def write_rows(rows: Sequence[Row], path: Path) -> None:
-    """One row a run. A parameter that a run does not have is null."""
+    """Write one row per run. A parameter that a run does not have is null."""
     names = dict.fromkeys(name for row in rows for name in row)
     pq.write_table(pa.table({name: [row.get(name) for row in rows] for name in names}), path)
 
 
 def markdown(outcome: StudyResult, charts: Sequence[Chart]) -> str:
+    """The report as Markdown."""
     lines = [f"# {outcome.study.title}", "", outcome.study.source, "", _sizes(outcome), ""]
     lines += [f"* {note}" for note in outcome.study.notes]
     lines += ["", "## Claims", "", _row(_HEAD), _row("---" for _ in _HEAD)]
@@ -58,6 +59,7 @@ def markdown(outcome: StudyResult, charts: Sequence[Chart]) -> str:
 
 
 def page(outcome: StudyResult, charts: Sequence[Chart]) -> str:
+    """The report as an HTML page."""
     escape = html.escape
     notes = "".join(f"<li>{escape(note)}</li>" for note in outcome.study.notes)
     rows = "".join(_html_row(claim) for claim in outcome.claims)
@@ -105,7 +107,7 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def finite(value: Any) -> Any:
-    """Plain data with null for what is not a finite number, which JSON does not know."""
+    """Plain data with null in place of numbers that are not finite, which JSON does not have."""
     if isinstance(value, dict):
         return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What a study is made of, and how it is made again."""
+"""The parts of a study, and how it is reproduced."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Study:
 
 @dataclass(frozen=True)
 class StudyResult:
-    """A study made again."""
+    """The results of a reproduced study."""
 
     study: Study
     profile: Profile
@@ -71,7 +71,7 @@ def reproduce(
     spark: SparkContext | None,
     on_progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> StudyResult:
-    """Run the whole sweep and judge every claim. `tell` hears how many runs of how many are done."""
+    """Run the whole sweep and judge every claim. `on_progress` is called with the runs done and the total."""
     points = study.points(profile)
     on_progress(0, len(points))
     rows = sweep(study.run, points, spark, weight=study.weight, on_progress=lambda done: on_progress(done, len(points)))

@@ -1,6 +1,6 @@
-"""A sweep: one run for each point, all of them one Spark job.
+"""A sweep: one run for each point, all of them in one Spark job.
 
-Each point is a task of its own. Spark hands tasks out in order, so the longest go first and the processors end at about
+Each point is a separate task. Spark starts tasks in order, so the longest go first and the processors finish at about
 the same time. Rows reach the driver as their tasks end.
 """
 
@@ -23,7 +23,7 @@ _Arrivals = dict[int, _Outcome]  # by the number of the point
 
 
 class SweepError(RuntimeError):
-    """A run failed; names its point. `rows` are those of the runs that went well."""
+    """A run failed. The message names its point; `rows` are those of the runs that succeeded."""
 
     def __init__(self, message: str, rows: list[dict[str, Any]]) -> None:
         super().__init__(message)
@@ -38,11 +38,11 @@ def sweep(
     weight: Callable[[Point], float] = lambda point: 1.0,
     on_progress: OnProgress = lambda done: None,
 ) -> list[dict[str, Any]]:
-    """Run every point and return a row each, `{**point, **measured}`, in the order of the points.
+    """Run every point and return one row each, `{**point, **measured}`, in the order of the points.
 
-    `weight` guesses how long a point takes, in any unit. Without `spark` the points run here, one after another: the
-    rows are the same, since a run depends on its point only. On a cluster, headgate must be installed on the workers.
-    Raises SweepError for the first point that failed, after the others have ended.
+    `weight` estimates how long a point takes, in any unit. Without `spark` the points run in this process, one after
+    another, with the same rows, since a run depends only on its point. On a cluster, headgate must be installed on the
+    workers. Raises SweepError for the first point that failed, after the others have ended.
     """
     longest_first = sorted(range(len(points)), key=lambda at: (-weight(points[at]), at))
     if spark is None:
@@ -91,7 +91,7 @@ class _Gather(AccumulatorParam[_Arrivals]):
         self._on_progress = on_progress
 
     def __reduce__(self) -> tuple[type[_Gather], tuple[None]]:
-        return _Gather, (None,)  # workers have nobody to tell, and a progress bar cannot be sent
+        return _Gather, (None,)  # workers report to nobody, and a progress bar cannot be pickled
 
     def zero(self, value: _Arrivals) -> _Arrivals:
         return {}
@@ -104,7 +104,7 @@ class _Gather(AccumulatorParam[_Arrivals]):
 
 
 def _outcome(run: Run, point: Point) -> _Outcome:
-    """A failure is a value too: raised in a worker, it would reach the user under a page of Java."""
+    """What was measured, or the traceback of a failure; raised in a worker, it would be buried in Java's traceback."""
     try:
         return dict(run(point))
     except Exception:

@@ -1,4 +1,4 @@
-"""The sides of `bench classes`: each has a Spark of its own, in a process of its own, that stays warm between runs."""
+"""The sides of `bench classes`: each is a process with its own Spark, which stays warm between runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INTERRUPTED_S = 40.0  # the same after a failure or Ctrl-C: fifty queries take a
 
 
 class SideTask(NamedTuple):
-    """What a side is asked to do."""
+    """A request to a side."""
 
     action: Literal["run", "try_rate", "follow", "source"]
     workload: Workload
@@ -43,22 +43,22 @@ class SideProcess:
         there.close()
 
     def run(self, workload: Workload, setting: str | Mapping[str, Any] | None = None) -> Measured:
-        """Stock with the pools of a variant or FIFO, or Headgate under a policy."""
+        """Run stock Spark, with the pools of a variant or FIFO, or Headgate under a policy."""
         found: Measured = self._ask(SideTask("run", workload, setting))
         return found
 
     def try_rate(self, workload: Workload, policy: Mapping[str, Any]) -> RateTrial:
-        """Can Headgate hold this rate?"""
+        """Run Headgate at a rate, to see whether it can sustain it."""
         found: RateTrial = self._ask(SideTask("try_rate", workload, policy))
         return found
 
     def follow(self, workload: Workload, policy: Mapping[str, Any]) -> dict[str, Any]:
-        """How soon does Headgate follow priorities that change?"""
+        """Measure how soon Headgate follows changed priorities."""
         found: dict[str, Any] = self._ask(SideTask("follow", workload, policy))
         return found
 
     def source(self, workload: Workload) -> dict[str, float]:
-        """What stock's source costs by itself."""
+        """Measure the cost of stock Spark's source alone."""
         found: dict[str, float] = self._ask(SideTask("source", workload))
         return found
 
@@ -86,7 +86,7 @@ class SideProcess:
 
 
 def _serve(asked: Connection, kind: Kind) -> None:
-    """What the process does until it is asked no more."""
+    """Answer requests in the process until the connection closes."""
     do = _on_stock if kind == "stock" else _on_headgate
     try:
         while True:
@@ -117,7 +117,7 @@ def _on_headgate(task: SideTask) -> Any:
 
 
 def give_back() -> None:
-    """Have the JVM collect its garbage and shrink: the sides share the memory."""
+    """Make the JVM collect its garbage and shrink, because the sides share the memory."""
     with suppress(ConnectionError, Py4JError):  # it has died: the next task tells
         if spark_runs():
             SparkSession.builder.getOrCreate().sparkContext._jvm.java.lang.System.gc()  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""What `bench classes` found, as tables for people."""
+"""The results of `bench classes` as readable tables."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def means(results: Results, policy: str, **parameters: Any) -> dict[int, float]:
 
 
 def saving(results: Results, **parameters: Any) -> list[float]:
-    """By which share PRB's mean response is below RB's, by seed."""
+    """The relative reduction of the mean response from RB to PRB, by seed."""
     return reduction(means(results, "rb", **parameters), means(results, "prb", **parameters))
 
 
@@ -36,8 +36,8 @@ def listed(values: Sequence[float], samples: Sequence[Sequence[float]], percent:
 
 
 def rising(what: str, values: Sequence[float], curve: Sequence[Sequence[float]], up: bool = True) -> list[Criterion]:
-    """A part for each step of a curve: it goes up (or down) from every value to the next. `curve` has for each value a
-    list of samples, in the order of seeds."""
+    """A criterion for each step of a curve: it rises (or falls) from every value to the next. `curve` has a list of
+    samples for each value, in the order of seeds."""
     criteria = []
     for (a, at_a), (b, at_b) in pairwise(zip(values, curve, strict=True)):
         steps = [(y - x) * (1 if up else -1) for x, y in zip(at_a, at_b, strict=True)]
@@ -109,7 +109,7 @@ def _c3(results: Results) -> Finding:
 
 
 def _rb_below_fifo(results: Results) -> str:
-    """At the ends of the skew; told, but no part: the claim is about PRB."""
+    """The reduction at both ends of the skew. It is reported but is not a criterion, as the claim is about PRB."""
     texts = []
     for theta in (0.0, 0.9):
         fifo, rb = (means(results, policy, workload="cost", rho=RHO, theta=theta) for policy in ("fifo", "rb"))

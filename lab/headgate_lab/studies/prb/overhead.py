@@ -1,7 +1,7 @@
-"""The claims of the PRB paper: C10 to C14, on the dearest operator and on overheads (sections 5.5 and 5.6).
+"""The claims of the PRB paper: C10 to C14, on the most expensive operator and on overheads (sections 5.5 and 5.6).
 
-Overheads are added up, not simulated: mean response(v) = mean response(0) + v * transitions for each result. The paper
-goes to v = 50 with some 14 transitions on 55 units of work a tuple; charged as processor time that is no stable system.
+Overheads are added, not simulated: mean response(v) = mean response(0) + v * transitions per result. The paper goes up
+to v = 50 with about 14 transitions on 55 units of work per tuple; as processor time, that would overload the system.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ FAR_WORSE = 2.0  # the paper gives no number; the same as "sharply" in the study
 
 
 def transitions(results: Results, policy: str, rho: float = RHO) -> dict[int, float]:
-    """Transitions for each result, by seed: invoke operator, preempt operator, invoke scheduler (section 5.6)."""
+    """Transitions per result, by seed: invoke operator, preempt operator, invoke scheduler (section 5.6)."""
     setting = tree_parameters(cost=DEAREST, rho=rho)
     work = results.by_seed("work", policy=policy, traced=False, **setting)
-    if policy == "rr":  # all three a quantum; quanta that end early, because a queue is empty, would only add to it
+    if policy == "rr":  # all three per quantum; quanta that end early because a queue is empty would only add to it
         return {seed: 3 * value / QUANTUM for seed, value in work.items()}
     executed = 2.0 * (DEPTH + 1)  # operator and scheduler, for each operator from leaf to root: every tuple passes all
     if policy == "rb":

@@ -1,4 +1,4 @@
-"""Every run of the PRB study, and how one is made."""
+"""Lists every run of the PRB study, and simulates one."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ EXPENSIVE = 100.0  # cost of the expensive operators of sections 5.3 and 5.4
 DEAREST = 300.0  # of section 5.5; section 5.6 stays there
 PEAK_DEPTH = 4  # where section 5.3 has its peak; section 5.5 stays there
 _TRACED = 300  # tuples a stream: tracing is slow, and what is counted is a mean that settles soon
-_BESIDE = 4  # runs at loads that are not the paper's have a quarter of the tuples: they are ours, and many
+_BESIDE = 4  # runs at loads that the paper does not use have a quarter of the tuples, because there are many
 
 
 def points(profile: Profile) -> list[dict[str, Any]]:
-    """The runs without repetition: figures share some."""
+    """All runs without duplicates: figures share some."""
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for seed in range(profile.seeds):
         for point in (*_flat(profile.coarse), *_trees(profile.coarse), *_traced(profile.coarse)):
@@ -84,7 +84,7 @@ def thetas(coarse: bool) -> tuple[float, ...]:
 
 
 def rhos(coarse: bool) -> tuple[float, ...]:
-    """Loads beside the paper's 0.9, for what depends on it."""
+    """The loads, including the paper's 0.9, for claims that depend on the load."""
     return (0.5, 0.9) if coarse else (0.5, 0.6, 0.7, 0.8, 0.9)
 
 
@@ -120,7 +120,7 @@ def _counted(result: SimulationResult) -> dict[str, float]:
 
 
 def weight(point: Point) -> float:
-    """About the microseconds that a run takes: so many for each execution of an operator."""
+    """Roughly the microseconds that a run takes: a fixed number for each execution of an operator."""
     executions = point["tuples"] * (2**DEPTH * (DEPTH + 1) if point["workload"] == "tree" else FAN_OUT)
     each = 10.0 if point["traced"] else {"fifo": 2.0, "rb": 1.0, "prb": 1.5, "rr": 6.0}[point["policy"]]
     return each * float(executions)

@@ -37,13 +37,13 @@ def application(point: Point) -> CheckedApplication:
 
 
 def roots_of(point: Point) -> list[QueryNode]:
-    """The queries of a point."""
+    """The root operators of a point's queries."""
     return WORKLOADS[point["workload"]](point)
 
 
 def cost_skew(point: Point) -> list[QueryNode]:
-    """Section 5.1: leaf costs 1 to 100, skewed towards cheap. The merge above the leaves costs nothing and is left
-    out: each leaf is a root."""
+    """Section 5.1: leaf costs 1 to 100, skewed towards cheap. The merge above the leaves costs nothing and is left out,
+    so each leaf is a root."""
     return [QueryNode(float(rank)) for rank in zipf_ranks(point["theta"], FAN_OUT, point["seed"])]
 
 
@@ -53,7 +53,8 @@ def selectivity_skew(point: Point) -> list[QueryNode]:
 
 
 def tree(point: Point) -> list[QueryNode]:
-    """Sections 5.3 to 5.6: a binary tree, cheap but for `count` operators of `cost` at `depth`, from the left."""
+    """Sections 5.3 to 5.6: a binary tree of cheap operators, except `count` of them with `cost` at `depth`, from the
+    left."""
     expensive = {(point["depth"], at): point["cost"] for at in range(point["count"])}
     draw = random.Random(f"prb tree {point['seed']}")
     cheap = {(depth, at): draw.uniform(1.0, 10.0) for depth in range(DEPTH + 1) for at in range(2**depth)}
@@ -70,8 +71,8 @@ WORKLOADS = {"cost": cost_skew, "selectivity": selectivity_skew, "tree": tree}
 
 
 def zipf_ranks(theta: float, count: int, seed: int) -> list[int]:
-    """Ranks 1 to 100 with probability ~ 1 / rank^theta; 0 is uniform. Drawn by inversion from the same uniform numbers
-    for every theta, so that runs with different skew are paired too."""
+    """Ranks 1 to 100 with probability ~ 1 / rank^theta; theta 0 is uniform. Drawn by inversion from the same uniform
+    numbers for every theta, so that runs with different skew are paired as well."""
     weights = [rank**-theta for rank in range(1, RANKS + 1)]
     total, draw = sum(weights), random.Random(f"prb costs {seed}")
     return [_rank_at(weights, draw.random() * total) for _ in range(count)]
