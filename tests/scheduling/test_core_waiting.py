@@ -69,10 +69,10 @@ def test_it_waits_no_longer_than_is_bearable(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_slot_looks_only_now_and_then_for_units_that_have_waited_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     run = driven()
-    bring(run, 5.0)
+    bring(run, 5.2)
     run.drain()
-    bring(run, 5.1, "s")
-    looked = run.now = 5.2 + core.LOOK_S
+    bring(run, 5.3, "s")
+    looked = run.now = 5.4 + core.LOOK_S
     assert not run.ask(0)
     monkeypatch.setattr(patience, "MOST_S", 0.0)
     run.now = looked + core.LOOK_S / 2
