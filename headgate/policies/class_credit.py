@@ -18,7 +18,7 @@ def slices(priorities: Sequence[int], period: float) -> list[float]:
     return [priority * positive("period", period) / total for priority in priorities]
 
 
-class Credit:
+class ClassCredit:
     """The time that each class may use in its next turn. At 0 or less the class is in debt; never more than its slice.
 
     At each turn of a class call `may_run`; if it returns True, run the class for `left` seconds and report the time

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from headgate.policies.class_credit import Credit, slices
+from headgate.policies.class_credit import ClassCredit, slices
 from headgate.policies.class_order import ClassOrder
 from headgate.policies.hr import HighestRate
 from headgate.policies.papers import AL_MOAKAR
@@ -43,7 +43,7 @@ class ContinuousQueryClasses(HighestRate):
     def start(self, view: View) -> None:
         self._order = ClassOrder(view)
         self._classes_version = view.classes_version
-        self._credit = Credit(slices(self._order.priorities, self.cycle), self._literal)
+        self._credit = ClassCredit(slices(self._order.priorities, self.cycle), self._literal)
         self._turn = 0  # the class whose turn it is
         self._since: float | None = None  # when the turn began; None: not yet
         self._opener: int | None = None  # the slot of the turn's first call, until that call has ended

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.policies.class_credit import Credit, slices
+from headgate.policies.class_credit import ClassCredit, slices
 
 
 def test_slices():
@@ -25,19 +25,19 @@ def turn(credit, i, time):
 
 
 def test_an_overrun_is_taken_off_and_time_left_is_lost():
-    credit = Credit([12, 6, 2])
+    credit = ClassCredit([12, 6, 2])
     assert credit.left(0) == 12
     assert [turn(credit, 0, 15), turn(credit, 0, 10), turn(credit, 0, 5)] == [9, 11, 12]
 
 
 def test_as_printed_an_overrun_can_pay():
-    credit = Credit([12, 6, 2], literal=True)
+    credit = ClassCredit([12, 6, 2], literal=True)
     assert [turn(credit, 0, 15), turn(credit, 0, 10)] == [9, 14]
     assert turn(credit, 0, 14) == 12
 
 
 def test_a_class_in_debt_loses_turns():
-    credit = Credit([12, 6, 2])
+    credit = ClassCredit([12, 6, 2])
     assert turn(credit, 2, 7) == -3
     turns = [(credit.may_run(2), credit.left(2)) for _ in range(3)]
     assert turns == [(False, -1), (False, 1), (True, 1)]
@@ -45,7 +45,7 @@ def test_a_class_in_debt_loses_turns():
 
 
 def test_nothing_left_is_debt():
-    credit = Credit([4])
+    credit = ClassCredit([4])
     assert turn(credit, 0, 8) == 0
     assert not credit.may_run(0)
     assert credit.left(0) == 4
@@ -55,7 +55,7 @@ def test_nothing_left_is_debt():
 @given(times=st.lists(st.integers(0, 50), max_size=40))
 def test_never_more_than_a_slice_and_on_average_no_more_than_its_turns(times):
     """A class uses at most a slice for each turn it had, run or lost, plus the last overrun."""
-    credit, used, turns = Credit([7]), 0, 0
+    credit, used, turns = ClassCredit([7]), 0, 0
     for time in times:
         while not credit.may_run(0):
             turns += 1
