@@ -79,13 +79,13 @@ SMALLEST = ClassesBenchSize(seconds=6.0, heavy_s=6.0, rounds=1, hold_s=2.0, scal
 
 
 class BothSides:
-    """The two Sparks, and what runs on which. Each run is told at once: a bench of an hour may fail at its end."""
+    """The two Sparks, and which runs go to which. Each run is logged at once, as a bench of an hour may fail late."""
 
     def __init__(self, stock: SideProcess, ours: SideProcess) -> None:
         self.stock, self.ours = stock, ours
 
     def run(self, workload: Workload, name: str, setting: Any = None, tries: int = TRIES) -> Measured:
-        """A run that was spoiled is made again; the least spoiled counts."""
+        """Run a workload, again if other tenants took too much of the machine; the least disturbed run counts."""
         log.warning("%s: %d queries at %.0f tuples/s, %s", workload.name, workload.queries, workload.rate, name)
         side = self.stock if name.startswith((FIFO, FAIR)) else self.ours
         tried: list[tuple[float, Measured]] = []
@@ -236,9 +236,9 @@ def capacities(side: SideProcess, seconds: float, first: float) -> dict[str, flo
 def highest_rate(
     side: SideProcess, queries: int, seconds: float, policy: Mapping[str, Any], first: float = FIRST_RATE
 ) -> float:
-    """Tuples a second of each query that Headgate can just hold: doubled until it cannot, then halved between.
+    """Tuples a second per query that Headgate can just sustain: doubled until it cannot, then found by bisection.
 
-    A rate that does not hold is tried once more, because anything that disturbs can make it seem so.
+    A rate that fails is tried once more, because any disturbance can make it fail.
     """
 
     def holds(rate: float) -> bool:

@@ -23,19 +23,19 @@ MOST_BEHIND_S = 3.0
 
 
 class RateTrial(NamedTuple):
-    """How a rate went: seconds of input that were not finished, or not even read, halfway and at the end."""
+    """The result of trying a rate: seconds of input not finished, or not even read, halfway and at the end."""
 
     halfway_s: float
     end_s: float
 
     @property
     def sustained(self) -> bool:
-        """Nothing to speak of was left behind in the second half."""
+        """Did the backlog hardly grow in the second half?"""
         return self.end_s - self.halfway_s < BEHIND_S and self.end_s < MOST_BEHIND_S
 
 
 def try_rate(spark: SparkSession, workload: Workload, policy: Mapping[str, Any]) -> RateTrial:
-    """Run at a rate and see whether what waits grows."""
+    """Run at a rate and see whether the backlog grows."""
     runtime = SparkRuntime(application(workload, dict(policy)), spark)
     behind = []
     with running(runtime):
@@ -49,7 +49,7 @@ def try_rate(spark: SparkSession, workload: Workload, policy: Mapping[str, Any])
 
 @contextmanager
 def running(runtime: SparkRuntime) -> Iterator[None]:
-    """Started, and stopped whatever comes."""
+    """Start the runtime, and stop it whatever happens."""
     runtime.start()
     try:
         yield
@@ -58,9 +58,9 @@ def running(runtime: SparkRuntime) -> Iterator[None]:
 
 
 def follow(spark: SparkSession, workload: Workload, policy: Mapping[str, Any]) -> dict[str, Any]:
-    """Halfway the most and the least important class change priorities. How soon do latencies follow?
+    """Halfway, exchange the priorities of the most and the least important class. How soon do latencies follow?
 
-    They have when two buckets of the course in a row are in order.
+    They have followed when two successive buckets of the course are in order.
     """
     runtime = SparkRuntime(application(workload, dict(policy)), spark)
     with running(runtime):
@@ -97,7 +97,7 @@ def _late_mean(course: Mapping[str, Any], name: str) -> float | None:
 
 
 def run_headgate(spark: SparkSession, workload: Workload, policy: Mapping[str, Any]) -> Measured:
-    """One run. What calls have in hand when it ends counts as not completed, as on the other side."""
+    """One run. Tuples in calls that are still running at the end count as not completed, as on the other side."""
     app, came = application(workload, dict(policy)), tuples(workload)
     monitor = RecordingMonitor(app.plan, workload.warm_s)
     runtime = SparkRuntime(app, spark, monitor=monitor)

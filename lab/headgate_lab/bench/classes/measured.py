@@ -1,4 +1,4 @@
-"""What a side of `bench classes` measured, and the figures made of it."""
+"""The measurements of a side of `bench classes`, and the figures computed from them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Measured:
 
 
 def summary(*runs: Measured) -> dict[str, Any]:
-    """Figures of a run, or of several as one, by class and over all; None where there is nothing to tell."""
+    """Figures of a run, or of several runs together, by class and overall; None where nothing was measured."""
     classes = {name: _class_figures(runs, name) for name in PRIORITIES}
     done = sum(query.completed for query in _queries(runs))
     means = {name: figures["mean"] for name, figures in classes.items()}

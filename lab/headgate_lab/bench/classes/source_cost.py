@@ -1,4 +1,4 @@
-"""What stock's source costs by itself: a query that reads a stream, takes the records apart and discards them."""
+"""The cost of stock Spark's source alone: a query that reads a stream, parses the records and discards them."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ QUIET = Path(session.__file__).with_name("log4j2.properties")  # as Headgate's o
 
 
 class Variant(NamedTuple):
-    """A way to tell Spark which queries matter: the pool of each, and how often its batches begin at most."""
+    """A way to tell Spark which queries matter: the pool of each query, and the shortest interval of its batches."""
 
     pool: Callable[[BenchQuery], str]
     every: Callable[[BenchQuery], str | None] = lambda _: None  # None: as soon as the last batch has ended
@@ -337,7 +337,7 @@ class StockRun(NamedTuple):
 
 
 def measure(spark: SparkSession, pusher: Pusher, running: Sequence[RunningQuery], seconds: float) -> StockRun:
-    """Push for so long, once all has been rehearsed."""
+    """Push tuples for this long, after the rehearsals."""
     epoch = start_time(time.time())
     pusher.start(epoch)
     time.sleep(max(0.0, epoch - time.time()))
@@ -393,7 +393,7 @@ def _batch_figures(workload: Workload, batches: Mapping[str, Sequence[MicroBatch
     }
 
 
-# What must end, whatever happens --------------------------------------------------------------------------------------
+# Cleaning up, whatever happens ----------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -419,7 +419,7 @@ def scratch() -> Iterator[Path]:
 
 @contextmanager
 def stopping(spark: SparkSession) -> Iterator[list[RunningQuery]]:
-    """Stops the queries that were put into the list, also those that wait in vain for a slot."""
+    """Stop the queries that were put into the list, including those that wait for a slot that never comes free."""
     running: list[RunningQuery] = []
     try:
         yield running

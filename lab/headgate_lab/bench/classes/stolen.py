@@ -1,4 +1,4 @@
-"""How much of the machine went to other tenants of its host while something was measured."""
+"""The share of the machine that other tenants of its host took during a measurement."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Stolen:
 
 @contextmanager
 def stolen_time() -> Iterator[Stolen]:
-    """Its share is known when the block has ended; 0 where the system does not tell."""
+    """Measure the stolen time of a block; the share is set when it ends, and is 0 if the system does not report it."""
     found, began, before = Stolen(), time.monotonic(), _stolen_s()
     yield found
     found.share = (_stolen_s() - before) / ((time.monotonic() - began) * (psutil.cpu_count() or 1))

@@ -1,4 +1,4 @@
-"""The schedulers that are compared on the multi-core workloads, and what claims about them are made of."""
+"""The schedulers that are compared on the multi-core workloads, and the building blocks of claims about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of claims, and texts of what was measured."""
+"""Criteria of claims, and texts about the measurements."""
 
 from __future__ import annotations
 

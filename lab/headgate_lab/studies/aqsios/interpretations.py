@@ -1,4 +1,4 @@
-"""What the dissertation leaves open, read in several ways."""
+"""Several interpretations of what the dissertation leaves open."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Check = Callable[[Results, Interpretation], Finding]
 def in_interpretations(
     check: Check, interpretations: Sequence[Interpretation], workload: str, profile: str = ""
 ) -> Callable[[Results], Finding]:
-    """Judge a claim in the first setting; the text tells what comes of it in the others, if they were run."""
+    """Judge a claim under the first interpretation; the text also gives the results under the others, if run."""
 
     def judged(results: Results) -> Finding:
         if not interpretations[0].ran(results, workload, profile):

@@ -1,4 +1,4 @@
-"""Courses over time: means of each 0.1 s (`series_k` of a run), and inversion with the priorities of a time."""
+"""Latencies over time: means of each 0.1 s (`series_k` of a run), and inversion under the priorities of the time."""
 
 from __future__ import annotations
 
