@@ -39,7 +39,7 @@ class Registry(MutableMapping[str, type[T]], Generic[T]):
         name = self._name(kind)
         taken = self._found.get(name)
         if taken is not None and taken is not kind and _full_name(taken) != _full_name(kind):
-            raise ValueError(f"there is a {self.sort} '{name}' already, {_full_name(taken)}; choose another name")
+            raise ValueError(f"{self.sort} '{name}' is there already, {_full_name(taken)}; choose another name")
         self._found[name] = kind
         return kind
 
