@@ -22,7 +22,7 @@ BySeed = Mapping[int, float]  # seed -> value
 CONFIDENCE = 0.95
 
 
-class Results:
+class SweepResults:
     """The rows of a sweep, looked up by parameters."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
@@ -161,10 +161,10 @@ class PaperClaim:
     source: str  # paper and section
     figure: str
     text: str  # the paper's words in numbers
-    check: Callable[[Results], Finding]
+    check: Callable[[SweepResults], Finding]
     fitted: bool = False  # it was used to choose values that the paper leaves open, so that it holds proves nothing
 
-    def judged(self, results: Results) -> dict[str, Any]:
+    def judged(self, results: SweepResults) -> dict[str, Any]:
         """The claim as the JSON report has it."""
         found = self.check(results)
         return {

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headgate_lab.studies.claims import PaperClaim, Results
+from headgate_lab.studies.claims import PaperClaim, SweepResults
 from headgate_lab.studies.sweep import Point, sweep
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Study:
     run: Callable[[Point], dict[str, Any]]  # simulate one point: what was measured
     weight: Callable[[Point], float]  # a guess at how long that takes
     claims: Sequence[PaperClaim]
-    charts: Callable[[Results], list[Chart]]
+    charts: Callable[[SweepResults], list[Chart]]
     notes: Sequence[str] = ()  # how the paper was read where it leaves something open
 
 
@@ -48,7 +48,7 @@ class StudyResult:
 
     study: Study
     profile: Profile
-    results: Results
+    results: SweepResults
     claims: list[dict[str, Any]]  # as `Claim.judged` gives them
 
     def summary(self) -> dict[str, Any]:
@@ -75,5 +75,5 @@ def reproduce(
     points = study.points(profile)
     on_progress(0, len(points))
     rows = sweep(study.run, points, spark, weight=study.weight, on_progress=lambda done: on_progress(done, len(points)))
-    results = Results(rows)
+    results = SweepResults(rows)
     return StudyResult(study, profile, results, [claim.judged(results) for claim in study.claims])

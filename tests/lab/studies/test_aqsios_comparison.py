@@ -51,7 +51,7 @@ from headgate_lab.studies.aqsios.readings import (
     priorities,
 )
 from headgate_lab.studies.aqsios.runs import LEVELS, run_point
-from headgate_lab.studies.claims import Results
+from headgate_lab.studies.claims import SweepResults
 from headgate_lab.studies.study import Profile
 
 Row = dict[str, Any]
@@ -151,7 +151,7 @@ def rows(world: World, profile: Profile = PROFILE) -> list[Row]:
 
 
 def judged(world: World) -> dict[str, Row]:
-    results = Results(rows(world))
+    results = SweepResults(rows(world))
     return {claim.id: claim.judged(results) for claim in CLAIMS}
 
 
@@ -288,13 +288,13 @@ def test_a_ratio_that_an_overload_makes_is_not_refuted_by_a_short_run(tuples: in
         small = point["workload"] == "5I" and point["scheduler"] == "PCT_S"
         return as_the_paper_says(point) | ({"starvation": 1.5} if small else {})
 
-    results = Results(rows(world, Profile("made up", tuples, seeds=4)))
+    results = SweepResults(rows(world, Profile("made up", tuples, seeds=4)))
     assert next(claim for claim in CLAIMS if claim.id == "CMP-27").judged(results)["verdict"] == verdict
 
 
 def test_what_grows_with_the_length_of_a_run_is_not_judged_by_a_short_one() -> None:
     short = Profile("short", tuples=5000, seeds=4)
-    results = Results(rows(as_the_paper_says, short))
+    results = SweepResults(rows(as_the_paper_says, short))
     found = {claim.id: claim.judged(results)["verdict"] for claim in CLAIMS}
     grown = {"CMP-7", "CMP-14", "CMP-18", "CMP-19", "CMP-23", "CMP-24", "CMP-27"}
     assert {name for name, verdict in found.items() if verdict != "reproduced"} == grown
@@ -303,7 +303,7 @@ def test_what_grows_with_the_length_of_a_run_is_not_judged_by_a_short_one() -> N
 
 def test_what_was_not_run_is_left_open() -> None:
     coarse = Profile("quick", tuples=10_000, seeds=3, coarse=True)
-    results = Results(rows(as_the_paper_says, coarse))
+    results = SweepResults(rows(as_the_paper_says, coarse))
     found = {claim.id: claim.judged(results) for claim in CLAIMS}
     assert {claim["verdict"] for claim in found.values()} == {"reproduced", "inconclusive"}
     assert {name for name, claim in found.items() if claim["verdict"] == "reproduced"} >= {"CMP-6", "CMP-8", "CMP-16"}
@@ -354,7 +354,7 @@ def test_the_points() -> None:
 
 
 def test_quantities_of_nothing() -> None:
-    none = Runs(Results([]), "5G_4", "MBD")
+    none = Runs(SweepResults([]), "5G_4", "MBD")
     assert in_ms(none) == "MBD not run"
     assert counted({"MBD": none.inverted()}) == "MBD not run"
     assert shown(none.weighted()) == "not known"
@@ -404,7 +404,7 @@ def test_texts() -> None:
 def test_two_runs_with_one_seed_are_a_mistake() -> None:
     row = points(Profile("tiny", 10, 1))[0]
     with pytest.raises(LookupError, match="more than one run"):
-        Runs(Results([row, row | {"tuples": 20}]), row["workload"], row["scheduler"])
+        Runs(SweepResults([row, row | {"tuples": 20}]), row["workload"], row["scheduler"])
 
 
 def test_claims_by_number() -> None:

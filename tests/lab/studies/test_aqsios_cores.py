@@ -16,7 +16,7 @@ from headgate_lab.studies.aqsios.scalability import knee
 from headgate_lab.studies.aqsios.schedulers import settings
 from headgate_lab.studies.aqsios.single_and_dual import ADAPTIVE, waits
 from headgate_lab.studies.aqsios.workload import has_its_time, input_seconds, input_tuples, workloads
-from headgate_lab.studies.claims import Results
+from headgate_lab.studies.claims import SweepResults
 from headgate_lab.studies.figures import BoxChart, draw
 from headgate_lab.studies.study import Profile
 from headgate_lab.studies.sweep import sweep
@@ -93,7 +93,7 @@ def judged(world: Callable[[Row], Row], ids: Sequence[str] = IDS, points: Sequen
     for one in points:
         noise = 1 + 0.001 * one["seed"]
         rows.append(one | {name: _times(value, noise) for name, value in world(one).items()})
-    return {claim.id: claim.judged(Results(rows)) for claim in CLAIMS if claim.id in ids}
+    return {claim.id: claim.judged(SweepResults(rows)) for claim in CLAIMS if claim.id in ids}
 
 
 def _times(value: Any, factor: float) -> Any:
@@ -337,7 +337,7 @@ def test_a_coarse_profile_leaves_out_what_has_a_time_of_its_own() -> None:
     assert not any(map(has_its_time, points))
     ours = (*single_and_dual.points(COARSE), *scalability.points(COARSE))
     rows = [one | as_the_dissertation_says(one) for one in ours if one in points]
-    found = {claim.id: claim.judged(Results(rows)) for claim in CLAIMS}
+    found = {claim.id: claim.judged(SweepResults(rows)) for claim in CLAIMS}
     assert {name for name, claim in found.items() if claim["measured"] == "not run at this size"} == {"ABD-8", "SC-4"}
     assert {found[name]["verdict"] for name in ("ABD-8", "SC-4")} == {"inconclusive"}
     assert any(map(has_its_time, STUDY.points(FULL)))
@@ -364,7 +364,7 @@ def test_tiny_runs_from_end_to_end(tmp_path: Path) -> None:
     points = [*single_and_dual.points(profile), *scalability.points(profile)]
     long = [one for one in points if one["profile"] == ADAPTIVE or one["workload"].startswith("5O")]
     rows = sweep(STUDY.run, [one for one in points if one not in long], weight=STUDY.weight)
-    results = Results([*rows, *(one | as_the_dissertation_says(one) for one in long)])
+    results = SweepResults([*rows, *(one | as_the_dissertation_says(one) for one in long)])
     found = {claim.id: claim.judged(results) for claim in CLAIMS}
     assert {name for name, claim in found.items() if claim["verdict"] == "inconclusive"} == set(IDS) - {"ABD-0"}
     assert all(row["mean_1"] > 0.0 for row in rows)
@@ -375,7 +375,7 @@ def test_tiny_runs_from_end_to_end(tmp_path: Path) -> None:
 
 def test_boxes_have_the_percentiles_of_each_class() -> None:
     rows = [one | as_the_dissertation_says(one) for one in single_and_dual.points(COARSE)]
-    chart = next(chart for chart in charts(Results(rows)) if chart.name == "figure-09")
+    chart = next(chart for chart in charts(SweepResults(rows)) if chart.name == "figure-09")
     assert isinstance(chart, BoxChart)
     assert list(chart.groups) == ["1", "2", "3"]
     assert list(chart.boxes) == ["CQC", "ABD", "WeHR"]

@@ -29,7 +29,7 @@ from headgate_lab.studies.aqsios.readings import point, priorities
 from headgate_lab.studies.aqsios.runs import LEVELS, run_point
 from headgate_lab.studies.aqsios.schedulers import MODULES, settings
 from headgate_lab.studies.aqsios.workload import application, input_seconds, workloads
-from headgate_lab.studies.claims import Results
+from headgate_lab.studies.claims import SweepResults
 from headgate_lab.studies.study import Profile
 
 Row = dict[str, Any]
@@ -139,7 +139,7 @@ def as_the_paper_says(one: Row) -> Row:
     return found | {"weighted_mean": found["weighted_mean"] * slower}
 
 
-def results(world: World) -> Results:
+def results(world: World) -> SweepResults:
     found = []
     for one in points(PROFILE):
         noise = 1 + 0.001 * one["seed"]
@@ -148,7 +148,7 @@ def results(world: World) -> Results:
             for name, values in world(one).items()
         }
         found.append(one | measured)
-    return Results(found)
+    return SweepResults(found)
 
 
 def judged(world: World) -> dict[str, Row]:
@@ -307,7 +307,7 @@ def test_the_points() -> None:
 def test_a_coarse_profile_leaves_out_what_is_long() -> None:
     listed = points(Profile("quick", 100, 3, coarse=True))
     assert {one["profile"] for one in listed} == {""}
-    found = Results([one | as_the_paper_says(one) for one in listed])
+    found = SweepResults([one | as_the_paper_says(one) for one in listed])
     verdicts = {claim.id: claim.judged(found)["verdict"] for claim in CLAIMS}
     assert set(verdicts.values()) == {"reproduced", "inconclusive"}
     assert verdicts["PIAT-7"] == verdicts["SEL-1"] == verdicts["UP-2"] == "inconclusive"
@@ -349,7 +349,7 @@ def test_inversion_of_means() -> None:
 
 def _changing(first: Sequence[float]) -> Runs:
     series = {f"series_{k}": [float(k)] * 30 for k in range(2, 6)}
-    return Runs(Results([row_with(series_1=first, **series)]), "5G_4", "MBD", profile="pr-change")
+    return Runs(SweepResults([row_with(series_1=first, **series)]), "5G_4", "MBD", profile="pr-change")
 
 
 def test_inversion_uses_the_priorities_of_the_time() -> None:
@@ -423,6 +423,6 @@ def test_a_change_of_priorities_from_end_to_end() -> None:
     ]
     for row in rows:
         assert len(row["series_1"]) >= 30
-    fixed, following = (Runs(Results(rows), "5G_4", name, profile="pr-change") for name in ("MBD", "MBD_UP"))
+    fixed, following = (Runs(SweepResults(rows), "5G_4", name, profile="pr-change") for name in ("MBD", "MBD_UP"))
     assert following.of("updates")[0] == fixed.of("updates")[0] + 2
     assert in_stage(following, 1, 1)[0] < in_stage(fixed, 1, 1)[0]

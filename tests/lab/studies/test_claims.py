@@ -10,7 +10,7 @@ from headgate_lab.studies.claims import (
     Criterion,
     Finding,
     PaperClaim,
-    Results,
+    SweepResults,
     difference,
     estimate,
     judge,
@@ -125,14 +125,14 @@ ROWS = [{"policy": policy, "rho": 0.9, "seed": seed, "mean": seed + 1.0} for pol
 
 
 def test_results_are_asked_by_parameters() -> None:
-    results = Results([*ROWS, {"policy": "rb", "seed": 0, "mean": 5.0, "rho": 0.5}])
+    results = SweepResults([*ROWS, {"policy": "rb", "seed": 0, "mean": 5.0, "rho": 0.5}])
     assert results.by_seed("mean", policy="rb", rho=0.9) == {0: 1.0, 1: 2.0}
     assert results.values("rho", policy="rb") == [0.5, 0.9]
     assert results.values("depth") == []
 
 
 def test_results_refuse_mistakes() -> None:
-    results = Results(ROWS)
+    results = SweepResults(ROWS)
     with pytest.raises(LookupError, match="no run"):
         results.by_seed("mean", policy="rr")
     with pytest.raises(LookupError, match="more than one run"):
@@ -140,13 +140,13 @@ def test_results_refuse_mistakes() -> None:
 
 
 def test_a_claim_as_json_has_it() -> None:
-    def check(results: Results) -> Finding:
+    def check(results: SweepResults) -> Finding:
         return judge(
             [Criterion("positive", list(results.by_seed("mean", policy="rb").values()), low=-20.0)], [1, 2], "so"
         )
 
     claim = PaperClaim("X-C1", "a paper", "Figure 1", "something is positive", check)
-    told = claim.judged(Results(ROWS))
+    told = claim.judged(SweepResults(ROWS))
     assert list(told) == [
         "id",
         "source",
@@ -160,10 +160,10 @@ def test_a_claim_as_json_has_it() -> None:
         "fitted",
     ]
     assert (told["verdict"], told["seeds"], told["value"], told["fitted"]) == ("reproduced", 2, 1.5, False)
-    assert replace(claim, fitted=True).judged(Results(ROWS))["fitted"]
+    assert replace(claim, fitted=True).judged(SweepResults(ROWS))["fitted"]
 
 
 def test_what_a_run_could_not_measure_leaves_a_claim_open() -> None:
-    found = Results([{"seed": 0, "mean": None}, {"seed": 1, "mean": 2.0}]).by_seed("mean")
+    found = SweepResults([{"seed": 0, "mean": None}, {"seed": 1, "mean": 2.0}]).by_seed("mean")
     assert math.isnan(found[0])
     assert judge([Criterion("positive", list(found.values()), low=0.0)], [1.0, 2.0], "").verdict == "inconclusive"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from headgate.plan.paths import find_paths
-from headgate_lab.studies.claims import Results
+from headgate_lab.studies.claims import SweepResults
 from headgate_lab.studies.paths import STUDY, points
 from headgate_lab.studies.paths.measures import SecondsMonitor, backlog, bursts, in_parts, pattern
 from headgate_lab.studies.paths.plans import (
@@ -181,7 +181,7 @@ def judged(world: Callable[[Row], Row]) -> dict[str, str]:
     for one in study_points(StudySize(100.0, 10, 10, (BASE,))):
         noise = 1 + 0.001 * one["seed"]
         rows.append({**one, **{name: value * noise for name, value in world(one).items()}})
-    return {claim.id: claim.judged(Results(rows))["verdict"] for claim in STUDY.claims}
+    return {claim.id: claim.judged(SweepResults(rows))["verdict"] for claim in STUDY.claims}
 
 
 def test_in_the_papers_world_every_claim_holds() -> None:
@@ -259,7 +259,7 @@ def test_where_nothing_was_measured_nothing_is_said() -> None:
 def test_the_total_output_tells_that_it_cannot_differ() -> None:
     rows = [one | as_the_paper_says(one) for one in study_points(StudySize(100.0, 10, 2, (BASE,)))]
     (claim,) = (claim for claim in STUDY.claims if claim.id == "PATHS-C8")
-    assert "By construction it cannot be otherwise" in claim.judged(Results(rows))["measured"]
+    assert "By construction it cannot be otherwise" in claim.judged(SweepResults(rows))["measured"]
 
 
 def test_the_notes_tell_how_the_report_was_read() -> None:
@@ -273,7 +273,7 @@ def test_the_notes_tell_how_the_report_was_read() -> None:
 def test_path_capacity_has_the_least_latency_in_every_phase() -> None:
     """PATHS-C1's first half, at a size that takes minutes."""
     listed = [p for p in study_points(StudySize(1000.0, 4000, 5, (BASE,))) if p["policy"] in COMPARED]
-    results = Results([{**p, **run_point(p)} for p in listed])
+    results = SweepResults([{**p, **run_point(p)} for p in listed])
     for load in LOADS:
         pcs, *others = (results.by_seed("latency_s", policy=policy, load=load) for policy in COMPARED)
         for other in others:

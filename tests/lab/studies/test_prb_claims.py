@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from headgate_lab.studies.claims import Results
+from headgate_lab.studies.claims import SweepResults
 from headgate_lab.studies.prb import STUDY
 from headgate_lab.studies.study import Profile
 
@@ -40,7 +40,7 @@ def _tree(row: Row) -> Row:
 
 
 def judged(world: Callable[[Row], Row]) -> dict[str, Row]:
-    results = Results([world(point) for point in STUDY.points(PROFILE)])
+    results = SweepResults([world(point) for point in STUDY.points(PROFILE)])
     return {claim.id: claim.judged(results) for claim in STUDY.claims}
 
 

@@ -12,7 +12,7 @@ import pytest
 from headgate.charts.boxes import Box
 from headgate.charts.files import need_matplotlib
 from headgate.errors import ApplicationError
-from headgate_lab.studies.claims import Criterion, PaperClaim, Results, judge
+from headgate_lab.studies.claims import Criterion, PaperClaim, SweepResults, judge
 from headgate_lab.studies.figures import BoxChart, Chart, draw
 from headgate_lab.studies.report import write
 from headgate_lab.studies.study import Profile, Study, StudyResult, reproduce
@@ -25,7 +25,7 @@ def made_up(point: Point) -> dict[str, float]:
     return {"mean": point["x"] + point["seed"] / 10}
 
 
-def line(results: Results) -> list[Chart]:
+def line(results: SweepResults) -> list[Chart]:
     return [Chart("curve", "A <curve>", "x", "y", {"a": [(x, [1.0, x]) for x in (1.0, 2.0)]}, log_y=True)]
 
 
@@ -127,7 +127,7 @@ def test_boxes_are_drawn_side_by_side(tmp_path: Path) -> None:
 
 
 def test_figures_drawn_again_are_the_same_files(tmp_path: Path) -> None:
-    chart = line(Results([]))
+    chart = line(SweepResults([]))
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         draw(chart, tmp_path / name)

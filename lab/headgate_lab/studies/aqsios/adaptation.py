@@ -36,7 +36,7 @@ from headgate_lab.studies.aqsios.over_time import (
 )
 from headgate_lab.studies.aqsios.quantities import Runs, known, ratio, to_ms
 from headgate_lab.studies.aqsios.readings import ALIKE, FACTOR, PAPER, point
-from headgate_lab.studies.claims import Criterion, Finding, PaperClaim, Results, judge
+from headgate_lab.studies.claims import Criterion, Finding, PaperClaim, SweepResults, judge
 from headgate_lab.studies.study import Profile
 
 SELECTING = "5I"
@@ -65,11 +65,11 @@ def points(profile: Profile) -> list[dict[str, Any]]:
 # Selectivities
 
 
-def _selecting(results: Results) -> dict[str, Runs]:
+def _selecting(results: SweepResults) -> dict[str, Runs]:
     return {name: Runs(results, SELECTING, name, profile="sel-change") for name in (*KEPT, *CORRECTED)}
 
 
-def _sel1(results: Results) -> Finding:
+def _sel1(results: SweepResults) -> Finding:
     runs = _selecting(results)
     criteria = [*(inverts(runs[name]) for name in KEPT), *(free(runs[name]) for name in CORRECTED)]
     late = counted({name: late_inversion(r) for name, r in runs.items()})
@@ -77,7 +77,7 @@ def _sel1(results: Results) -> Finding:
     return judge(criteria, known(runs["MBD"].inverted()), text)
 
 
-def _sel2(results: Results) -> Finding:
+def _sel2(results: SweepResults) -> Finding:
     runs = _selecting(results)
     updates = {name: runs[name].of("updates") for name in CORRECTED}
     ended = {name: runs[name].of("updated_at") for name in CORRECTED}
@@ -91,7 +91,7 @@ def _sel2(results: Results) -> Finding:
     return judge(criteria, known(updates["MBD_DSP_SA"]), f"updates {every['updates']}; last at s {every['updated_at']}")
 
 
-def _sel3(results: Results) -> Finding:
+def _sel3(results: SweepResults) -> Finding:
     weighted = {name: runs.weighted() for name, runs in _selecting(results).items()}
     corrected = {name: weighted[name] for name in CORRECTED}
     two = weighted["MBD_DSP_SA"], weighted["MBD_DVP_SA"]
@@ -108,12 +108,12 @@ def _sel3(results: Results) -> Finding:
 # Priorities
 
 
-def _following(results: Results, change: str) -> tuple[Runs, Runs]:
+def _following(results: SweepResults, change: str) -> tuple[Runs, Runs]:
     fixed, following = (Runs(results, RANKED, name, profile=change) for name in FOLLOWING)
     return fixed, following
 
 
-def _up1(results: Results) -> Finding:
+def _up1(results: SweepResults) -> Finding:
     fixed, following = _following(results, "pr-change")
     late = {r.name: stage_inversion(r, 1, 2) for r in (fixed, following)}
     criteria = [
@@ -136,7 +136,7 @@ def _up1(results: Results) -> Finding:
     return judge(criteria, known(late["MBD"]), text)
 
 
-def _up2(results: Results) -> Finding:
+def _up2(results: SweepResults) -> Finding:
     fixed, following = _following(results, "pr-change-merge")
     criteria = [
         greater("MBD: class 5 slower than 4 after 2 s", in_stage(fixed, 2, 5), in_stage(fixed, 2, 4)),
@@ -150,7 +150,7 @@ def _up2(results: Results) -> Finding:
 # Sources and affinity
 
 
-def _src1(results: Results) -> Finding:
+def _src1(results: SweepResults) -> Finding:
     one, two = (Runs(results, workload, "MBD") for workload in (ONE_SOURCE, TWO_SOURCES))
     slower = greater("7 + 2 cores slower than 8 + 1 (weighted)", two.weighted(), one.weighted())
     criteria = [slower, unmeasured("sources by MORR and by MBD do not differ")]
@@ -162,7 +162,7 @@ def _src1(results: Results) -> Finding:
     return judge(criteria, slower.samples, text)
 
 
-def _ambd1(results: Results) -> Finding:
+def _ambd1(results: SweepResults) -> Finding:
     plain, affine = (Runs(results, AFFINE, name) for name in ("MBD", "AMBD"))
     worse = [value - 1 for value in ratio(affine.weighted(), plain.weighted())]
     criteria = [Criterion(f"AMBD {WORSE:.0%} worse than MBD", worse, WORSE / FACTOR, WORSE * FACTOR)]
@@ -170,7 +170,7 @@ def _ambd1(results: Results) -> Finding:
     return judge(criteria, worse, text)
 
 
-def _aff1(results: Results) -> Finding:
+def _aff1(results: SweepResults) -> Finding:
     text = "not measured: it takes the cache counters of a real machine, which the simulator does not have"
     return judge([], [math.nan], text)
 

@@ -11,7 +11,7 @@ from headgate_lab.studies.aqsios.readings import classes, series_by_seed
 from headgate_lab.studies.aqsios.runs import BUCKET_S
 from headgate_lab.studies.aqsios.scalability import OVERLOAD, QUERIES, RATES, SCHEDULER, cores_of, weighted_series
 from headgate_lab.studies.aqsios.single_and_dual import ADAPTIVE, DUAL_INTERPRETATIONS, SINGLE_INTERPRETATIONS
-from headgate_lab.studies.claims import Results
+from headgate_lab.studies.claims import SweepResults
 from headgate_lab.studies.figures import BoxChart, Chart
 
 _RESPONSE = "response, ms"
@@ -32,7 +32,7 @@ _COMPARISONS = ((21, "5G_4"), (30, "3D_6"), (40, "3E_6"), (50, "3F_6"), (60, "5I
 _PIAT = ("PCT", "PCT_S", "MRR", "MORR", "ML", "MOL", "MPRR", "MBD", "MBD_DVP_SA_UP", "MBD_DSP_SA_UP")
 
 
-def charts(results: Results) -> list[Chart]:
+def charts(results: SweepResults) -> list[Chart]:
     """All figures for which there are runs."""
     found: list[Chart | None] = [_by_scheduler(results, *row) for row in _BOXES]
     found += [
@@ -55,7 +55,7 @@ def charts(results: Results) -> list[Chart]:
 
 
 def _by_scheduler(
-    results: Results, number: int, workload: str, in_step: bool, schedulers: Mapping[str, str]
+    results: SweepResults, number: int, workload: str, in_step: bool, schedulers: Mapping[str, str]
 ) -> Chart | None:
     """Classes side by side, and in each the schedulers."""
     rows = {label: _rows(results, workload, name, in_step=in_step) for label, name in schedulers.items()}
@@ -63,7 +63,7 @@ def _by_scheduler(
     return _boxes(f"figure-{number:02}", f"{workload} (Figure {number})", workload, boxes)
 
 
-def _by_cores(results: Results, number: int, family: str, title: str) -> Chart | None:
+def _by_cores(results: SweepResults, number: int, family: str, title: str) -> Chart | None:
     """Classes side by side, and in each the numbers of cores."""
     boxes = {}
     for n in cores_of(results, family):
@@ -80,7 +80,7 @@ def _boxes(name: str, title: str, workload: str, boxes: Mapping[str, Sequence[Bo
 
 
 def _rows(
-    results: Results, workload: str, scheduler: str, *, in_step: bool = True, profile: str = ""
+    results: SweepResults, workload: str, scheduler: str, *, in_step: bool = True, profile: str = ""
 ) -> list[Mapping[str, Any]]:
     wanted = {"workload": workload, "scheduler": scheduler, "in_step": in_step, "profile": profile, "low": 0}
     return [row for row in results.rows if all(row.get(key) == value for key, value in wanted.items())]
@@ -94,7 +94,9 @@ def _box(rows: Sequence[Mapping[str, Any]], k: int) -> Box | None:
     return Box(*(1e3 * fmean(row[f"{field}_{k}"] for row in known) for field in Box._fields))
 
 
-def _over_time(results: Results, name: str, title: str, workload: str, scheduler: str, profile: str) -> Chart | None:
+def _over_time(
+    results: SweepResults, name: str, title: str, workload: str, scheduler: str, profile: str
+) -> Chart | None:
     """The mean of each class over time."""
     wanted = {"workload": workload, "scheduler": scheduler, "profile": profile, "in_step": True, "low": 0}
     lines = {}
@@ -105,7 +107,7 @@ def _over_time(results: Results, name: str, title: str, workload: str, scheduler
     return Chart(name, title, "time, s", _RESPONSE, lines, log_y=True) if lines else None
 
 
-def _overload(results: Results) -> Chart | None:
+def _overload(results: SweepResults) -> Chart | None:
     lines = {
         f"{n} cores": _line(list(weighted_series(results, f"{OVERLOAD}_{n}").values()))
         for n in cores_of(results, OVERLOAD)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from headgate_lab.studies.aqsios.criteria import free, greater, in_ms, inverts, shown
 from headgate_lab.studies.aqsios.quantities import MS, Runs
 from headgate_lab.studies.aqsios.readings import ClaimEntry, numbered
-from headgate_lab.studies.claims import BySeed, Criterion, PaperClaim, Results
+from headgate_lab.studies.claims import BySeed, Criterion, PaperClaim, SweepResults
 
 WORKLOADS = ("5G_4", "3D_6", "3E_6", "3F_6", "5I")
 COMPARED = ("MBD", "MRR", "MORR", "ML", "MOL", "MPRR", "PCT", "PCT_S")
@@ -23,7 +23,7 @@ def claims_from(first: int, told: Sequence[ClaimEntry]) -> tuple[PaperClaim, ...
     return numbered("CMP", "section 6.3.1", told, first=first, fitted=FITTED)
 
 
-def on(workload: str, results: Results) -> RunsByScheduler:
+def on(workload: str, results: SweepResults) -> RunsByScheduler:
     """All schedulers on a workload."""
     return {name: Runs(results, workload, name) for name in (*COMPARED, OTHER_MPRR)}
 

@@ -46,7 +46,7 @@ from headgate_lab.studies.aqsios.over_time import growth, steady
 from headgate_lab.studies.aqsios.quantities import MS, Runs, gap, known, ratio, to_ms
 from headgate_lab.studies.aqsios.readings import BETTER, GROWN, HUGE, LOW_MS, NOTHING, point
 from headgate_lab.studies.aqsios.runs import LEVELS
-from headgate_lab.studies.claims import Criterion, Finding, PaperClaim, Results, judge
+from headgate_lab.studies.claims import Criterion, Finding, PaperClaim, SweepResults, judge
 from headgate_lab.studies.study import Profile
 
 COARSE = ("MBD", "MRR", "ML", "MPRR", "PCT_S")
@@ -66,7 +66,7 @@ def points(profile: Profile) -> list[dict[str, Any]]:
 # 5G_4: five classes, four cores
 
 
-def _c1(results: Results) -> Finding:
+def _c1(results: SweepResults) -> Finding:
     runs = on("5G_4", results)
     pct, split = some(runs, "PCT", "PCT_S")
     means = pct.each()
@@ -78,13 +78,13 @@ def _c1(results: Results) -> Finding:
     return judge(criteria, headline, f"{all_in_ms((pct, split))}; inversion {inversions((pct, split))}")
 
 
-def _c2(results: Results) -> Finding:
+def _c2(results: SweepResults) -> Finding:
     mrr, morr = some(on("5G_4", results), "MRR", "MORR")
     criteria = [*slower_in(morr, mrr), flat(mrr), flat(morr)]
     return judge(criteria, ratio(morr.weighted(), mrr.weighted()), all_in_ms((mrr, morr)))
 
 
-def _c3(results: Results) -> Finding:
+def _c3(results: SweepResults) -> Finding:
     ml, mol = some(on("5G_4", results), "ML", "MOL")
     criteria = [
         greater("MOL slower than ML (weighted)", mol.weighted(), ml.weighted()),
@@ -96,7 +96,7 @@ def _c3(results: Results) -> Finding:
     return judge(criteria, ratio(mol.weighted(), ml.weighted()), text)
 
 
-def _c4(results: Results) -> Finding:
+def _c4(results: SweepResults) -> Finding:
     runs = on("5G_4", results)
     mbd, mprr = some(runs, "MBD", "MPRR")
     criteria = [criterion for name in all_but("MBD") for criterion in slower_in(runs[name], mbd, [1])]
@@ -108,14 +108,14 @@ def _c4(results: Results) -> Finding:
     return judge(criteria, known(mbd.of("mean_1")), f"{text}. {both_shares(runs)}")
 
 
-def _c5(results: Results) -> Finding:
+def _c5(results: SweepResults) -> Finding:
     runs = on("5G_4", results)
     criteria = split_by_inversion(runs, ["MBD", "MPRR"], all_but("MBD", "MPRR"), LEVELS)
     text = f"inversion, sum of {', '.join(LEVELS)}: {inversions(some(runs, *COMPARED, OTHER_MPRR), LEVELS)}"
     return judge(criteria, known(runs["MBD"].inverted(LEVELS)), text)
 
 
-def _c6(results: Results) -> Finding:
+def _c6(results: SweepResults) -> Finding:
     runs = on("5G_4", results)
     mbd, mprr = some(runs, "MBD", "MPRR")
     criterion = greater("MPRR's starvation above MBD's", mprr.starvation(), mbd.starvation())
@@ -126,7 +126,7 @@ def _c6(results: Results) -> Finding:
 # 5I: five classes, the third is the heaviest
 
 
-def _c24(results: Results) -> Finding:
+def _c24(results: SweepResults) -> Finding:
     pct, split = some(on("5I", results), "PCT", "PCT_S")
     means, halved = pct.each(), split.each()
     criteria = [
@@ -141,7 +141,7 @@ def _c24(results: Results) -> Finding:
     return judge(criteria, known(pct.of("p90_3")), f"{all_in_ms((pct, split))}; p90 {in_ms(pct, 'p90')}")
 
 
-def _c25(results: Results) -> Finding:
+def _c25(results: SweepResults) -> Finding:
     mrr, morr, ml, mol = some(on("5I", results), "MRR", "MORR", "ML", "MOL")
     criteria = [flat(mrr), flat(morr), *every(below, mrr, LOW_MS), *every(below, morr, LOW_MS)]
     criteria += [above(f"{runs.name} widest range", runs.widest(), LOW_MS * MS) for runs in (ml, mol)]
@@ -151,7 +151,7 @@ def _c25(results: Results) -> Finding:
     return judge(criteria, known(ml.width(5)), text)
 
 
-def _c26(results: Results) -> Finding:
+def _c26(results: SweepResults) -> Finding:
     runs = on("5I", results)
     mbd, mprr = some(runs, "MBD", "MPRR")
     criteria = [
@@ -163,7 +163,7 @@ def _c26(results: Results) -> Finding:
     return judge(criteria, known(mprr.of("mean_5")), f"{in_ms(mbd)}. {both_shares(runs)}")
 
 
-def _c27(results: Results) -> Finding:
+def _c27(results: SweepResults) -> Finding:
     runs = on("5I", results)
     starvation, inverted = of_all(runs, Runs.starvation), of_all(runs, Runs.inverted)
     at_length = starvation | {"PCT_S": runs["PCT_S"].at_length("starvation")}  # its class 5 all but fills a core
@@ -183,7 +183,7 @@ def _c27(results: Results) -> Finding:
 # All five
 
 
-def _c28(results: Results) -> Finding:
+def _c28(results: SweepResults) -> Finding:
     criteria, texts = [], []
     for workload in WORKLOADS:
         runs = on(workload, results)

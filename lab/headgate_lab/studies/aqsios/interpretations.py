@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from headgate_lab.studies.aqsios.quantities import Runs
-from headgate_lab.studies.claims import Finding, Results, judge
+from headgate_lab.studies.claims import Finding, SweepResults, judge
 
 
 @dataclass(frozen=True)
@@ -22,26 +22,26 @@ class Interpretation:
         """The scheduler in this place."""
         return self.schedulers.get(scheduler, scheduler)
 
-    def ran(self, results: Results, workload: str, profile: str) -> bool:
+    def ran(self, results: SweepResults, workload: str, profile: str) -> bool:
         """Was a workload run so?"""
         found = results.values("scheduler", workload=workload, profile=profile, in_step=self.in_step)
         return bool(found) and all(name in found for name in self.schedulers.values())
 
-    def runs(self, results: Results, workload: str, scheduler: str, profile: str = "") -> Runs:
+    def runs(self, results: SweepResults, workload: str, scheduler: str, profile: str = "") -> Runs:
         """Of a scheduler, by its name in the dissertation."""
         named = self.named(scheduler)
         return Runs(results, workload, named, profile=profile, in_step=self.in_step, name=scheduler)
 
 
-Check = Callable[[Results, Interpretation], Finding]
+Check = Callable[[SweepResults, Interpretation], Finding]
 
 
 def in_interpretations(
     check: Check, interpretations: Sequence[Interpretation], workload: str, profile: str = ""
-) -> Callable[[Results], Finding]:
+) -> Callable[[SweepResults], Finding]:
     """Judge a claim under the first interpretation; the text also gives the results under the others, if run."""
 
-    def judged(results: Results) -> Finding:
+    def judged(results: SweepResults) -> Finding:
         if not interpretations[0].ran(results, workload, profile):
             return left_out()
         found = check(results, interpretations[0])

@@ -33,7 +33,7 @@ from headgate_lab.studies.aqsios.over_time import late_inversion
 from headgate_lab.studies.aqsios.quantities import Runs, by_seed, known, over_all, ratio, smallest, to_ms
 from headgate_lab.studies.aqsios.readings import ClaimEntry, numbered, point
 from headgate_lab.studies.aqsios.schedulers import MODULES
-from headgate_lab.studies.claims import BySeed, Criterion, Finding, PaperClaim, Results, judge
+from headgate_lab.studies.claims import BySeed, Criterion, Finding, PaperClaim, SweepResults, judge
 from headgate_lab.studies.study import Profile
 
 WORKLOAD = "5G_4"
@@ -70,11 +70,11 @@ def _named(module: str, level: str, window: str = "") -> str:
 # Without modules
 
 
-def _without(results: Results, low: int) -> Runs:
+def _without(results: SweepResults, low: int) -> Runs:
     return Runs(results, WORKLOAD, "MBD", low=low)
 
 
-def _told(results: Results, low: int, first: int, second: int, level: str = "mean") -> str:
+def _told(results: SweepResults, low: int, first: int, second: int, level: str = "mean") -> str:
     """Two neighbours, with inputs in step and not."""
     texts = []
     for label, in_step in (("", True), ("; without inputs in step ", False)):
@@ -89,12 +89,12 @@ def _slower(runs: Runs, first: int, second: int, level: str = "mean") -> Criteri
     return greater(f"class {first} slower than {second} at {level}", slow, fast)
 
 
-def _pi1(results: Results) -> Finding:
+def _pi1(results: SweepResults) -> Finding:
     criterion = _slower(_without(results, 1), 1, 2)
     return judge([criterion], criterion.samples, _told(results, 1, 1, 2))
 
 
-def _pi2(results: Results) -> Finding:
+def _pi2(results: SweepResults) -> Finding:
     runs = _without(results, 2)
     criterion = _slower(runs, 2, 3, "p75")
     told = "; ".join(_told(results, 2, 2, 3, level) for level in ("mean", "p75"))
@@ -102,19 +102,19 @@ def _pi2(results: Results) -> Finding:
     return judge([free(runs), criterion], criterion.samples, text)
 
 
-def _pi3(results: Results) -> Finding:
+def _pi3(results: SweepResults) -> Finding:
     criterion = _slower(_without(results, 3), 3, 4)
     return judge([criterion], criterion.samples, _told(results, 3, 3, 4))
 
 
-def _pi4(results: Results) -> Finding:
+def _pi4(results: SweepResults) -> Finding:
     runs = _without(results, 4)
     criterion = alike("classes 4 and 5 similar", runs.of("mean_4"), runs.of("mean_5"))
     text = f"{_told(results, 4, 4, 5)}; inversion {counted({'at mean': runs.inverted()})}"
     return judge([free(runs), criterion], criterion.samples, text)
 
 
-def _pi5(results: Results) -> Finding:
+def _pi5(results: SweepResults) -> Finding:
     runs, before = (_without(results, low) for low in (5, 0))
     criterion = greater("class 5 slower than with the usual rate", runs.of("mean_5"), before.of("mean_5"))
     text = f"{_told(results, 5, 4, 5)}; with the usual rate {in_ms(before)}"
@@ -137,7 +137,7 @@ class Expected:
     highest: str = ""
     closest: str = ""  # to MBD's
 
-    def check(self, results: Results) -> Finding:
+    def check(self, results: SweepResults) -> Finding:
         """Judge one experiment."""
         runs = self._runs(results, "")
         inverted = {name: r.inverted((self.level,)) for name, r in runs.items()}
@@ -149,7 +149,7 @@ class Expected:
             criteria += lowest(what, {name: r.of(measure) for name, r in runs.items()}, self.quickest)
         return judge(criteria, known(inverted[self.quickest]), self._text(results))
 
-    def _runs(self, results: Results, window: str) -> dict[str, Runs]:
+    def _runs(self, results: SweepResults, window: str) -> dict[str, Runs]:
         named = {name: _named(name, self.level, window) for name in MODULES}
         return {name: Runs(results, WORKLOAD, scheduler, low=self.low) for name, scheduler in named.items()}
 
@@ -167,7 +167,7 @@ class Expected:
             criteria += lowest("distance to MBD's weighted time", away, self.closest)
         return criteria
 
-    def _text(self, results: Results) -> str:
+    def _text(self, results: SweepResults) -> str:
         plain = _without(results, self.low)
         inverted, weighted = plain.inverted((self.level,)), plain.weighted()
         texts = [f"MBD alone: inversion {shown(inverted)}, weighted {shown_ms(weighted)} ms"]

@@ -37,7 +37,7 @@ from headgate_lab.studies.aqsios.over_time import (
 from headgate_lab.studies.aqsios.quantities import MS, Runs, by_seed, known, largest, over, over_all, smallest
 from headgate_lab.studies.aqsios.readings import ClaimEntry, numbered, point
 from headgate_lab.studies.aqsios.workload import profiles
-from headgate_lab.studies.claims import BySeed, Criterion, Finding, Results, Row, judge
+from headgate_lab.studies.claims import BySeed, Criterion, Finding, Row, SweepResults, judge
 from headgate_lab.studies.study import Profile
 
 WORKLOAD, CHANGES = "5L", "piat"
@@ -58,7 +58,7 @@ def points(profile: Profile) -> list[dict[str, Any]]:
     ]
 
 
-def _runs(results: Results, *names: str) -> list[Runs]:
+def _runs(results: SweepResults, *names: str) -> list[Runs]:
     return [Runs(results, WORKLOAD, name, profile=CHANGES) for name in names]
 
 
@@ -90,7 +90,7 @@ def _ranked(runs: Runs) -> list[Criterion]:
     return criteria + [greater(f"{runs.name} class 3 slower than {other}", means[3], means[other]) for other in (1, 2)]
 
 
-def _p1(results: Results) -> Finding:
+def _p1(results: SweepResults) -> Finding:
     pct, split = _runs(results, "PCT", "PCT_S")
     criteria = [
         above("PCT class 3 at most, s,", _peak(pct, 3), 2.0),
@@ -105,7 +105,7 @@ def _p1(results: Results) -> Finding:
     return judge(criteria, known(_peak(pct, 3)), text)
 
 
-def _p2(results: Results) -> Finding:
+def _p2(results: SweepResults) -> Finding:
     mrr, morr = _runs(results, "MRR", "MORR")
     criteria = [steady(runs, k) for runs in (mrr, morr) for k in runs.classes]
     criteria += [*_ranked(mrr), *_ranked(morr)]
@@ -116,7 +116,7 @@ def _p2(results: Results) -> Finding:
     return judge(criteria, known(stage_inversion(mrr)), text)
 
 
-def _p3(results: Results) -> Finding:
+def _p3(results: SweepResults) -> Finding:
     ml, mol = _runs(results, "ML", "MOL")
     varies = {runs.name: fluctuation(runs) for runs in (ml, mol)}
     criteria = [more("ML fluctuates more than MOL", varies["ML"], varies["MOL"]), *_ranked(mol)]
@@ -126,7 +126,7 @@ def _p3(results: Results) -> Finding:
     return judge(criteria, known(varies["ML"]), text)
 
 
-def _p4(results: Results) -> Finding:
+def _p4(results: SweepResults) -> Finding:
     mprr, *family = _runs(results, "MPRR", *FAMILY)
     means = mprr.each()
     faster = {
@@ -144,7 +144,7 @@ def _p4(results: Results) -> Finding:
     return judge(criteria, known(means[5]), text)
 
 
-def _p5(results: Results) -> Finding:
+def _p5(results: SweepResults) -> Finding:
     (mbd,) = _runs(results, "MBD")
     after = stage_inversion(mbd, 1, 2)
     criteria = [
@@ -155,7 +155,7 @@ def _p5(results: Results) -> Finding:
     return judge(criteria, known(after), text)
 
 
-def _p6(results: Results) -> Finding:
+def _p6(results: SweepResults) -> Finding:
     runs = _runs(results, *ADAPTING)
     criteria = [
         Criterion(f"{r.name} class 4 faster than 5 in stage {at + 1}", known(over_in_stage(r, at, 4, 5)), high=1.0)
@@ -167,7 +167,7 @@ def _p6(results: Results) -> Finding:
     )
 
 
-def _p7(results: Results) -> Finding:
+def _p7(results: SweepResults) -> Finding:
     inverted = {runs.name: inversion_over_time(runs) for runs in _runs(results, *SCHEDULERS)}
     criteria = [
         more(f"inversion over time of {name} below {other}'s", inverted[other], inverted[name])

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from headgate_lab.studies.aqsios.readings import TUPLES, classes
-from headgate_lab.studies.claims import BySeed, Results, Row, paired
+from headgate_lab.studies.claims import BySeed, Row, SweepResults, paired
 
 MS = 1e-3
 Samples = BySeed | Sequence[float]  # of a quantity
@@ -22,7 +22,7 @@ class Runs:
 
     def __init__(
         self,
-        results: Results,
+        results: SweepResults,
         workload: str,
         scheduler: str,
         *,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any
 
 from headgate_lab.studies.aqsios.workload import workloads
-from headgate_lab.studies.claims import Finding, PaperClaim, Results
+from headgate_lab.studies.claims import Finding, PaperClaim, SweepResults
 
 PAPER = (
     "Al Moakar: Class-Based Continuous Query Scheduling in Data Stream Management Systems (University of Pittsburgh, "
@@ -25,7 +25,7 @@ HUGE = 3.0  # "huge": the range of class 5 is more than so many times that of cl
 BETTER = 0.9  # "improves only": no other class is below so many times what it was (CMP-24)
 GROWN = 2.0  # "starving", "overloaded": the last fifth of the input is so many times slower than the second
 
-ClaimEntry = tuple[str, str, Callable[[Results], Finding]]  # figure, text and check of a claim
+ClaimEntry = tuple[str, str, Callable[[SweepResults], Finding]]  # figure, text and check of a claim
 
 
 def numbered(
@@ -76,7 +76,7 @@ def priorities(workload: str) -> list[int]:
     return [section["priority"] for section in workloads()[workload]["classes"]]
 
 
-def series_by_seed(results: Results, measure: str, **parameters: Any) -> dict[int, list[float | None]]:
+def series_by_seed(results: SweepResults, measure: str, **parameters: Any) -> dict[int, list[float | None]]:
     """A course over time (`series_1`, ...) by seed, for the figures."""
     return {
         row["seed"]: row[measure]

@@ -14,7 +14,7 @@ from headgate_lab.studies.aqsios.quantities import Runs, known, largest, over_al
 from headgate_lab.studies.aqsios.readings import ALIKE, FACTOR, PAPER, classes, distinct, point, priorities
 from headgate_lab.studies.aqsios.runs import BUCKET_S
 from headgate_lab.studies.aqsios.workload import profiles
-from headgate_lab.studies.claims import BySeed, Criterion, Finding, PaperClaim, Results, judge
+from headgate_lab.studies.claims import BySeed, Criterion, Finding, PaperClaim, SweepResults, judge
 from headgate_lab.studies.study import Profile
 
 QUERIES = "5S"  # queries grow with the cores,
@@ -52,13 +52,13 @@ def points(profile: Profile) -> list[dict[str, Any]]:
     return distinct(found)
 
 
-def cores_of(results: Results, family: str) -> list[int]:
+def cores_of(results: SweepResults, family: str) -> list[int]:
     """With how many cores a family of workloads was run."""
     known = set(results.values("workload", scheduler=SCHEDULER))
     return [n for n in CORES[family] if f"{family}_{n}" in known]
 
 
-def _flat(results: Results, interpretation: Interpretation) -> Finding:
+def _flat(results: SweepResults, interpretation: Interpretation) -> Finding:
     by_n = _by_cores(results, interpretation, QUERIES)
     measures = {**{f"class {k}": f"mean_{k}" for k in LEVELS_MS}, "weighted mean": "weighted_mean"}
     published = {**{f"class {k}": level for k, level in LEVELS_MS.items()}, "weighted mean": WEIGHTED_MS}
@@ -78,7 +78,7 @@ def _flat(results: Results, interpretation: Interpretation) -> Finding:
     return judge(criteria, weighted, text)
 
 
-def _by_cores(results: Results, interpretation: Interpretation, family: str) -> dict[int, Runs]:
+def _by_cores(results: SweepResults, interpretation: Interpretation, family: str) -> dict[int, Runs]:
     return {n: interpretation.runs(results, f"{family}_{n}", SCHEDULER) for n in cores_of(results, family)}
 
 
@@ -87,7 +87,7 @@ def _the_same(what: str, by_cores: Mapping[int, BySeed]) -> Criterion:
     return Criterion(what, known(over_all(unevenness, by_cores.values())), high=ALIKE)
 
 
-def _limits(results: Results) -> Finding:
+def _limits(results: SweepResults) -> Finding:
     by_n = _by_cores(results, INTERPRETATIONS[0], QUERIES)
     criteria, texts = [], []
     limits = {f"p90_{k}": (f"class {k}'s p90", limit) for k, limit in LIMITS_MS.items()}
@@ -102,7 +102,7 @@ def _limits(results: Results) -> Finding:
     return judge(criteria, criteria[-1].samples, text)
 
 
-def _faster(results: Results, interpretation: Interpretation) -> Finding:
+def _faster(results: SweepResults, interpretation: Interpretation) -> Finding:
     by_n = _by_cores(results, interpretation, RATES)
     criteria, texts = [], []
     for k in classes(f"{RATES}_4"):
@@ -116,7 +116,7 @@ def _faster(results: Results, interpretation: Interpretation) -> Finding:
     return judge(criteria, headline, text)
 
 
-def weighted_series(results: Results, workload: str) -> dict[int, list[float | None]]:
+def weighted_series(results: SweepResults, workload: str) -> dict[int, list[float | None]]:
     """The weighted mean of the classes in each tenth of a second, by seed; None where a class has no result."""
     runs, weights = Runs(results, workload, SCHEDULER), priorities(workload)
     found: dict[int, list[float | None]] = {}
@@ -146,7 +146,7 @@ def knee(series: Series) -> float:
     return since * BUCKET_S if since < len(within) else ends
 
 
-def _overload(results: Results) -> Finding:
+def _overload(results: SweepResults) -> Finding:
     cores = cores_of(results, OVERLOAD)
     if not cores:
         return left_out()

@@ -27,7 +27,7 @@ from headgate_lab.studies.aqsios.over_time import growth, mean_between, nearest
 from headgate_lab.studies.aqsios.quantities import by_seed, known, largest, over, ratio, to_ms, unevenness
 from headgate_lab.studies.aqsios.readings import FACTOR, FLAT, GROWN, PAPER, classes, distinct, point
 from headgate_lab.studies.aqsios.workload import input_seconds
-from headgate_lab.studies.claims import Criterion, Finding, PaperClaim, Results, Row, judge, reduction
+from headgate_lab.studies.claims import Criterion, Finding, PaperClaim, Row, SweepResults, judge, reduction
 from headgate_lab.studies.study import Profile
 
 SINGLE = ("A", "B", "C")
@@ -77,19 +77,19 @@ def _points(profile: Profile, seed: int) -> Iterator[dict[str, Any]]:
         )
 
 
-def _gain(results: Results, interpretation: Interpretation, workload: str) -> list[float]:
+def _gain(results: SweepResults, interpretation: Interpretation, workload: str) -> list[float]:
     """How many times faster class 1 is under CQC than under HR."""
     hr, cqc = (interpretation.runs(results, workload, name).of("mean_1") for name in ("HR", "CQC"))
     return ratio(hr, cqc)
 
 
-def _all_means(results: Results, interpretation: Interpretation, workload: str, *schedulers: str) -> str:
+def _all_means(results: SweepResults, interpretation: Interpretation, workload: str, *schedulers: str) -> str:
     several = (interpretation.runs(results, workload, name) for name in schedulers)
     return f"class means on {workload}: {all_in_ms(several, comma=', ')}"
 
 
 def _single_gain(workload: str, published: float) -> Check:
-    def check(results: Results, interpretation: Interpretation) -> Finding:
+    def check(results: SweepResults, interpretation: Interpretation) -> Finding:
         gain = _gain(results, interpretation, workload)
         text = (
             f"class 1 is {shown(gain)} times faster; {_all_means(results, interpretation, workload, 'RR', 'HR', 'CQC')}"
@@ -99,7 +99,7 @@ def _single_gain(workload: str, published: float) -> Check:
     return check
 
 
-def _least_gain(results: Results, interpretation: Interpretation) -> Finding:
+def _least_gain(results: SweepResults, interpretation: Interpretation) -> Finding:
     gains = {workload: _gain(results, interpretation, workload) for workload in SINGLE}
     least = [1 / largest(1 / gain for gain in of_a_seed) for of_a_seed in zip(*gains.values(), strict=True)]
     text = ", ".join(f"{workload} {shown(gain)}" for workload, gain in gains.items())
@@ -107,7 +107,7 @@ def _least_gain(results: Results, interpretation: Interpretation) -> Finding:
     return judge([criterion], least, f"class 1 is at least {shown(least)} times faster ({text})")
 
 
-def _alone(results: Results, interpretation: Interpretation) -> Finding:
+def _alone(results: SweepResults, interpretation: Interpretation) -> Finding:
     criteria, texts = [], []
     for workload in SINGLE:
         alone = interpretation.runs(results, f"{workload}_H", "HR").of("mean_1")
@@ -120,7 +120,7 @@ def _alone(results: Results, interpretation: Interpretation) -> Finding:
 def _moves(workloads: Sequence[str], better: Sequence[int], worse: Sequence[int]) -> Check:
     """CQC's class means over HR's: below 1 for some classes, above for others."""
 
-    def check(results: Results, interpretation: Interpretation) -> Finding:
+    def check(results: SweepResults, interpretation: Interpretation) -> Finding:
         criteria, texts = [], []
         for workload in workloads:
             hr, cqc = (interpretation.runs(results, workload, name).each() for name in ("HR", "CQC"))
@@ -132,7 +132,7 @@ def _moves(workloads: Sequence[str], better: Sequence[int], worse: Sequence[int]
     return check
 
 
-def _weights(results: Results, interpretation: Interpretation) -> Finding:
+def _weights(results: SweepResults, interpretation: Interpretation) -> Finding:
     b, c = (interpretation.runs(results, workload, "CQC").of("mean_3") for workload in ("B", "C"))
     criterion = smaller("class 3 faster under B", b, c)
     text = f"class 3 takes {shown_ms(b)} ms under B and {shown_ms(c)} ms under C, {shown(criterion.samples)} of it"
@@ -146,7 +146,7 @@ def waits(schedule: Sequence[str], name: str) -> int:
     return max(after - before - 1 for before, after in zip(places, following, strict=True))
 
 
-def _example(results: Results) -> Finding:
+def _example(results: SweepResults) -> Finding:
     disks = waits(broadcast_schedule(EXAMPLE.items()), "A")
     crowded = waits(broadcast_schedule(EXAMPLE.items(), "coincident"), "A")
     turns = waits([name for name, priority in EXAMPLE.items() for _ in range(priority)], "A")
@@ -162,13 +162,13 @@ def _example(results: Results) -> Finding:
     return judge(criteria, criteria[0].samples, text)
 
 
-def _saved(results: Results, interpretation: Interpretation, measure: str, workload: str) -> list[float]:
+def _saved(results: SweepResults, interpretation: Interpretation, measure: str, workload: str) -> list[float]:
     """By which share ABD is below CQC."""
     cqc, abd = (interpretation.runs(results, workload, name).of(measure) for name in ("CQC", "ABD"))
     return known(reduction(cqc, abd))
 
 
-def _d_weighted(results: Results, interpretation: Interpretation) -> Finding:
+def _d_weighted(results: SweepResults, interpretation: Interpretation) -> Finding:
     saved = _saved(results, interpretation, "weighted_mean", "D")
     wehr, abd = (interpretation.runs(results, "D", name) for name in ("WeHR", "ABD"))
     times = ratio(wehr.at_length("weighted_mean"), abd.weighted())  # WeHR's class 3 is overloaded
@@ -184,7 +184,7 @@ def _d_weighted(results: Results, interpretation: Interpretation) -> Finding:
     return judge(criteria, saved, text)
 
 
-def _d_classes(results: Results, interpretation: Interpretation) -> Finding:
+def _d_classes(results: SweepResults, interpretation: Interpretation) -> Finding:
     saved = _saved(results, interpretation, "mean_1", "D")
     abd, wehr = (interpretation.runs(results, "D", name) for name in ("ABD", "WeHR"))
     better = known(reduction(abd.of("mean_1"), wehr.of("mean_1")))
@@ -201,7 +201,7 @@ def _d_classes(results: Results, interpretation: Interpretation) -> Finding:
     return judge(criteria, saved, text)
 
 
-def _d_shape(results: Results, interpretation: Interpretation) -> Finding:
+def _d_shape(results: SweepResults, interpretation: Interpretation) -> Finding:
     cqc, abd = (interpretation.runs(results, "D", name) for name in ("CQC", "ABD"))
     grown = {k: growth(abd, k, nearest) for k in abd.classes}
     close = known(cqc.unevenness())
@@ -228,7 +228,7 @@ def _d_shape(results: Results, interpretation: Interpretation) -> Finding:
 def _against_cqc(workload: str, weighted: float, first: float, inverted: bool = False) -> Check:
     """What ABD saves, and who inverts; where it says so, CQC does and ABD does not."""
 
-    def check(results: Results, interpretation: Interpretation) -> Finding:
+    def check(results: SweepResults, interpretation: Interpretation) -> Finding:
         saved, first_saved = (_saved(results, interpretation, m, workload) for m in ("weighted_mean", "mean_1"))
         cqc, abd = (interpretation.runs(results, workload, name) for name in ("CQC", "ABD"))
         criteria = [
@@ -250,7 +250,7 @@ def _against_cqc(workload: str, weighted: float, first: float, inverted: bool = 
     return check
 
 
-def _quotas(results: Results) -> Finding:
+def _quotas(results: SweepResults) -> Finding:
     by_quota = {name: DUAL_INTERPRETATIONS[0].runs(results, "E", name).weighted() for name in QUOTAS}
     apart = known(by_seed(lambda *found: unevenness(found) - 1.0, *by_quota.values()))
     levels = ", ".join(
@@ -263,7 +263,7 @@ def _quotas(results: Results) -> Finding:
     return judge([Criterion("spread at most 5 %", apart, high=0.05)], apart, text)
 
 
-def _adapts(results: Results, interpretation: Interpretation) -> Finding:
+def _adapts(results: SweepResults, interpretation: Interpretation) -> Finding:
     abd = interpretation.runs(results, "5G", "ABD", ADAPTIVE)
     criteria = [
         near(f"class {k}", to_ms(mean), published, WITHIN_MS)

@@ -35,30 +35,30 @@ from headgate_lab.studies.aqsios.criteria import (
 from headgate_lab.studies.aqsios.over_time import steady
 from headgate_lab.studies.aqsios.quantities import MS, Runs, known
 from headgate_lab.studies.aqsios.readings import FACTOR, FAR, MUCH
-from headgate_lab.studies.claims import BySeed, Criterion, Finding, Results, judge
+from headgate_lab.studies.claims import BySeed, Criterion, Finding, SweepResults, judge
 
 # 3D_6: three classes alike, six cores
 
 
-def _c7(results: Results) -> Finding:
+def _c7(results: SweepResults) -> Finding:
     pct = on("3D_6", results)["PCT"]
     criteria = [near(f"PCT p90 of class {k}", pct.at_length(f"p90_{k}"), 1.0) for k in pct.classes]
     text = f"p90 {in_ms(pct, 'p90')}; it grows as long as input comes, so a shorter run says nothing of it"
     return judge(criteria, known(pct.of("p90_1")), text)
 
 
-def _c8(results: Results) -> Finding:
+def _c8(results: SweepResults) -> Finding:
     split = on("3D_6", results)["PCT_S"]
     return judge(every(below, split, 15), known(split.of("mean_3")), f"{in_ms(split)}; p90 {in_ms(split, 'p90')}")
 
 
-def _c9(results: Results) -> Finding:
+def _c9(results: SweepResults) -> Finding:
     mrr, morr = some(on("3D_6", results), "MRR", "MORR")
     criteria = [*every(below, morr, 7), *every(below, mrr, 5)]
     return judge(criteria, known(morr.of("mean_3")), f"{all_in_ms((morr, mrr))}; p90 {all_in_ms((morr, mrr), 'p90')}")
 
 
-def _c10(results: Results) -> Finding:
+def _c10(results: SweepResults) -> Finding:
     ml, mol, split = some(on("3D_6", results), "ML", "MOL", "PCT_S")
     criteria = [
         above("ML p95 of class 3", ml.of("p95_3"), 30 * MS),
@@ -70,7 +70,7 @@ def _c10(results: Results) -> Finding:
     return judge(criteria, known(ml.of("p95_3")), text)
 
 
-def _c11(results: Results) -> Finding:
+def _c11(results: SweepResults) -> Finding:
     runs = on("3D_6", results)
     mbd, mprr = some(runs, "MBD", "MPRR")
     criteria = [
@@ -83,14 +83,14 @@ def _c11(results: Results) -> Finding:
     return judge(criteria, known(mprr.starvation()), text)
 
 
-def _c12(results: Results) -> Finding:
+def _c12(results: SweepResults) -> Finding:
     runs = on("3D_6", results)
     criteria = split_by_inversion(runs, ["MBD", "ML", "MPRR"], all_but("MBD", "ML", "MPRR"), ["mean"])
     text = f"inversion {inversions(some(runs, *COMPARED, OTHER_MPRR))}"
     return judge(criteria, known(runs["MBD"].inverted()), text)
 
 
-def _c13(results: Results) -> Finding:
+def _c13(results: SweepResults) -> Finding:
     runs = on("3D_6", results)
     mbd, ml, mprr = some(runs, "MBD", "ML", "MPRR")
     starvation, inverted = of_all(runs, Runs.starvation), of_all(runs, Runs.inverted)
@@ -111,7 +111,7 @@ def _c13(results: Results) -> Finding:
 # 3E_6: the least important class is the heaviest
 
 
-def _c14(results: Results) -> Finding:
+def _c14(results: SweepResults) -> Finding:
     pct, split = some(on("3E_6", results), "PCT", "PCT_S")
     criteria = [
         near("PCT class 3", pct.at_length("mean_3"), 1.0),
@@ -121,14 +121,14 @@ def _c14(results: Results) -> Finding:
     return judge(criteria, known(split.starvation()), f"{all_in_ms((pct, split))}; ratio {shown(split.starvation())}")
 
 
-def _c15(results: Results) -> Finding:
+def _c15(results: SweepResults) -> Finding:
     mrr, morr = some(on("3E_6", results), "MRR", "MORR")
     criteria = [*every(below, morr, 7), *every(above, morr, 4), *every(above, morr, 4, "p50"), *every(below, mrr, 3)]
     text = f"{all_in_ms((morr, mrr))}; median {in_ms(morr, 'p50')}; p90 {all_in_ms((morr, mrr), 'p90')}"
     return judge(criteria, known(morr.of("mean_3")), text)
 
 
-def _c16(results: Results) -> Finding:
+def _c16(results: SweepResults) -> Finding:
     runs = on("3E_6", results)
     mbd, mprr = some(runs, "MBD", "MPRR")
     slower = greater("MPRR much slower in class 1 than MBD", mprr.of("mean_1"), mbd.of("mean_1"), MUCH)
@@ -136,14 +136,14 @@ def _c16(results: Results) -> Finding:
     return judge([free(mbd), *tight(mbd), slower], slower.samples, text)
 
 
-def _c17(results: Results) -> Finding:
+def _c17(results: SweepResults) -> Finding:
     runs = on("3E_6", results)
     criteria = split_by_inversion(runs, ["MBD", "MPRR", "PCT", "PCT_S"], ["MRR", "MORR", "ML"], ["mean"])
     text = f"inversion {inversions(some(runs, *COMPARED))} (of MOL, text and caption say different things)"
     return judge(criteria, known(runs["MBD"].inverted()), text)
 
 
-def _c18(results: Results) -> Finding:
+def _c18(results: SweepResults) -> Finding:
     runs = on("3E_6", results)
     starvation, inverted = of_all(runs, Runs.starvation), of_all(runs, Runs.inverted)
     criteria = [
@@ -159,7 +159,7 @@ def _c18(results: Results) -> Finding:
 # 3F_6: the most important class is the heaviest
 
 
-def _mirrored(results: Results, name: str, same: Callable[[str, BySeed, BySeed], Criterion]) -> list[Criterion]:
+def _mirrored(results: SweepResults, name: str, same: Callable[[str, BySeed, BySeed], Criterion]) -> list[Criterion]:
     """Class k of 3F_6 has the queries of class 4 - k of 3E_6."""
     here, there = (Runs(results, workload, name) for workload in ("3F_6", "3E_6"))
     return [
@@ -172,7 +172,7 @@ def _twofold(what: str, first: BySeed, second: BySeed) -> Criterion:
     return alike(what, first, second, FACTOR)
 
 
-def _c19(results: Results) -> Finding:
+def _c19(results: SweepResults) -> Finding:
     pct, split = some(on("3F_6", results), "PCT", "PCT_S")
     first = split.at_length("mean_1")
     criteria = [
@@ -186,14 +186,14 @@ def _c19(results: Results) -> Finding:
     return judge(criteria, known(pct.of("mean_1")), f"{all_in_ms((pct, split))}; on 3E_6 {mirrored}")
 
 
-def _c20(results: Results) -> Finding:
+def _c20(results: SweepResults) -> Finding:
     names = ("MORR", "MRR", "MOL")
     criteria = [criterion for name in names for criterion in _mirrored(results, name, alike)]
     here, there = (all_in_ms(Runs(results, workload, name) for name in names) for workload in ("3F_6", "3E_6"))
     return judge(criteria, criteria[0].samples, f"on 3F_6 {here}; on 3E_6 {there}")
 
 
-def _c21(results: Results) -> Finding:
+def _c21(results: SweepResults) -> Finding:
     ml = on("3F_6", results)["ML"]
     criteria = [
         greater("ML class 3 wider than class 1", ml.width(3), ml.width(1)),
@@ -203,7 +203,7 @@ def _c21(results: Results) -> Finding:
     return judge(criteria, known(ml.widest()), text)
 
 
-def _c22(results: Results) -> Finding:
+def _c22(results: SweepResults) -> Finding:
     runs = on("3F_6", results)
     mbd, mprr = some(runs, "MBD", "MPRR")
     criteria = [free(mbd), *tight(mbd), near("MPRR class 3", mprr.of("mean_3"), 30 * MS)]
@@ -211,7 +211,7 @@ def _c22(results: Results) -> Finding:
     return judge(criteria, known(mprr.of("mean_3")), text)
 
 
-def _c23(results: Results) -> Finding:
+def _c23(results: SweepResults) -> Finding:
     runs = on("3F_6", results)
     starvation, inverted = of_all(runs, Runs.starvation), of_all(runs, Runs.inverted)
     criteria = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headgate_lab.studies.claims import Results
+from headgate_lab.studies.claims import SweepResults
 from headgate_lab.studies.figures import Chart
 from headgate_lab.studies.paths.quantities import of
 from headgate_lab.studies.paths.runs import BASE, COMPARED, CONTEXT, HIGHEST, LOADS, MEMORIES_S, SERIES
@@ -23,14 +23,14 @@ _OVER_TIME = (
 )
 
 
-def charts(results: Results) -> list[Chart]:
+def charts(results: SweepResults) -> list[Chart]:
     """Each measure against the load, its course over time for one seed, and threshold against its memory."""
     found = [_by_load(results, *row) for row in _BY_LOAD]
     found += [_over_time(results, *row) for row in _OVER_TIME]
     return [*found, _threshold(results)]
 
 
-def _by_load(results: Results, name: str, measure: str, label: str, log: bool) -> Chart:
+def _by_load(results: SweepResults, name: str, measure: str, label: str, log: bool) -> Chart:
     lines = {
         policy: [(load, list(of(results, measure, policy, load).values())) for load in LOADS] for policy in COMPARED
     }
@@ -39,20 +39,20 @@ def _by_load(results: Results, name: str, measure: str, label: str, log: bool) -
     return Chart(name, f"{label}, by load", "load", label, lines, log_y=log)
 
 
-def _over_time(results: Results, name: str, measure: str, label: str, log: bool) -> Chart:
+def _over_time(results: SweepResults, name: str, measure: str, label: str, log: bool) -> Chart:
     """As the report plots it; of the first seed, since seeds have their bursts at other times."""
     lines = {policy: _course(results, measure, policy) for policy in COMPARED}
     return Chart(name, f"{label}, load {HIGHEST:g}, first seed", "time, s", label, lines, log_y=log)
 
 
-def _course(results: Results, measure: str, policy: str) -> Sequence[tuple[float, Sequence[float]]]:
+def _course(results: SweepResults, measure: str, policy: str) -> Sequence[tuple[float, Sequence[float]]]:
     wanted = {"policy": policy, "load": HIGHEST, "setting": BASE, "seed": 0}
     row = next(row for row in results.rows if all(row[key] == value for key, value in wanted.items()))
     step = row["seconds"] / SERIES
     return [((at + 0.5) * step, [value]) for at, value in enumerate(row[measure]) if value is not None]
 
 
-def _threshold(results: Results) -> Chart:
+def _threshold(results: SweepResults) -> Chart:
     line = [
         (memory, list(of(results, "latency_by_second_s", "threshold", memory_s=memory).values()))
         for memory in MEMORIES_S

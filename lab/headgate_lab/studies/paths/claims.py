@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from headgate_lab.studies.claims import Criterion, Finding, PaperClaim, Results, judge
+from headgate_lab.studies.claims import Criterion, Finding, PaperClaim, SweepResults, judge
 from headgate_lab.studies.paths.quantities import (
     by_load,
     by_policy,
@@ -32,7 +32,7 @@ CALM = LOADS[0]  # its first 4,000 s
 TENFOLD = math.sqrt(10.0)  # within this factor: the same order of magnitude
 
 
-def _c1(results: Results) -> Finding:
+def _c1(results: SweepResults) -> Finding:
     pcs, ss, chain = (overall(results, "latency_by_second_s", policy) for policy in COMPARED)
     criteria = [
         Criterion("ss above pcs", ratio(ss, pcs), low=1.0),
@@ -47,7 +47,7 @@ def _c1(results: Results) -> Finding:
     return judge(criteria, headline, text + over_settings(results, "latency_by_second_s", CHAIN, SS))
 
 
-def _c2(results: Results) -> Finding:
+def _c2(results: SweepResults) -> Finding:
     criteria, texts = [], []
     for above, below, what in ((SS, PCS, "ss - pcs"), (CHAIN, SS, "chain - ss")):
         gaps = [_latency_gap(results, above, below, load) for load in LOADS]
@@ -60,12 +60,12 @@ def _c2(results: Results) -> Finding:
     return judge(criteria, headline, f"gaps of the mean latency in a second by load, s: {'; '.join(texts)}")
 
 
-def _latency_gap(results: Results, above: str, below: str, load: float) -> dict[int, float]:
+def _latency_gap(results: SweepResults, above: str, below: str, load: float) -> dict[int, float]:
     first, second = (of(results, "latency_by_second_s", policy, load) for policy in (above, below))
     return {seed: first[seed] - second[seed] for seed in sorted(set(first) & set(second))}
 
 
-def _c3(results: Results) -> Finding:
+def _c3(results: SweepResults) -> Finding:
     criteria = [
         Criterion(
             f"{policy} below 1 s at load {CALM:g}",
@@ -91,7 +91,7 @@ def _c3(results: Results) -> Finding:
     return judge(criteria, rises[CHAIN], text)
 
 
-def _c4(results: Results) -> Finding:
+def _c4(results: SweepResults) -> Finding:
     criteria = []
     for load in BUSY:
         pcs, ss, chain = (of(results, "output_cv", policy, load) for policy in COMPARED)
@@ -112,7 +112,7 @@ def _nearer(pcs: float, ss: float, chain: float) -> float:
     return abs(chain - ss) - abs(ss - pcs)
 
 
-def _c5(results: Results) -> Finding:
+def _c5(results: SweepResults) -> Finding:
     pcs, ss, chain = (of(results, "output_in_bursts", policy) for policy in COMPARED)
     peak = known(of(results, "output_peak_after_bursts", CHAIN))
     criteria = [
@@ -134,7 +134,7 @@ def _c5(results: Results) -> Finding:
     return judge(criteria, peak, text + over_settings(results, "output_in_bursts", PCS, CHAIN))
 
 
-def _c6(results: Results) -> Finding:
+def _c6(results: SweepResults) -> Finding:
     base = of(results, "output_cv", PCS, CALM)
     ratios = {policy: ratio(of(results, "output_cv", policy, CALM), base) for policy in (SS, CHAIN)}
     criteria = [Criterion(f"{policy}'s variation within 10 % of pcs's", ratios[policy], 0.9, 1.1) for policy in ratios]
@@ -142,7 +142,7 @@ def _c6(results: Results) -> Finding:
     return judge(criteria, ratios[CHAIN], text)
 
 
-def _c7(results: Results) -> Finding:
+def _c7(results: SweepResults) -> Finding:
     silent = known(of(results, "silent_in_bursts", CHAIN))
     seconds = sum(of(results, "burst_seconds", CHAIN).values())
     criteria = [Criterion("some seconds of chain's bursts are without results", silent, low=0.0)]
@@ -155,7 +155,7 @@ def _c7(results: Results) -> Finding:
     return judge(criteria, silent, text)
 
 
-def _c8(results: Results) -> Finding:
+def _c8(results: SweepResults) -> Finding:
     by_phase = [combined(_spread, *(of(results, "outputs", policy, load) for policy in COMPARED)) for load in LOADS]
     worst = [max(of_a_seed) for of_a_seed in zip(*by_phase, strict=True)]
     criteria = [Criterion("no difference", worst, -1e-12, 1e-12)]
@@ -172,7 +172,7 @@ def _spread(*totals: float) -> float:
     return (max(totals) - min(totals)) / max(totals) if max(totals) else 0.0  # none at all is the same, too
 
 
-def _c9(results: Results) -> Finding:
+def _c9(results: SweepResults) -> Finding:
     criteria = []
     for what in ("mean", "peak"):
         pcs, ss, chain = (of(results, f"memory_{what}_tuples", policy) for policy in COMPARED)
@@ -196,7 +196,7 @@ def _c9(results: Results) -> Finding:
     return judge(criteria, headline, text + over_settings(results, "memory_mean_tuples", SS, CHAIN))
 
 
-def _c10(results: Results) -> Finding:
+def _c10(results: SweepResults) -> Finding:
     ample, scarce = MEMORIES_S[-1], MEMORIES_S[0]
     latency = ratio(
         of(results, "latency_by_second_s", "threshold", memory_s=ample), of(results, "latency_by_second_s", PCS)
@@ -218,7 +218,7 @@ def _c10(results: Results) -> Finding:
     return judge(criteria, latency, text)
 
 
-def _threshold(results: Results, memory_s: float) -> str:
+def _threshold(results: SweepResults, memory_s: float) -> str:
     latency = of(results, "latency_by_second_s", "threshold", memory_s=memory_s)
     peak = of(results, "memory_peak_tuples", "threshold", memory_s=memory_s)
     return f"{shown(known(latency))} and {shown(known(peak))}"

@@ -56,7 +56,7 @@ class SecondsMonitor(Monitor):
             self.latencies = np.append(self.latencies, np.zeros(missing))
 
     def series(self, seconds: int) -> tuple[Floats, Floats]:
-        """Results in each second, and their mean latency (nan without results); of what came later, nothing."""
+        """Results in each second, and their mean latency (nan without results). Later results are left out."""
         self._grow(seconds)
         outputs, latencies = self.outputs[:seconds], self.latencies[:seconds]
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
-from headgate_lab.studies.claims import BySeed, Results, estimate, paired
+from headgate_lab.studies.claims import BySeed, SweepResults, estimate, paired
 from headgate_lab.studies.paths.runs import BASE, HIGHEST, LOADS
 
 NAMES = {"pcs": "pcs", "simplified-segment": "ss", "chain": "chain"}  # for texts
 
 
 def of(
-    results: Results,
+    results: SweepResults,
     measure: str,
     policy: str,
     load: float = HIGHEST,
@@ -25,7 +25,7 @@ def of(
     return {seed: value for seed, value in found.items() if not math.isnan(value)}
 
 
-def overall(results: Results, measure: str, policy: str) -> dict[int, float]:
+def overall(results: SweepResults, measure: str, policy: str) -> dict[int, float]:
     """The mean over the four phases, which are equally long."""
     phases = [of(results, measure, policy, load) for load in LOADS]
     common = set.intersection(*(set(phase) for phase in phases))
@@ -62,18 +62,18 @@ def shown(samples: Sequence[float]) -> str:
     return f"{estimate(samples).mean:.3g}"
 
 
-def by_policy(results: Results, measure: str, load: float = HIGHEST, setting: str = BASE) -> str:
+def by_policy(results: SweepResults, measure: str, load: float = HIGHEST, setting: str = BASE) -> str:
     """`pcs 0.05, ss 0.2, chain 0.7`."""
     texts = [f"{name} {shown(known(of(results, measure, policy, load, setting)))}" for policy, name in NAMES.items()]
     return ", ".join(texts)
 
 
-def by_load(results: Results, measure: str) -> str:
+def by_load(results: SweepResults, measure: str) -> str:
     """The same for every load."""
     return "; ".join(f"load {load:g}: {by_policy(results, measure, load)}" for load in LOADS)
 
 
-def over_settings(results: Results, measure: str, first: str, second: str) -> str:
+def over_settings(results: SweepResults, measure: str, first: str, second: str) -> str:
     """How a ratio of two policies fares where the paper leaves a parameter open; empty when only one value was run."""
     others = [setting for setting in results.values("setting") if setting != BASE]
     if not others:

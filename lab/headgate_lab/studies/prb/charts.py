@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headgate_lab.studies.claims import Results
+from headgate_lab.studies.claims import SweepResults
 from headgate_lab.studies.figures import Chart
 from headgate_lab.studies.prb.claims import means, saving
 from headgate_lab.studies.prb.overhead import MOST_OVERHEAD, response
@@ -17,12 +17,12 @@ _RESPONSE = "mean response (time units)"
 _REDUCTION = "reduction, PRB against RB (%)"
 
 
-def charts(results: Results) -> list[Chart]:
+def charts(results: SweepResults) -> list[Chart]:
     """Figures 3 to 12."""
     return [*_flat(results), *_trees(results), _overhead(results)]
 
 
-def _flat(results: Results) -> list[Chart]:
+def _flat(results: SweepResults) -> list[Chart]:
     found = []
     for workload, policies, first in (("cost", ALL_POLICIES, 3), ("selectivity", RATE_BASED, 5)):
         thetas = results.values("theta", workload=workload, rho=RHO)
@@ -35,7 +35,7 @@ def _flat(results: Results) -> list[Chart]:
     return found
 
 
-def _trees(results: Results) -> list[Chart]:
+def _trees(results: SweepResults) -> list[Chart]:
     depths = list(range(DEPTH + 1))
     counts = results.values("count", workload="tree", depth=DEPTH, rho=RHO)
     costs = results.values("cost", workload="tree", policy="rr", rho=RHO)
@@ -51,7 +51,7 @@ def _trees(results: Results) -> list[Chart]:
 
 
 def _pair(
-    results: Results,
+    results: SweepResults,
     number: int,
     title: str,
     x_label: str,
@@ -70,7 +70,7 @@ def _pair(
 
 
 def _responses(
-    results: Results,
+    results: SweepResults,
     number: int,
     title: str,
     x_label: str,
@@ -86,7 +86,7 @@ def _responses(
     return Chart(f"figure-{number:02}", f"{title} (Figure {number})", x_label, _RESPONSE, lines, log_x)
 
 
-def _overhead(results: Results) -> Chart:
+def _overhead(results: SweepResults) -> Chart:
     steps = [MOST_OVERHEAD * at / 10 for at in range(11)]
     lines = {
         policy.upper(): [(v, list(response(results, policy, v).values())) for v in steps]

@@ -7,19 +7,19 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
-from headgate_lab.studies.claims import Criterion, Finding, PaperClaim, Results, estimate, judge, paired, reduction
+from headgate_lab.studies.claims import Criterion, Finding, PaperClaim, SweepResults, estimate, judge, paired, reduction
 from headgate_lab.studies.prb.points import ALL_POLICIES, PEAK_DEPTH, RATE_BASED, RHO, tree_parameters
 from headgate_lab.studies.prb.workloads import DEPTH
 
 PAPER = "Sharaf, Chrysanthis, Labrinidis: Preemptive Rate-based Operator Scheduling in a DSMS"
 
 
-def means(results: Results, policy: str, **parameters: Any) -> dict[int, float]:
+def means(results: SweepResults, policy: str, **parameters: Any) -> dict[int, float]:
     """The mean response by seed."""
     return results.by_seed("mean", policy=policy, traced=False, **parameters)
 
 
-def saving(results: Results, **parameters: Any) -> list[float]:
+def saving(results: SweepResults, **parameters: Any) -> list[float]:
     """The relative reduction of the mean response from RB to PRB, by seed."""
     return reduction(means(results, "rb", **parameters), means(results, "prb", **parameters))
 
@@ -53,7 +53,7 @@ def slope(values: Sequence[float], curve: Sequence[Sequence[float]]) -> list[flo
     return [sum(w * y for w, y in zip(weights, ys, strict=True)) / norm for ys in zip(*curve, strict=True)]
 
 
-def _c1(results: Results) -> Finding:
+def _c1(results: SweepResults) -> Finding:
     thetas = results.values("theta", workload="cost", rho=RHO)
     criteria: list[Criterion] = []
     texts = []
@@ -67,7 +67,7 @@ def _c1(results: Results) -> Finding:
     return judge(criteria, headline, text)
 
 
-def _c2(results: Results) -> Finding:
+def _c2(results: SweepResults) -> Finding:
     thetas = results.values("theta", workload="cost", rho=RHO)
     ratios = [
         paired(
@@ -94,7 +94,7 @@ def _crossing(thetas: Sequence[float], ratios: Sequence[Sequence[float]]) -> str
     return "they do not cross"
 
 
-def _c3(results: Results) -> Finding:
+def _c3(results: SweepResults) -> Finding:
     thetas = results.values("theta", workload="cost", rho=RHO)
     criteria, margins = [], []
     for theta in thetas:
@@ -108,7 +108,7 @@ def _c3(results: Results) -> Finding:
     return judge(criteria, least, f"{text}. rb is below fifo by {_rb_below_fifo(results)}")
 
 
-def _rb_below_fifo(results: Results) -> str:
+def _rb_below_fifo(results: SweepResults) -> str:
     """The reduction at both ends of the skew. It is reported but is not a criterion, as the claim is about PRB."""
     texts = []
     for theta in (0.0, 0.9):
@@ -117,7 +117,7 @@ def _rb_below_fifo(results: Results) -> str:
     return " and ".join(texts)
 
 
-def _c4(results: Results) -> Finding:
+def _c4(results: SweepResults) -> Finding:
     thetas = results.values("theta", workload="cost", rho=RHO)
     curve = [saving(results, workload="cost", rho=RHO, theta=theta) for theta in thetas]
     criteria = [
@@ -133,7 +133,7 @@ def _c4(results: Results) -> Finding:
     return judge(criteria, curve[-1], f"{text}. By theta: {listed(thetas, curve, True)}. By load: {by_load}")
 
 
-def _c5(results: Results) -> Finding:
+def _c5(results: SweepResults) -> Finding:
     thetas = results.values("theta", workload="selectivity")
     curve = [saving(results, workload="selectivity", rho=RHO, theta=theta) for theta in thetas]
     criteria = [
@@ -144,7 +144,7 @@ def _c5(results: Results) -> Finding:
     return judge(criteria, curve[-1], f"reduction by theta: {listed(thetas, curve, True)}")
 
 
-def _c6(results: Results) -> Finding:
+def _c6(results: SweepResults) -> Finding:
     depths = list(range(DEPTH + 1))
     criteria, texts = [], []
     for policy in RATE_BASED:
@@ -161,7 +161,7 @@ def _c6(results: Results) -> Finding:
     return judge(criteria, headline, f"{text}. By depth: {'; '.join(texts)}")
 
 
-def _c7(results: Results) -> Finding:
+def _c7(results: SweepResults) -> Finding:
     depths = list(range(DEPTH + 1))
     curves = {
         rho: [saving(results, **tree_parameters(depth=depth, rho=rho)) for depth in depths]
@@ -176,7 +176,7 @@ def _c7(results: Results) -> Finding:
     return judge(criteria, curve[PEAK_DEPTH], f"{text}. By depth: {'; '.join(texts)}")
 
 
-def _c8(results: Results) -> Finding:
+def _c8(results: SweepResults) -> Finding:
     counts = results.values("count", workload="tree", depth=DEPTH, rho=RHO)
     criteria: list[Criterion] = []
     texts = []
@@ -191,7 +191,7 @@ def _c8(results: Results) -> Finding:
     return judge(criteria, headline, f"{text}. By number: {'; '.join(texts)}")
 
 
-def _c9(results: Results) -> Finding:
+def _c9(results: SweepResults) -> Finding:
     counts = results.values("count", workload="tree", depth=DEPTH, rho=RHO)
     curve = [saving(results, **tree_parameters(depth=DEPTH, count=count)) for count in counts]
     # The mean of all counts in between, because the largest of them would be above the ends by choice already.

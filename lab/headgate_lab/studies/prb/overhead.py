@@ -6,7 +6,16 @@ to v = 50 with about 14 transitions on 55 units of work per tuple; as processor 
 
 from __future__ import annotations
 
-from headgate_lab.studies.claims import Criterion, Finding, PaperClaim, Results, difference, estimate, judge, paired
+from headgate_lab.studies.claims import (
+    Criterion,
+    Finding,
+    PaperClaim,
+    SweepResults,
+    difference,
+    estimate,
+    judge,
+    paired,
+)
 from headgate_lab.studies.prb.claims import PAPER, listed, means, saving, shown
 from headgate_lab.studies.prb.points import DEAREST, RHO, tree_parameters
 from headgate_lab.studies.prb.workloads import DEPTH
@@ -16,7 +25,7 @@ QUANTUM = 1.0
 FAR_WORSE = 2.0  # the paper gives no number; the same as "sharply" in the study of paths
 
 
-def transitions(results: Results, policy: str, rho: float = RHO) -> dict[int, float]:
+def transitions(results: SweepResults, policy: str, rho: float = RHO) -> dict[int, float]:
     """Transitions per result, by seed: invoke operator, preempt operator, invoke scheduler (section 5.6)."""
     setting = tree_parameters(cost=DEAREST, rho=rho)
     work = results.by_seed("work", policy=policy, traced=False, **setting)
@@ -30,14 +39,14 @@ def transitions(results: Results, policy: str, rho: float = RHO) -> dict[int, fl
     return {seed: executed + 1 + 2 * value for seed, value in stopped.items()}
 
 
-def response(results: Results, policy: str, overhead: float, rho: float = RHO) -> dict[int, float]:
+def response(results: SweepResults, policy: str, overhead: float, rho: float = RHO) -> dict[int, float]:
     """The mean response with an overhead cost, by seed."""
     base = means(results, policy, **tree_parameters(cost=DEAREST, rho=rho))
     each = transitions(results, policy, rho)
     return {seed: base[seed] + overhead * each[seed] for seed in base}
 
 
-def crossing(results: Results, rho: float = RHO) -> list[float]:
+def crossing(results: SweepResults, rho: float = RHO) -> list[float]:
     """The overhead cost up to which PRB stays below RB, by seed."""
     return paired(
         lambda rb, prb, rb_each, prb_each: (rb - prb) / (prb_each - rb_each),
@@ -48,18 +57,18 @@ def crossing(results: Results, rho: float = RHO) -> list[float]:
     )
 
 
-def rr_to_rb(results: Results, cost: float = DEAREST, rho: float = RHO) -> list[float]:
+def rr_to_rb(results: SweepResults, cost: float = DEAREST, rho: float = RHO) -> list[float]:
     """RR's mean response over RB's, by seed."""
     setting = tree_parameters(cost=cost, rho=rho)
     return paired(lambda rr, rb: rr / rb, means(results, "rr", **setting), means(results, "rb", **setting))
 
 
-def _loads(results: Results) -> list[float]:
+def _loads(results: SweepResults) -> list[float]:
     found: list[float] = results.values("rho", workload="tree", cost=DEAREST)
     return found
 
 
-def _c10(results: Results) -> Finding:
+def _c10(results: SweepResults) -> Finding:
     costs = results.values("cost", workload="tree", policy="rr", rho=RHO)
     curve = [saving(results, **tree_parameters(cost=cost)) for cost in costs]
     criteria = [
@@ -69,7 +78,7 @@ def _c10(results: Results) -> Finding:
     return judge(criteria, curve[-1], f"reduction by cost: {listed(costs, curve, True)}")
 
 
-def _c11(results: Results) -> Finding:
+def _c11(results: SweepResults) -> Finding:
     costs = results.values("cost", workload="tree", policy="rr", rho=RHO)
     curve = [rr_to_rb(results, cost=cost) for cost in costs]
     by_load = listed(_loads(results), [rr_to_rb(results, rho=rho) for rho in _loads(results)])
@@ -77,7 +86,7 @@ def _c11(results: Results) -> Finding:
     return judge([Criterion("rr is below rb at cost 300 and load 0.9", curve[-1], high=1.0)], curve[-1], text)
 
 
-def _c12(results: Results) -> Finding:
+def _c12(results: SweepResults) -> Finding:
     each = {policy: list(transitions(results, policy).values()) for policy in ("rr", "rb", "prb")}
     criteria = [Criterion(f"{policy}'s response grows", samples, low=0.0) for policy, samples in each.items()]
     text = ", ".join(f"{policy} {shown(samples)}" for policy, samples in each.items())
@@ -85,7 +94,7 @@ def _c12(results: Results) -> Finding:
     return judge(criteria, each["prb"], f"{text}. By construction it cannot be otherwise: overheads are added up")
 
 
-def _c13(results: Results) -> Finding:
+def _c13(results: SweepResults) -> Finding:
     free = rr_to_rb(results)
     dear = paired(lambda rr, rb: rr / rb, response(results, "rr", 1.0), response(results, "rb", 1.0))
     criteria = [
@@ -97,7 +106,7 @@ def _c13(results: Results) -> Finding:
     return judge(criteria, dear, text)
 
 
-def _c14(results: Results) -> Finding:
+def _c14(results: SweepResults) -> Finding:
     limits = crossing(results)
     gap = difference(response(results, "prb", MOST_OVERHEAD), response(results, "rb", MOST_OVERHEAD))
     by_load = listed(_loads(results), [crossing(results, rho) for rho in _loads(results)])
