@@ -73,7 +73,7 @@ class Progress:
     def use(self, plan: Plan, queues: Mapping[Edge, Counted], complete: Mapping[str, int] | None = None) -> None:
         """Start, or go on with another plan because queries have stopped or joined.
 
-        `complete` has how far the open streams have come: what joins begins there.
+        `complete` has how far streams have come that have come anywhere: what joins begins there.
         """
         self._plan = plan
         self._queues = queues
@@ -93,7 +93,7 @@ class Progress:
             for edge in fresh:
                 self._seen[edge] = self._told.get(self._plan.operators[name].inputs[edge.input], BEGINNING)
             if fresh and self._plan.operators[name].stateful and complete:
-                self._done[name] = min(complete.get(stream, FOREVER) for stream in self._streams[name])
+                self._done[name] = min(complete.get(stream, BEGINNING) for stream in self._streams[name])
         self._known = frozenset(self._plan.edges)
 
     @property

@@ -55,7 +55,8 @@ class Timekeeper:
             self._progress.restart(name)
         self._plan = plan
         self.open = read - self._ended
-        complete = {name: at for name in self.open if (at := self._entrances[name].progress) is not None}
+        complete = dict.fromkeys(self._ended, FOREVER)
+        complete |= {name: at for name in self.open if (at := self._entrances[name].progress) is not None}
         self._progress.use(plan, queues, complete)
 
     # Tuples and time come in -------------------------------------------------------------------------------------

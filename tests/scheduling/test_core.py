@@ -178,32 +178,53 @@ def test_a_recorded_run_can_be_replayed(
 
 
 class TimedScript:
-    """A run of a plan with state: times go up and down a little, some tuples are late."""
+    """A run of a plan with state: times go up and down a little, some tuples are late, queries join and stop."""
 
     def __init__(self, plan: Plan, policy: PolicySettings, chance: Random) -> None:
         self.plan, self.chance = plan, chance
         self.sent: dict[str, list[int]] = {name: [] for name in plan.streams}
         self.clock = 0
-        self.driven = DrivenCore(plan, policy.name, policy.parameters, chance.randint(1, 3), caller=TimedCaller())
+        self.later = {name for name in list(plan.queries)[1:] if chance.random() < 0.3}
+        self.since: dict[str, dict[str, int]] = {}
+        first = plan.without(self.later)
+        self.driven = DrivenCore(first, policy.name, policy.parameters, chance.randint(1, 3), caller=TimedCaller())
 
     def run(self) -> None:
-        actions = [self.arrive] * 4 + [self.ask] * 5 + [self.finish] * 5 + [self.give_up, self.fail, self.stop]
+        actions = [self.arrive] * 4 + [self.ask] * 5 + [self.finish] * 5
+        actions += [self.give_up, self.fail, self.stop, self.join]
         for _ in range(self.chance.randint(5, 60)):
             self.driven.now += self.chance.choice([0.0, 0.001, 0.3, 2.0])
             self.chance.choice(actions)()
+        while self.later:
+            self.join()
         for name in self.plan.streams:
             self.driven.end(name)
         self.driven.drain()
 
     def check(self) -> None:
         assert self.driven.finished
-        wanted = in_one_go(self.plan, self.sent)
+        wanted = in_one_go(self.plan, self.sent, self.since)
         for name in self.driven.core.plan.queries:
             assert Counter(times_of(self.driven.results[name])) == wanted[name], name
 
+    def join(self) -> None:
+        """A query joins, unless it would be the first to read a stream: that would then begin anew."""
+        ready = [name for name in sorted(self.later) if self._streams(name) <= self.driven.core.time.open]
+        if not ready:
+            self.later.clear()  # the streams of what is left are not read any more
+            return
+        name = self.chance.choice(ready)
+        self.later.discard(name)
+        self.since[name] = {stream: len(times) for stream, times in self.sent.items()}
+        self.driven.add(apart(self.plan, self.plan.queries.keys() - {name}))
+
+    def _streams(self, query: str) -> set[str]:
+        return {stream for stream in self.plan.streams if query in self.plan.readers(stream)}
+
     def arrive(self) -> None:
         tables = {}
-        for name in self.chance.sample(sorted(self.sent), self.chance.randint(1, len(self.sent))):
+        read = sorted(self.driven.core.time.open)
+        for name in self.chance.sample(read, self.chance.randint(1, len(read))) if read else ():
             times = []
             for _ in range(self.chance.randint(1, 4)):
                 self.clock = max(0, self.clock + self.chance.randint(-3, 3))

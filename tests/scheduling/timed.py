@@ -276,8 +276,13 @@ def _rows(table: pa.Table, timed: bool) -> list[Row]:
     return [Row(None if timed and number >= LATE else time) for time, number in rows]
 
 
-def in_one_go(plan: Plan, sent: Mapping[str, Sequence[int]]) -> dict[str, Counter[Row]]:
-    """The results when every operator runs once, over everything."""
+def in_one_go(
+    plan: Plan, sent: Mapping[str, Sequence[int]], since: Mapping[str, Mapping[str, int]] = MappingProxyType({})
+) -> dict[str, Counter[Row]]:
+    """The results when every operator runs once, over everything.
+
+    A query in `since` joined when so many tuples of each stream had been sent; it does not see those.
+    """
     results: dict[str, Counter[Row]] = {}
     for name, query in plan.queries.items():
         last = max((t for s in plan.streams if name in plan.readers(s) for t in sent[s]), default=BEGINNING)
@@ -285,7 +290,7 @@ def in_one_go(plan: Plan, sent: Mapping[str, Sequence[int]]) -> dict[str, Counte
         for stream in plan.streams:
             came = Entrance(plan.streams[stream]).admit(source_table(sent[stream]))
             timed = any(plan.operators[o].stateful for o in query.operators)
-            found[Port(stream)] = _rows(came.table, timed)
+            found[Port(stream)] = _rows(came.table, timed)[since.get(name, {}).get(stream, 0) :]
         for operator_name in query.operators:
             operator = plan.operators[operator_name]
             inputs = [found[port] for port in operator.inputs]
