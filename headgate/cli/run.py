@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -45,6 +46,15 @@ headgate run examples/sensors.yaml --master spark://host:7077
 
 headgate run examples/sensors.yaml --seconds 20 --plot out/run
 """
+RecordOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--record",
+        metavar="FILE",
+        help="Write every event to this file, for `headgate replay`. It holds the data of the run.",
+        show_default=False,
+    ),
+]
 SOME_QUERY_STOPPED = 1  # exit code
 
 
@@ -60,6 +70,7 @@ def run(
     master: MasterOption = None,
     rehearse: RehearseOption = None,
     plots: PlotsOption = None,
+    record: RecordOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run an application on Spark until its limits or Ctrl-C; ends with the report.
@@ -78,7 +89,7 @@ def run(
     from headgate.cli.live import progress
 
     with progress() as show:
-        report = run_on_spark(app, checked, when, show)
+        report = run_on_spark(app, checked, when, show, record=record)
     if as_json:
         print_json(report)
     else:
@@ -96,7 +107,12 @@ def exit_with(report: Mapping[str, Any]) -> None:
 
 
 def run_on_spark(
-    app: Application, checked: CheckedApplication, when: RunLimits, show: Show, watch: Watch | None = None
+    app: Application,
+    checked: CheckedApplication,
+    when: RunLimits,
+    show: Show,
+    watch: Watch | None = None,
+    record: Path | None = None,
 ) -> dict[str, Any]:
     """Run and report; shared with `demo`. It is the engine itself that runs, since signals have to reach it at once.
 
@@ -110,7 +126,7 @@ def run_on_spark(
         begin_jvm(checked.spark)  # while Python imports the rest
         from headgate.runtime.spark.engine import SparkRuntime
 
-        runtime = in_background(lambda: _started(SparkRuntime(checked, tell=show)))
+        runtime = in_background(lambda: _started(SparkRuntime(checked, tell=show, record=record)))
         with SIGNALLED.noting() as check:
 
             def tick() -> None:

@@ -11,11 +11,12 @@ import pickle
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+from headgate.plan.model import Plan
 from headgate.scheduling.calls import Call
 from headgate.scheduling.core import Core, CoreSettings, MakePolicy
-from headgate.scheduling.events import Event
+from headgate.scheduling.events import CallEnded, Event, QueriesAdded, TuplesArrived
 from headgate.scheduling.instructions import Instruction, QueryEnded, StartCall, UnitsChanged
 from headgate.scheduling.queue import Memory
 
@@ -25,7 +26,7 @@ class EventLog:
 
     def __init__(self, path: Path, settings: CoreSettings, limit_bytes: int | None) -> None:
         self._file = path.open("wb")
-        self._write((settings, limit_bytes))
+        self._write((replace(settings, plan=_without_connectors(settings.plan)), limit_bytes))
 
     def record(self, event: Event) -> None:
         """Append an event."""
@@ -39,13 +40,20 @@ class EventLog:
         pickle.dump(item, self._file)
 
 
+class NotALog(ValueError):
+    """A file that no EventLog has written, or one of another version."""
+
+
 def replay(path: Path, make_policy: MakePolicy) -> Iterator[tuple[Event, list[Instruction], Core]]:
     """Each event of a recorded run, the instructions that answer it now, and the core after it.
 
-    A log that was cut off by a crash is replayed as far as it goes.
+    A log that was cut off by a crash is replayed as far as it goes. NotALog: the file is none, or cannot be read.
     """
-    with path.open("rb") as file:
-        settings, limit_bytes = pickle.load(file)
+    with _opened(path) as file:
+        try:
+            settings, limit_bytes = pickle.load(file)
+        except Exception as error:  # pickle raises whatever the bytes happen to stand for
+            raise NotALog("this is no log of events, or one of another version") from error
         core = Core(settings, make_policy, Memory(limit_bytes, _Shelf()))
         while True:
             try:
@@ -53,6 +61,22 @@ def replay(path: Path, make_policy: MakePolicy) -> Iterator[tuple[Event, list[In
             except (EOFError, pickle.UnpicklingError):
                 return
             yield event, core.handle(event), core
+
+
+def described_event(event: Event) -> str:
+    """An event in a line: its name, and what it is about."""
+    match event:
+        case TuplesArrived(tables=tables):
+            return f"TuplesArrived({', '.join(f'{name}: {table.num_rows}' for name, table in tables.items())})"
+        case CallEnded(slot=slot, outcome=outcome, written=written):
+            results = {name: sum(table.num_rows for table in tables) for name, tables in written.items()}
+            failed = {name: str(error) for name, error in outcome.failed.items()}
+            return f"CallEnded(slot {slot}, results {results}{f', failed {failed}' if failed else ''})"
+        case QueriesAdded(plan=plan):
+            return f"QueriesAdded({', '.join(plan.queries)})"
+        case _:
+            values = [getattr(event, field.name) for field in fields(event) if field.name != "at"]
+            return f"{type(event).__name__}({', '.join(map(str, values))})"
 
 
 def described(instruction: Instruction) -> str:
@@ -76,6 +100,13 @@ def _call(call: Call) -> str:
     return f"slot {call.slot}, {call.unit.id}, takes {taken}, evaluates {until}"
 
 
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise NotALog(f"it cannot be read: {error.strerror}") from error
+
+
 class _Shelf:
     """Where queues of a replay spill to: memory."""
 
@@ -89,8 +120,20 @@ class _Shelf:
         pass
 
 
+def _without_connectors(plan: Plan) -> Plan:
+    """The core does not look at connectors, and those of pushed streams and of sinks in Python cannot be pickled."""
+    return replace(
+        plan,
+        streams={name: replace(stream, connector=None) for name, stream in plan.streams.items()},
+        tables={name: replace(table, connector=None) for name, table in plan.tables.items()},
+        queries={name: replace(query, connector=None) for name, query in plan.queries.items()},
+    )
+
+
 def _picklable(event: Event) -> Event:
     """The event with errors that pickle knows: those of Spark hold a connection to its JVM."""
+    if isinstance(event, QueriesAdded):
+        return replace(event, plan=_without_connectors(event.plan))
     changed: dict[str, Any] = {}
     for field in fields(event):
         value = getattr(event, field.name)

@@ -25,7 +25,7 @@ class StandIn:
 
     rehearse: bool | None = None
 
-    def __init__(self, app: Any, tell: Any) -> None:
+    def __init__(self, app: Any, tell: Any, record: Any = None) -> None:
         self.told.clear()
         StandIn.rehearse = app.rehearse
         tell("starting Spark")

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -31,6 +32,7 @@ from headgate.runtime.spark.slots import SlotThreads, join_all
 from headgate.runtime.spark.spill import SpillFolder
 from headgate.scheduling.calls import Call
 from headgate.scheduling.core import Core, CoreSettings
+from headgate.scheduling.event_log import EventLog
 from headgate.scheduling.events import (
     CallEnded,
     ClassSet,
@@ -67,7 +69,8 @@ class SparkRuntime:
     """One run of an application on Spark. It has the lock, the clock and the threads; `core` decides.
 
     `start` begins it, `wait` lasts until its limits, `stop` ends it cleanly and returns the report. A query whose
-    call fails stops with its error in the report; the others go on. `record` is called with every event, in order.
+    call fails stops with its error in the report; the others go on. `record` names a file for the events of the run
+    (see `scheduling.event_log`).
     """
 
     def __init__(
@@ -78,11 +81,10 @@ class SparkRuntime:
         partitioned_rows: int | None = None,
         monitor: Monitor | None = None,
         tell: Callable[[str], None] = lambda doing: None,
-        record: Callable[[Event], None] | None = None,
+        record: Path | None = None,
     ) -> None:
         self._app = app
         self._tell = tell  # is called with what is being done, until the run begins
-        self._record = record
         self._opened = ExitStack()  # what the run holds besides sinks and threads; let go of when it ends
         owns_spark = spark is None and not spark_runs()
         tell("starting Spark")
@@ -90,12 +92,14 @@ class SparkRuntime:
         if owns_spark:
             self._opened.callback(stop_spark, self._spark)
         try:
-            self._set_up(queue_bytes, partitioned_rows, monitor)
+            self._set_up(queue_bytes, partitioned_rows, monitor, record)
         except BaseException:
             self._opened.close()
             raise
 
-    def _set_up(self, queue_bytes: int, partitioned_rows: int | None, monitor: Monitor | None) -> None:
+    def _set_up(
+        self, queue_bytes: int, partitioned_rows: int | None, monitor: Monitor | None, record: Path | None
+    ) -> None:
         app = self._app
         self._began: float | None = None
         self._tell(f"letting Spark check {len(app.plan.queries)} queries")
@@ -105,6 +109,9 @@ class SparkRuntime:
         self._opened.callback(spill.close)
         goes_with_spark(self._spark, spill.path)
         settings = CoreSettings(app.plan, app.policy.name, app.policy.parameters, app.slots, app.seed)
+        self._log = None if record is None else EventLog(record, settings, queue_bytes)
+        if self._log is not None:
+            self._opened.callback(self._log.close)
         self.core = Core(settings, make_policy, Memory(queue_bytes, spill), monitor)
         self.caller.keep(app.plan, self.core.board.units)
         self._changed = threading.Condition()  # guards the core
@@ -296,8 +303,8 @@ class SparkRuntime:
 
     def _tell_core(self, event: Event) -> list[Instruction]:
         """Lock held. All but StartCall is done when this returns."""
-        if self._record is not None:
-            self._record(event)
+        if self._log is not None:
+            self._log.record(event)
         instructions = self.core.handle(event)
         for instruction in instructions:
             match instruction:
