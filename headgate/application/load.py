@@ -35,9 +35,12 @@ class Draft:
         """The checked application; of `data`, a part of the draft's, when it is given. Raises ApplicationError."""
         file = self._file
         with self.located():
-            letters = None if file is None else file.dead_letters
-            line_of = file.document.line if file is not None else _no_line
-            return check(self.data if data is None else data, self.folder, self.name, letters, line_of)
+            path, line_of = (None, _no_line) if file is None else (file.path, file.document.line)
+            return check(self.data if data is None else data, self.folder, self.name, path, line_of)
+
+    def changed(self, data: dict[str, Any]) -> Draft:
+        """The same with other sections."""
+        return Draft(data, self.folder, self.name, self._file)
 
     @contextmanager
     def located(self) -> Iterator[None]:
@@ -58,11 +61,6 @@ class DraftFile:
         self.document = document
         self._changes = changes
 
-    @property
-    def dead_letters(self) -> str:
-        """Where they go by default: beside the file."""
-        return f"{self.path.stem}.dead-letters.jsonl"
-
     def locate(self, error: ApplicationError) -> None:
         """Say which line an error is about, or which change."""
         _locate(error, self.path, self.document, self._changes)
@@ -72,7 +70,7 @@ class DraftFile:
     def _is_right_alone(self) -> bool:
         """An error at an unchanged place is the changes' doing all the same when the file alone is right."""
         try:
-            check(_mapping(self.document.data), self.path.parent, "", None, self.document.line)
+            check(_mapping(self.document.data), self.path.parent, "", self.path, self.document.line)
         except ApplicationError:
             return False
         return True

@@ -16,6 +16,7 @@ from headgate.application.queries import QueryBuilder
 from headgate.application.query_stats import QueryStats
 from headgate.application.sources import read_stream, read_table
 from headgate.application.wiring import Wiring
+from headgate.connect.sinks.places import is_part
 from headgate.errors import ApplicationError, known_names
 from headgate.language.risky_expressions import redirect_inputs, split_risky_expressions
 from headgate.language.rules.share import share
@@ -31,11 +32,12 @@ _NO_PATH = (OSError, ValueError, RuntimeError)  # what `Path.resolve` raises for
 
 
 def check(
-    data: dict[str, Any], folder: Path, name: str, dead_letters: str | None, line_of: Callable[[str], int]
+    data: dict[str, Any], folder: Path, name: str, path: Path | None, line_of: Callable[[str], int]
 ) -> CheckedApplication:
     """The checked application that sections say, as plain data or with live connectors in it.
 
-    `dead_letters` is where rows that were put aside go when `data` does not say; None: they are only counted.
+    `path` is the file that `data` was read from. Rows that were put aside go beside it, when `data` does not say where;
+    None: they are only counted.
     Raises ApplicationError: of several the one that `line_of` puts first, those of shape before those of
     meaning.
     """
@@ -46,7 +48,8 @@ def check(
         raise first_error(error, data, line_of) from error
     except RecursionError as error:
         raise ApplicationError("the file", "it is nested too deeply", "take some levels out") from error
-    plan = _Planner(file, folder, line_of).plan()
+    letters = file.dead_letters or (f"{path.stem}.dead-letters.jsonl" if path is not None else None)
+    plan = _Planner(file, folder, path, letters, line_of).plan()
     simulator = file.simulator
     return CheckedApplication(
         plan=plan,
@@ -55,7 +58,7 @@ def check(
         seed=file.seed,
         folder=folder,
         name=name,
-        dead_letters=folder / letters if (letters := file.dead_letters or dead_letters) else None,
+        dead_letters=folder / letters if letters else None,
         checkpoint=file.checkpoint,
         rehearse=file.rehearse,
         simulator=SimulatorSettings(
@@ -84,9 +87,18 @@ def _spark_key(key: str) -> str:
 class _Planner:
     """Checks what the parts of a file mean together. Goes on after an error, to report the first in the file."""
 
-    def __init__(self, file: ApplicationFile, folder: Path, line_of: Callable[[str], int]) -> None:
+    def __init__(
+        self,
+        file: ApplicationFile,
+        folder: Path,
+        path: Path | None,
+        dead_letters: str | None,
+        line_of: Callable[[str], int],
+    ) -> None:
         self._file = file
         self._folder = folder
+        self._path = path
+        self._dead_letters = dead_letters
         self._line_of = line_of
         self._errors: list[ApplicationError] = []
 
@@ -188,19 +200,29 @@ class _Planner:
 
     def _refuse_dead_letters(self) -> None:
         """They replace what is at their path, which must be neither read nor the results of a query."""
-        if self._file.dead_letters is not None:
-            taken: dict[Path, str] = {}
-            for name, query in self._file.queries.items():
-                with suppress(ApplicationError):  # the query's own error says it
-                    for path in query.sink.files:
-                        _refuse_shared_path(f"queries.{name}.sink.path", path, self._folder, {}, taken, name)
-            letters = self._file.dead_letters
-            _refuse_shared_path("dead_letters", letters, self._folder, self._files(), taken, "dead_letters")
+        taken: dict[Path, str] = {}
+        for name, query in self._file.queries.items():
+            with suppress(ApplicationError):  # the query's own error says it
+                for path in query.sink.files:
+                    _refuse_shared_path(f"queries.{name}.sink.path", path, self._folder, {}, taken, name)
+        _refuse_shared_path(
+            "dead_letters", self._dead_letters, self._folder, self._files(), taken, "dead_letters", "dead letters"
+        )
 
     def _files(self) -> dict[Path, str]:
-        """The files that the application reads, and what each is of."""
-        named = [(f"stream '{name}'", path) for name, one in self._file.streams.items() for path in one.source.files]
-        named += [(f"table '{name}'", path) for name, table in self._file.tables.items() for path in table.files]
+        """The files that the application reads, and what each is."""
+        named: list[tuple[str, str | Path]] = []
+        if self._path is not None:
+            named.append(("the application file", self._path.absolute()))
+        named += [("an extension", name) for name in self._file.extensions if name.endswith(".py")]
+        named += [
+            (f"the file of stream '{name}'", path)
+            for name, one in self._file.streams.items()
+            for path in one.source.files
+        ]
+        named += [
+            (f"the file of table '{name}'", path) for name, table in self._file.tables.items() for path in table.files
+        ]
         files: dict[Path, str] = {}
         for what, path in named:
             with suppress(*_NO_PATH):  # the stream's or table's own error says it
@@ -289,18 +311,29 @@ def _refuse_repeated_ids(name: str, query: QuerySection) -> None:
 
 
 def _refuse_shared_path(
-    place: str, path: str | None, folder: Path, files: dict[Path, str], written: dict[Path, str], name: str
+    place: str,
+    path: str | None,
+    folder: Path,
+    files: dict[Path, str],
+    written: dict[Path, str],
+    name: str,
+    what: str = "results",
 ) -> None:
-    """An output replaces what is at its path: that must not be a file that is read, nor what another query writes."""
+    """An output replaces what is at its path: that must not be a file that is read, nor what another query writes.
+
+    Of a folder it replaces the parts.
+    """
     if path is None:
         return
     try:
         target = (folder / path).resolve()
     except _NO_PATH as error:
         raise ApplicationError(place, f"'{path}' is no file name: {error}", "check the name") from error
-    if target in files:
-        problem = f"'{path}' is the file of {files[target]}, which the results would replace"
-        raise ApplicationError(place, problem, "write them elsewhere")
+    for file, which in files.items():
+        if file == target or (file.parent == target and is_part(file)):
+            raise ApplicationError(
+                place, f"'{file.name}' is {which}, which the {what} would replace", "write them elsewhere"
+            )
     for other, query in written.items():
         if target == other:
             raise ApplicationError(place, f"query '{query}' writes to '{path}' too", "give each query its own path")

@@ -14,6 +14,11 @@ def is_single(path: Path, endings: Sequence[str]) -> bool:
     return path.suffix.lower() in endings
 
 
+def is_part(path: Path) -> bool:
+    """Does a run that writes parts to the file's folder replace it?"""
+    return _PART.fullmatch(path.name) is not None
+
+
 def part(folder: Path, number: int, endings: Sequence[str]) -> Path:
     """The name of a part."""
     return folder / f"part-{number:05d}{endings[0]}"
@@ -26,6 +31,6 @@ def first_file(path: Path, endings: Sequence[str]) -> Path:
         return path
     path.mkdir(parents=True, exist_ok=True)
     for entry in path.iterdir():
-        if _PART.fullmatch(entry.name):
+        if is_part(entry):
             entry.unlink()
     return part(path, 0, endings)
