@@ -88,6 +88,13 @@ class Application:
         app._draft = draft
         return app
 
+    def with_settings(self, **changes: Any) -> Application:
+        """A copy with other settings, to compare: `app.with_settings(policy="fifo", slots=4)`."""
+        other = Application(**changes)
+        draft = copy.copy(self._draft)
+        draft.data = {**draft.data, **other._draft.data}
+        return Application._of(draft)
+
     # Build -------------------------------------------------------------------------------------------------------
 
     def stream(

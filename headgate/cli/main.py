@@ -42,7 +42,11 @@ def _main(
 for _command in (demo, run, simulate, explain, policies, replay):
     _command.register(app)
 for _entry in entry_points(group="headgate.commands"):  # commands of other packages: the laboratory has two
-    _entry.load()(app)
+    try:
+        _entry.load()(app)
+    except (Exception, SystemExit) as _error:  # a broken package costs its own command, and no other
+        _package = _entry.dist.name if _entry.dist is not None else _entry.module
+        typer.echo(f"the command '{_entry.name}' of package {_package} is left out: {_error}", err=True)
 
 if __name__ == "__main__":
     run_command(app)

@@ -150,13 +150,28 @@ def test_the_python_way_runs_on_spark(spark: Any, copy: Path) -> None:
 PYTHON = [(page, code) for page in PAGES if page.name != "CONTRIBUTING.md" for code in blocks(page, "python")]
 
 
-@pytest.mark.parametrize(("page", "code"), PYTHON, ids=[page.name for page, _ in PYTHON])
+NEEDS_SPARK = re.compile(r"\.(start|run)\(")
+PURE = [(page, code) for page, code in PYTHON if not NEEDS_SPARK.search(code)]
+ON_SPARK = [(page, code) for page, code in PYTHON if NEEDS_SPARK.search(code)]
+
+
+@pytest.mark.parametrize(("page", "code"), PURE, ids=[page.name for page, _ in PURE])
 def test_python_blocks_run(page: Path, code: str, copy: Path) -> None:
+    check_python(page, code)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("page", "code"), ON_SPARK, ids=[page.name for page, _ in ON_SPARK])
+def test_python_blocks_run_on_spark(spark: Any, page: Path, code: str, copy: Path) -> None:
+    check_python(page, code)
+
+
+def check_python(page: Path, code: str) -> None:
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         exec(compile(code, page.name, "exec"), {"__name__": "docs"})
     printed = out.getvalue().splitlines()
-    for expected in re.findall(r"^print\(.*\)  # (.*)$", code, re.MULTILINE):
+    for expected in re.findall(r"^ *print\(.*\)  # (.*)$", code, re.MULTILINE):
         assert expected in printed
 
 

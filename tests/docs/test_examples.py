@@ -1,7 +1,9 @@
 """The examples do what their comments say."""
 
+import ast
 import csv
 import json
+import runpy
 import shutil
 from pathlib import Path
 from typing import Any
@@ -52,3 +54,36 @@ def test_a_tuple_at_a_boundary(spark: Any, tmp_path: Path) -> None:
         if row["change"] == "+":
             begins[row["begins"]] = row["readings"]
     assert begins == {"08:00:00": "3", "08:00:10": "3", "08:00:20": "1", "08:00:30": "1"}
+
+
+SCRIPTS = sorted(path for path in EXAMPLES.glob("*.py") if path.name != "readings.py")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_scripts_run(spark: Any, script: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("out", "__pycache__"))
+    runpy.run_path(str(tmp_path / "examples" / script.name), run_name="__main__")
+    printed = capsys.readouterr().out
+    shown = {
+        "push.py": ["[{'user': 'bob', 'price': 30.0}]", "\n2\n"],
+        "own_policy.py": ["shortest {", "fifo {"],
+        "own_connectors.py": ["even: [4, 2]!", "kind: countdown", "\n2\n"],
+    }
+    assert all(text in printed for text in shown[script.name]), printed
+
+
+@pytest.mark.spark
+def test_the_tour_runs(spark: Any) -> None:
+    """Every cell that shows something ends in a value that a notebook can show."""
+    cells = [cell for cell in json.loads((EXAMPLES / "tour.ipynb").read_text())["cells"] if cell["cell_type"] == "code"]
+    names: dict[str, Any] = {}
+    for cell in cells:
+        tree = ast.parse("".join(cell["source"]))
+        last = tree.body.pop()
+        assert isinstance(last, ast.Expr)
+        exec(compile(tree, "tour", "exec"), names)
+        value = eval(compile(ast.Expression(last.value), "tour", "eval"), names)
+        assert isinstance(value, dict) or len(value._repr_html_()) > 200
+    assert value.classes["critical"].outputs == 2
+    assert not any(cell["outputs"] for cell in cells), "outputs are not kept in git"
