@@ -44,14 +44,11 @@ class FileSink:
             raise ValueError(f"the sink {self._path} is closed")
         shaped = self._shape(table)
         for first in range(0, shaped.num_rows, _ROWS):
-            piece = shaped.slice(first, _ROWS)
-            text = self._text.lines(piece)
             if not self._single and self._file.size >= self._part_bytes:
                 self._file.close()
                 self._file = self._begin(part(self._path, self._parts, self._text.endings))
                 self._parts += 1
-            self._file.write(text)
-            self.rows += piece.num_rows
+            self._append(shaped.slice(first, _ROWS))
 
     def refresh(self) -> None:
         """See `Sink`; every write is in the file already."""
@@ -64,6 +61,19 @@ class FileSink:
         self._closed = True
         self._file.close()
         self._lock.release()
+
+    def _append(self, piece: pa.Table) -> None:
+        """Write rows; when they do not all fit on the disk, as many as do."""
+        try:
+            self._file.write(self._text.lines(piece))
+        except OSError:
+            middle = piece.num_rows // 2
+            if middle == 0:
+                raise
+            self._append(piece.slice(0, middle))  # raises again, at the first row that does not fit,
+            self._append(piece.slice(middle))  # or here
+        else:
+            self.rows += piece.num_rows
 
     def _begin(self, path: Path) -> RowFile:
         file = RowFile(path)

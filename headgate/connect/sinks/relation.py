@@ -15,6 +15,7 @@ from headgate.connect.sinks.content import Content
 from headgate.connect.sinks.lock import locked
 from headgate.connect.sinks.memory import MemorySink
 from headgate.connect.sinks.places import first_file
+from headgate.connect.sinks.row_file import naming
 from headgate.connect.sinks.text import Text
 from headgate.sql.schema import CHANGE
 
@@ -88,7 +89,8 @@ class RelationFile:
         began = self._now()
         beside = self._file.with_name(f".{self._file.name}.new")  # readers of folders pass over such names
         try:
-            self._write_to(beside)
+            with naming(self._file):
+                self._write_to(beside)
             os.replace(beside, self._file)
         except BaseException:
             beside.unlink(missing_ok=True)

@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Errors name the file, which those of `open` do, but those of `write` do not."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
 
 
 class RowFile:
     """Starts a file anew and appends to it. What cannot be written whole is not written at all."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._file = FileIO(path, "w")
         self.size = 0  # bytes of whole rows
 
     def write(self, text: bytes) -> None:
-        """Append some rows. OSError: the disk is full, or gone; the file ends where it ended before."""
+        """Append some rows. OSError, which names the file: the disk is full, or gone; the file ends where it
+        ended before."""
         left = memoryview(text)
         try:
-            while left:
-                left = left[self._file.write(left) :]
+            with naming(self._path):
+                while left:
+                    left = left[self._file.write(left) :]
         except OSError:
             with suppress(OSError):  # what went wrong first is what matters
                 self._file.truncate(self.size)

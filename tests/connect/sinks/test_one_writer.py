@@ -103,24 +103,47 @@ class SmallDisk(FileIO):
         SmallDisk.room -= fitting
         return super().write(bytes(data[:fitting]))
 
+    def truncate(self, size: int | None = None) -> int:
+        before = os.fstat(self.fileno()).st_size
+        after = super().truncate(size)
+        SmallDisk.room += before - after
+        return after
+
 
 @pytest.mark.parametrize("kind", ["csv", "json"])
-def test_a_full_disk_tears_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+@pytest.mark.parametrize(("room", "first", "then"), [(2_000_000, 1000, 400_000), (100, 2, 50), (12, 0, 3), (21, 1, 8)])
+def test_a_full_disk_keeps_the_rows_that_fit_and_tears_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, room: int, first: int, then: int
+) -> None:
     monkeypatch.setattr(row_file, "FileIO", SmallDisk)
-    SmallDisk.room = 2_000_000
+    SmallDisk.room = room
     outputs = Outputs({"q": sink_at(tmp_path, f"out.{kind}", kind)})
     plan_time: Any = type("Time", (Timekeeper,), {"__init__": lambda _: None, "until_the_end": lambda _, q, t: t})()
     written: dict[str, list[pa.Table]] = {}
     failed: dict[str, Exception] = {}
-    outputs.write("q", rows(0, 1000), plan_time, written, failed)
-    outputs.write("q", rows(1000, 400_000), plan_time, written, failed)  # the disk is full in the middle of these
+    outputs.write("q", rows(0, first), plan_time, written, failed)
+    outputs.write("q", rows(first, then), plan_time, written, failed)  # the disk is full in the middle of these
     outputs.close()
     text = (tmp_path / f"out.{kind}").read_text()
     lines = text.splitlines()[kind == "csv" :]
-    counted = sum(table.num_rows for table in written["q"])
-    assert "No space left" in str(failed["q"])
-    assert text.endswith("\n")
-    assert 1000 < len(lines) == counted == outputs["q"].rows < 401_000
-    assert lines[-1] == (
-        f"{counted - 1},{counted - 1}" if kind == "csv" else f'{{"k":{counted - 1},"s":"{counted - 1}"}}'
-    )
+    counted = sum(table.num_rows for table in written.get("q", []))
+    assert str(failed["q"]) == f"[Errno 28] No space left on device: '{tmp_path / f'out.{kind}'}'"
+    assert lines == [line_of(kind, k) for k in range(counted)]
+    assert counted == outputs["q"].rows < first + then
+    assert len(text) <= room < len(text) + len(line_of(kind, counted)) + 1
+
+
+def line_of(kind: str, k: int) -> str:
+    return f"{k},{k}" if kind == "csv" else f'{{"k":{k},"s":"{k}"}}'
+
+
+def test_a_relation_that_does_not_fit_names_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    sink = sink_at(tmp_path, "out.csv", flow=RELATION)
+    monkeypatch.setattr(sink, "_write_to", full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*out\.csv'"):
+        sink.write(rows(0, 1).append_column(CHANGE, pa.array([1])))
+    monkeypatch.undo()
+    sink.close()
