@@ -49,11 +49,11 @@ class Rejects:
             shown = f"{reject.shown!r} " if reject.column else ""
             self.tell(line, row, f"{part}{shown}{reject.problem}", reject.kind)
         if self.count > _MOST_LINES:
+            if self.count == _MOST_LINES + 1:
+                _log.warning("%s: further malformed rows are only counted", self._file)
             return
         where = f"line {line}" + (f", column {reject.column}" if reject.column else "")
         _log.warning("%s, %s: %r %s; the row is put aside", self._file, where, reject.shown, reject.problem)
-        if self.count == _MOST_LINES:
-            _log.warning("%s: further malformed rows are only counted", self._file)
 
     def summarize(self) -> None:
         """Say once how many there were; called at the end of the file and when it is closed before."""

@@ -128,6 +128,18 @@ def test_malformed_rows_are_put_aside_and_logged(tmp_path: Path, caplog: pytest.
     ]
 
 
+@pytest.mark.parametrize("bad", [5, 6])
+def test_that_more_are_only_counted_is_said_when_there_are_more(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, bad: int
+) -> None:
+    with caplog.at_level(logging.WARNING, "headgate.source"):
+        rows_of(source_of(tmp_path, "n\n" + "x\n" * bad, "n INT"))
+    said = [record.getMessage() for record in caplog.records]
+    assert len([line for line in said if line.endswith("the row is put aside")]) == 5
+    more = ["in.csv: further malformed rows are only counted", "in.csv: 6 malformed rows were put aside"]
+    assert said[5:] == (more if bad > 5 else [])
+
+
 def test_many_malformed_rows_are_only_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     lines = [f"{n},x" if n % 1000 else f"{n},x,y" for n in range(1, 200_001)]
     lines[199_998] = "bad,x"
