@@ -30,8 +30,6 @@ from headgate.settings.errors import first_error
 from headgate.settings.sections import Section
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from headgate.api.run import Run
 
 log = logging.getLogger("headgate.plan")
@@ -254,7 +252,7 @@ class Application:
         with self._draft.located():
             return Report(simulate(app, limits).report)
 
-    def run(self, seconds: float | None = None, until_idle: bool = False, spark: SparkSession | None = None) -> Report:
+    def run(self, seconds: float | None = None, until_idle: bool = False, spark: Any = None) -> Report:
         """Run on Spark until the sources have ended and the queues are empty, at most for `seconds`.
 
         With `seconds` alone it lasts so long, whatever happens. Ctrl-C ends it with its report.
@@ -273,7 +271,7 @@ class Application:
                 with self.located():
                     raise nobody_can_push(stream.name)
 
-    def start(self, spark: SparkSession | None = None) -> Run:
+    def start(self, spark: Any = None) -> Run:
         """Start on Spark and return at once; use the run in a `with` block, which stops it.
 
         `spark` is a session to use; without one, the session of this process, or a new one, which ends with the run.

@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 from headgate.api.run import Run
 from headgate.application.checked import CheckedApplication
 from headgate.connect.sources.push import OpenPush, Push, PushChannel
 from headgate.plan.operators.base import Port
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
-
-def start(
-    app: CheckedApplication, spark: SparkSession | None, located: Callable[[], AbstractContextManager[None]]
-) -> Run:
-    """Start Spark where need be, give every pushed stream its channel, and let the run go.
+def start(app: CheckedApplication, spark: Any, located: Callable[[], AbstractContextManager[None]]) -> Run:
+    """Start Spark, unless `spark` is a session, give every pushed stream its channel, and let the run go.
 
     ApplicationError, located by `located`: Spark refuses a query, or a sink cannot be opened.
     """

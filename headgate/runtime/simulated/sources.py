@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from headgate.application.checked import CheckedApplication
 from headgate.connect.sources import make_source as make_file_source
+from headgate.connect.sources import source_of
 from headgate.errors import ApplicationError
 from headgate.feeder.arrivals import make_arrivals
 from headgate.plan.model import Stream
@@ -63,8 +64,12 @@ def make_sources(app: CheckedApplication) -> list[ArrivalSource]:
 
 def make_source(stream: Stream, seed: int, folder: Path) -> ArrivalSource:
     """The simulated source of a stream: only its arrival times, since simulated tuples have no values."""
+    if stream.source.get("kind") == "push":
+        remedy = "give it a source for the simulation, such as {kind: feeder, rate: 100, rows: 1000}"
+        problem = "nobody knows in advance when rows are pushed, so they cannot be simulated"
+        raise ApplicationError(f"streams.{stream.name}.source", problem, remedy)
     if stream.source.get("kind") != "feeder":
-        return ArrivalSource(stream.name, FileArrivals(stream, seed, folder), endless=False)
+        return ArrivalSource(stream.name, FileArrivals(stream, seed, folder), endless=source_of(stream).endless)
     try:
         return _feeder(stream, seed, folder)
     except (ValueError, OSError) as error:
@@ -99,7 +104,7 @@ class FileArrivals:
 
     def __init__(self, stream: Stream, seed: int, folder: Path) -> None:
         self._source = make_file_source(stream, folder, seed, epoch_us=0)
-        self._now = 0.0 if stream.source.get("replay", "fast") == "fast" else _FAR_S
+        self._now = _FAR_S if source_of(stream).in_time else 0.0
 
     @property
     def rejected(self) -> int:
