@@ -12,7 +12,8 @@ from headgate.metrics.recent import RecentValues
 from headgate.policies.inversion import SUM_MAX, first_frequencies, order_repair
 from headgate.runtime.simulated.simulation import simulate
 from tests.conformance.plans import make_app, make_plan, project, recorded
-from tests.policies.test_class_based import Desk, queries, slow_operator
+from tests.policies.boards import TimedHarness
+from tests.policies.test_class_based import queries, slow_operator
 
 US = 1e-6
 
@@ -20,7 +21,7 @@ US = 1e-6
 # Latencies -------------------------------------------------------------------------------------------------------
 
 
-class Observed(Desk):
+class Observed(TimedHarness):
     """Latencies of classes are those of recent values."""
 
     def __init__(self, recent, *given, **parameters):
@@ -38,32 +39,32 @@ def inverted_once_exchanged(**parameters):
     for name, latency in (("a", 1.0), ("b", 3.0)):
         recent[name].add(times, np.full(100, latency))
     plan = queries({"a": 1e-3, "b": 1e-3}, {"a": (2, ["a"]), "b": (1, ["b"])})
-    desk = Observed(recent, plan, "abd", quota=1.0, **parameters)
-    desk.board.now = 10.0
-    desk.board.set_classes(desk.board.plan.with_priority("a", 1).with_priority("b", 2))
-    return desk, recent
+    harness = Observed(recent, plan, "abd", quota=1.0, **parameters)
+    harness.board.now = 10.0
+    harness.board.set_classes(harness.board.plan.with_priority("a", 1).with_priority("b", 2))
+    return harness, recent
 
 
-def rounds(desk, number):
+def rounds(harness, number):
     for _ in range(number):
-        desk.feed("b/x")
-        desk.run(1e-3)
+        harness.feed("b/x")
+        harness.run(1e-3)
 
 
 def test_latencies_from_before_a_change_of_priorities_do_not_count():
-    desk, _ = inverted_once_exchanged(window=2.0, samples=1)
-    rounds(desk, 40)
-    assert desk.policy.frequencies == [2, 1]
-    assert desk.policy.updates == 2  # at the start and at the change
+    harness, _ = inverted_once_exchanged(window=2.0, samples=1)
+    rounds(harness, 40)
+    assert harness.policy.frequencies == [2, 1]
+    assert harness.policy.updates == 2  # at the start and at the change
 
 
 def test_latencies_from_after_a_change_of_priorities_count():
-    desk, recent = inverted_once_exchanged(window=2.0, samples=1)
-    rounds(desk, 4)
+    harness, recent = inverted_once_exchanged(window=2.0, samples=1)
+    rounds(harness, 4)
     for name, latency in (("a", 1.0), ("b", 3.0)):
-        recent[name].add(np.array([desk.board.now]), np.array([latency]))
-    rounds(desk, 4)
-    assert desk.policy.frequencies[0] > 2
+        recent[name].add(np.array([harness.board.now]), np.array([latency]))
+    rounds(harness, 4)
+    assert harness.policy.frequencies[0] > 2
 
 
 # Several slots ---------------------------------------------------------------------------------------------------
@@ -82,26 +83,26 @@ def slow(name, stream):
 
 def test_quota_grows_although_another_slot_has_begun_the_next_slice():
     """Slot 0 takes 5 of 10 tuples and 40 us are missing; slot 1 begins the next slice before it is done."""
-    desk = Desk(two_operators(), "abd", slots=2, quota=50 * US)
-    desk.feed("q/x", 10)
-    first = desk.begin(0)
+    harness = TimedHarness(two_operators(), "abd", slots=2, quota=50 * US)
+    harness.feed("q/x", 10)
+    first = harness.begin(0)
     assert first.decision.tuples == 5
-    desk.feed("r/x")
-    second = desk.begin(1)
+    harness.feed("r/x")
+    second = harness.begin(1)
     assert second.decision.unit.id == "r/x"
-    desk.end(first, 50 * US)
-    assert desk.policy.quota == pytest.approx(90 * US)
-    desk.end(second, 0.0)
-    assert desk.policy.quota == pytest.approx(90 * US)
+    harness.end(first, 50 * US)
+    assert harness.policy.quota == pytest.approx(90 * US)
+    harness.end(second, 0.0)
+    assert harness.policy.quota == pytest.approx(90 * US)
 
 
 def test_quota_grows_although_another_slot_finds_nothing():
-    desk = Desk(slow_operator(), "abd", slots=2, quota=50 * US)
-    desk.feed("q/x", 10)
-    claim = desk.begin(0)
-    assert desk.begin(1) is None
-    desk.end(claim, 52 * US)
-    assert desk.policy.quota == pytest.approx(92 * US)  # including an overrun of 2 us
+    harness = TimedHarness(slow_operator(), "abd", slots=2, quota=50 * US)
+    harness.feed("q/x", 10)
+    claim = harness.begin(0)
+    assert harness.begin(1) is None
+    harness.end(claim, 52 * US)
+    assert harness.policy.quota == pytest.approx(92 * US)  # including an overrun of 2 us
 
 
 # The clock of a slice --------------------------------------------------------------------------------------------
@@ -109,22 +110,22 @@ def test_quota_grows_although_another_slot_finds_nothing():
 
 def test_a_slice_begins_with_its_first_call():
     """Switching to the class took 60 us, then the call took exactly its quota: no time is missing."""
-    desk = Desk(slow_operator(), "abd", quota=50 * US)
-    desk.feed("q/x", 10)
-    claim = desk.begin()
+    harness = TimedHarness(slow_operator(), "abd", quota=50 * US)
+    harness.feed("q/x", 10)
+    claim = harness.begin()
     claim.started += 60 * US
-    desk.end(claim, 110 * US)
-    assert desk.policy.quota == pytest.approx(90 * US)
+    harness.end(claim, 110 * US)
+    assert harness.policy.quota == pytest.approx(90 * US)
 
 
 def test_first_call_has_the_whole_quota_at_any_time():
     """42 us are exactly enough for 4 tuples, although 100.1 + 42 us - 100.1 is less than that."""
-    desk = Desk(slow_operator(), "abd", quota=10 * US + 4 * (8 * US))
-    desk.board.now = 100.1
-    assert desk.board.now + desk.policy.quota - desk.board.now < desk.policy.quota
-    desk.feed("q/x", 4)
-    assert desk.run(42 * US).tuples is None
-    assert desk.policy.quota == pytest.approx(42 * US)
+    harness = TimedHarness(slow_operator(), "abd", quota=10 * US + 4 * (8 * US))
+    harness.board.now = 100.1
+    assert harness.board.now + harness.policy.quota - harness.board.now < harness.policy.quota
+    harness.feed("q/x", 4)
+    assert harness.run(42 * US).tuples is None
+    assert harness.policy.quota == pytest.approx(42 * US)
 
 
 def simulated(tmp_path, gaps, overheads, seconds=0.5):
@@ -170,7 +171,7 @@ def test_a_run_that_ends_on_the_way_to_a_class(tmp_path):
 
 def test_large_priorities_do_not_lengthen_the_round():
     plan = queries(dict.fromkeys("abc", 1.0), {"a": (50_000, ["a"]), "b": (25_000, ["b"]), "c": (1, ["c"])})
-    policy = Desk(plan, "abd").policy
+    policy = TimedHarness(plan, "abd").policy
     assert len(policy.schedule) <= SUM_MAX
     assert [policy.schedule.count(place) for place in range(3)] == [2729, 1365, 1]
 

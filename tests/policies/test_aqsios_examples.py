@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from headgate.plan.model import Edge
-from tests.policies.test_class_based import Desk, feed_all, plain, queries
+from tests.policies.boards import TimedHarness
+from tests.policies.test_class_based import feed_all, plain, queries
 
 # 5.6: the quota of abd ------------------------------------------------------------------------------------------
 
@@ -20,17 +21,17 @@ def busy_and_quiet():
 
 def test_abd_quota_shrinks_by_its_last_growth_as_long_as_it_is_larger():
     """50 grows by 40 to 90. That round does not shrink it; quiet rounds do: 50, 10, and 10 > 40 is false."""
-    desk = Desk(busy_and_quiet(), "abd", quota=50e-6)
-    desk.feed("q/x", 10)
-    assert desk.run(50e-6).tuples == 5
-    desk.feed("r/x")
-    assert [desk.run(50e-6).unit.id, desk.run(1e-6).unit.id] == ["q/x", "r/x"]  # the next round, in one slice
-    assert desk.policy.quota == pytest.approx(90e-6)
+    harness = TimedHarness(busy_and_quiet(), "abd", quota=50e-6)
+    harness.feed("q/x", 10)
+    assert harness.run(50e-6).tuples == 5
+    harness.feed("r/x")
+    assert [harness.run(50e-6).unit.id, harness.run(1e-6).unit.id] == ["q/x", "r/x"]  # the next round, in one slice
+    assert harness.policy.quota == pytest.approx(90e-6)
     quotas = []
     for _ in range(4):
-        desk.feed("r/x")
-        assert desk.run(1e-6).unit.id == "r/x"
-        quotas.append(round(desk.policy.quota * 1e6, 6))
+        harness.feed("r/x")
+        assert harness.run(1e-6).unit.id == "r/x"
+        quotas.append(round(harness.policy.quota * 1e6, 6))
     assert quotas == [50.0, 10.0, 10.0, 10.0]
 
 
@@ -44,31 +45,31 @@ def gated():
 
 
 def test_mbd_gates_are_fractions_and_1_for_whole_numbers():
-    desk = gated()
-    assert desk.policy.gates == pytest.approx([1.0, 0.3, 0.7, 1.0])
-    assert [len(places) for places in desk.policy.places] == [1, 2, 2, 2]
+    harness = gated()
+    assert harness.policy.gates == pytest.approx([1.0, 0.3, 0.7, 1.0])
+    assert [len(places) for places in harness.policy.places] == [1, 2, 2, 2]
 
 
 def test_mbd_runs_queries_as_often_as_their_priorities_say():
-    desk = gated()
+    harness = gated()
     counts = dict.fromkeys(PRIORITIES, 0)
     rounds = 40_000
     while counts["a"] < rounds:  # once per round
-        feed_all(desk, PRIORITIES)
-        counts[desk.run().unit.id] += 1
+        feed_all(harness, PRIORITIES)
+        counts[harness.run().unit.id] += 1
     assert {name: count / rounds for name, count in counts.items()} == pytest.approx(PRIORITIES, abs=0.01)
 
 
 @pytest.mark.parametrize("name", ["b", "c"])
 def test_mbd_gates_only_the_first_entry_of_a_round(name):
     """A unit with input only from its second entry on runs there in every round, before d, whose entry comes later."""
-    desk = gated()
+    harness = gated()
     for _ in range(50):
-        desk.feed("a/x")  # between the first entries of the others and their second ones
-        assert desk.run().unit.id == "a"
-        desk.feed(f"{name}/x")
-        desk.feed("d/x")
-        assert [desk.run().unit.id, desk.run().unit.id] == [name, "d"]
+        harness.feed("a/x")  # between the first entries of the others and their second ones
+        assert harness.run().unit.id == "a"
+        harness.feed(f"{name}/x")
+        harness.feed("d/x")
+        assert [harness.run().unit.id, harness.run().unit.id] == [name, "d"]
 
 
 # 5.12: mbd on several cores -------------------------------------------------------------------------------------
@@ -76,33 +77,33 @@ def test_mbd_gates_only_the_first_entry_of_a_round(name):
 
 def running_x():
     """A round of x x y x y z x x y x; core 0 has taken x, core 1 has met x and taken y."""
-    desk = plain(queries({"x": 60.0, "y": 30.0, "z": 10.0}, {"one": (1, ["x", "y", "z"])}), slots=2)
-    feed_all(desk, "xyz")
-    x, y = desk.begin(0), desk.begin(1)
+    harness = plain(queries({"x": 60.0, "y": 30.0, "z": 10.0}, {"one": (1, ["x", "y", "z"])}), slots=2)
+    feed_all(harness, "xyz")
+    x, y = harness.begin(0), harness.begin(1)
     assert (x.decision.unit.id, y.decision.unit.id) == ("x", "y")
-    return desk, x, y
+    return harness, x, y
 
 
 def test_mbd_runs_x_once_more_without_the_schedule():
     """S = (x, x, y): the second x asks for another run on the same core, with the input that has come meanwhile."""
-    desk, x, _ = running_x()
-    desk.feed("x/x", 3)
-    desk.end(x, 1.0)
-    at = desk.policy.position
-    again = desk.begin(0)
-    assert (again.decision.unit.id, desk.policy.position) == ("x", at)
-    assert desk.queues[Edge("x/x", 0)].arrivals == []
+    harness, x, _ = running_x()
+    harness.feed("x/x", 3)
+    harness.end(x, 1.0)
+    at = harness.policy.position
+    again = harness.begin(0)
+    assert (again.decision.unit.id, harness.policy.position) == ("x", at)
+    assert harness.queues[Edge("x/x", 0)].arrivals == []
 
 
 def test_mbd_a_third_hit_leaves_a_single_rerun():
-    desk, x, y = running_x()
-    desk.end(y, 0.1)
-    feed_all(desk, "xy")
-    y = desk.begin(1)  # it meets x again first
+    harness, x, y = running_x()
+    harness.end(y, 0.1)
+    feed_all(harness, "xy")
+    y = harness.begin(1)  # it meets x again first
     assert y.decision.unit.id == "y"
-    desk.end(x, 1.0)
-    again = desk.begin(0)
+    harness.end(x, 1.0)
+    again = harness.begin(0)
     assert again.decision.unit.id == "x"
-    feed_all(desk, "x")
-    desk.end(again, 1.0)
-    assert desk.begin(0).decision.unit.id == "z"  # as the schedule says
+    feed_all(harness, "x")
+    harness.end(again, 1.0)
+    assert harness.begin(0).decision.unit.id == "z"  # as the schedule says

@@ -4,7 +4,7 @@ import pytest
 
 from headgate.policies.fifo import Fifo
 from tests.conformance.plans import feeder, make_plan, project, union
-from tests.policies.boards import Bench
+from tests.policies.boards import PolicyHarness
 
 
 @pytest.fixture
@@ -19,61 +19,61 @@ def joined():
 
 
 def test_the_oldest_first(plan):
-    bench = Bench(plan, "fifo")
-    bench.feed("q/a", 3.0, 4.0)
-    bench.feed("r/b", 1.0, 6.0)
-    bench.feed("t/c", 2.0, 5.0)
-    assert bench.order() == ["r#1", "t#1", "q#1", "q#1", "t#1", "r#1"]
+    harness = PolicyHarness(plan, "fifo")
+    harness.feed("q/a", 3.0, 4.0)
+    harness.feed("r/b", 1.0, 6.0)
+    harness.feed("t/c", 2.0, 5.0)
+    assert harness.order() == ["r#1", "t#1", "q#1", "q#1", "t#1", "r#1"]
 
 
 def test_ties_go_to_the_first_unit(plan):
-    bench = Bench(plan, "fifo", unit="operator")
+    harness = PolicyHarness(plan, "fifo", unit="operator")
     for operator in ("t/c", "r/b", "q/a"):
-        bench.feed(operator, 1.0, 1.0)
-    assert bench.order() == ["q/a", "q/a", "r/b", "r/b", "t/c", "t/c"]
+        harness.feed(operator, 1.0, 1.0)
+    assert harness.order() == ["q/a", "q/a", "r/b", "r/b", "t/c", "t/c"]
 
 
 def test_an_older_tuple_at_another_queue_of_a_ready_unit_counts():
-    bench = Bench(joined(), "fifo", unit="operator")
-    bench.feed("q/u", 5.0)
-    bench.feed("q/a", 3.0)
-    bench.feed("q/u", 1.0, port=1)
-    assert bench.order() == ["q/u", "q/a", "q/u"]
+    harness = PolicyHarness(joined(), "fifo", unit="operator")
+    harness.feed("q/u", 5.0)
+    harness.feed("q/a", 3.0)
+    harness.feed("q/u", 1.0, port=1)
+    assert harness.order() == ["q/u", "q/a", "q/u"]
 
 
 def test_a_unit_moves_back_in_line_when_another_takes_its_oldest_tuple():
-    bench = Bench(joined(), "fifo", slots=2)  # two paths share q/u
-    bench.feed("q/u", 1.0)
-    bench.feed("q/a", 3.0)
-    bench.feed("q/b", 2.0)
-    assert bench.order() == ["q#1", "q#2", "q#1"]
+    harness = PolicyHarness(joined(), "fifo", slots=2)  # two paths share q/u
+    harness.feed("q/u", 1.0)
+    harness.feed("q/a", 3.0)
+    harness.feed("q/b", 2.0)
+    assert harness.order() == ["q#1", "q#2", "q#1"]
 
 
 def test_calls_make_up_for_their_fixed_cost():
-    bench = Bench(joined(), "fifo", call_fixed_s=7.0)
-    bench.feed("q/a", 1.0)
-    assert bench.run().tuples == 4  # 7 s over 2 s per tuple
-    assert not bench.policy.in_arrival_order
-    assert Bench(joined(), "fifo").policy.in_arrival_order
-    assert not Bench(joined(), "fifo", unit="operator").policy.in_arrival_order
+    harness = PolicyHarness(joined(), "fifo", call_fixed_s=7.0)
+    harness.feed("q/a", 1.0)
+    assert harness.run().tuples == 4  # 7 s over 2 s per tuple
+    assert not harness.policy.in_arrival_order
+    assert PolicyHarness(joined(), "fifo").policy.in_arrival_order
+    assert not PolicyHarness(joined(), "fifo", unit="operator").policy.in_arrival_order
 
 
 @pytest.mark.parametrize(
     ("unit", "ids"), [("operator", ["q/a", "q/b", "q/u"]), ("path", ["q#1", "q#2"]), ("query", ["q"])]
 )
 def test_granularity(unit, ids):
-    assert [u.id for u in Bench(joined(), "fifo", unit=unit).board.units] == ids
+    assert [u.id for u in PolicyHarness(joined(), "fifo", unit=unit).board.units] == ids
 
 
 def test_a_strange_view_gives_nothing(plan):
-    bench = Bench(plan, "fifo")
-    assert bench.policy.choose(0) is None
-    bench.policy.became_ready(bench.board.units[0])  # announced, but without input
-    assert bench.policy.choose(0) is None
-    bench.queues[bench.board.units[0].edges[0]].arrivals.append(1.0)
-    bench.policy.became_ready(bench.board.units[0])  # and a unit that is not ready
-    assert bench.policy.choose(0) is None
-    assert bench.policy.choose(99) is None
+    harness = PolicyHarness(plan, "fifo")
+    assert harness.policy.choose(0) is None
+    harness.policy.became_ready(harness.board.units[0])  # announced, but without input
+    assert harness.policy.choose(0) is None
+    harness.queues[harness.board.units[0].edges[0]].arrivals.append(1.0)
+    harness.policy.became_ready(harness.board.units[0])  # and a unit that is not ready
+    assert harness.policy.choose(0) is None
+    assert harness.policy.choose(99) is None
 
 
 def test_the_default_is_by_path():

@@ -29,7 +29,7 @@ CLASSES = {"window1": "high", "filter1": "high", "window2": "low", "filter2": "l
 READY: Any = SimpleNamespace(ready=True)  # a unit
 
 
-class Desk:
+class WindowsHarness:
     """mbd over windows and filters of two classes; the test says when windows reach their boundary."""
 
     def __init__(
@@ -66,64 +66,64 @@ class Desk:
         return list(iter(self.run, None))
 
 
-def filters(desk: Desk, times: int) -> None:
+def filters(harness: WindowsHarness, times: int) -> None:
     """Let rounds pass in which only filters run."""
     for _ in range(times):
-        desk.feed("filter1", "filter2")
-        desk.order()
+        harness.feed("filter1", "filter2")
+        harness.order()
 
 
 def test_a_missed_slot_goes_before_the_one_that_is_due():
     """The round is w1 f1 w2 f2 w1 f1; next is w2."""
-    desk = Desk()
-    desk.feed("window1", "window2")
-    filters(desk, 5)
-    desk.feed("filter1")
-    assert desk.run() == "filter1"
-    desk.reach()
-    desk.feed("filter1", "filter2")
-    assert desk.order() == ["window1", "window2", "filter2", "filter1"]
+    harness = WindowsHarness()
+    harness.feed("window1", "window2")
+    filters(harness, 5)
+    harness.feed("filter1")
+    assert harness.run() == "filter1"
+    harness.reach()
+    harness.feed("filter1", "filter2")
+    assert harness.order() == ["window1", "window2", "filter2", "filter1"]
 
 
 def test_a_postponed_unit_is_next():
-    desk = Desk()
-    desk.feed("window1")
-    filters(desk, 5)
-    desk.feed("filter1")
-    desk.run()
-    desk.feed("filter2")
-    desk.reach()
-    assert desk.order() == ["window1", "filter2"]
+    harness = WindowsHarness()
+    harness.feed("window1")
+    filters(harness, 5)
+    harness.feed("filter1")
+    harness.run()
+    harness.feed("filter2")
+    harness.reach()
+    assert harness.order() == ["window1", "filter2"]
 
 
 def test_a_missed_slot_does_not_go_before_a_more_important_one():
     """Next is the second w1, of the other class."""
-    desk = Desk()
-    desk.feed("window2")
-    filters(desk, 5)
-    desk.feed("filter2")
-    assert desk.run() == "filter2"
-    desk.feed("filter1")
-    desk.reach()
-    assert desk.order() == ["filter1", "window2"]
+    harness = WindowsHarness()
+    harness.feed("window2")
+    filters(harness, 5)
+    harness.feed("filter2")
+    assert harness.run() == "filter2"
+    harness.feed("filter1")
+    harness.reach()
+    assert harness.order() == ["filter1", "window2"]
 
 
 def test_many_missed_slots_do_not_stop_the_round():
     """All windows are owed a slot, and one of them is next: the important filter still gets its turn."""
     windows = [f"window{number}" for number in range(6)]
     queries = {"high": PASSED, "low": PASSED, **dict.fromkeys(windows, COUNTED)}
-    desk = Desk(queries, {**dict.fromkeys(queries, "low"), "high": "high"}, variant="staggered")
-    policy = cast(MultiBroadcastDisk, desk.board.policy)
-    desk.feed(*windows)
+    harness = WindowsHarness(queries, {**dict.fromkeys(queries, "low"), "high": "high"}, variant="staggered")
+    policy = cast(MultiBroadcastDisk, harness.board.policy)
+    harness.feed(*windows)
     for _ in range(2 * len(policy.base_schedule)):
-        desk.feed("high", "low")
-        desk.run()
-    while desk.board.units[policy.schedule[policy.position]].id not in windows:
-        desk.feed("high", "low")
-        desk.run()
-    desk.feed("high", "low")
-    desk.reach()
-    order = desk.order()
+        harness.feed("high", "low")
+        harness.run()
+    while harness.board.units[policy.schedule[policy.position]].id not in windows:
+        harness.feed("high", "low")
+        harness.run()
+    harness.feed("high", "low")
+    harness.reach()
+    order = harness.order()
     assert sorted(order) == sorted(queries)
     assert order.index("high") <= 2
 
@@ -131,22 +131,22 @@ def test_many_missed_slots_do_not_stop_the_round():
 @given(st.lists(st.sampled_from([*QUERIES, "reach", "run"]), max_size=60))
 def test_every_entry_of_a_round_is_used_once(steps: list[str]):
     """Entries change places, none is lost or duplicated, and the next round is the original one."""
-    desk = Desk()
-    policy = cast(MultiBroadcastDisk, desk.board.policy)
+    harness = WindowsHarness()
+    policy = cast(MultiBroadcastDisk, harness.board.policy)
     for step in steps:
         if step == "run":
-            desk.run()
-            desk.at_boundary = False
+            harness.run()
+            harness.at_boundary = False
         elif step == "reach":
-            desk.reach()
+            harness.reach()
         else:
-            desk.feed(step)
+            harness.feed(step)
         assert sorted(policy.schedule) == sorted(policy.base_schedule)
         assert policy.places == places_of(policy.schedule, len(QUERIES))
         assert policy.position > 0 or policy.schedule == policy.base_schedule
-    desk.reach()
-    desk.order()
-    assert not any(queue.arrivals for queue in desk.queues.values())
+    harness.reach()
+    harness.order()
+    assert not any(queue.arrivals for queue in harness.queues.values())
 
 
 def test_without_a_missed_slot_the_round_decides():
@@ -174,5 +174,5 @@ def test_a_slot_is_missed_when_it_came_up(rounds: int, ran_at: int, now_at: int,
 
 
 def test_equal_weights_go_by_the_number_of_queries():
-    desk = Desk()
-    assert sorted(desk.board.policy.schedule) == [0, 0, 1, 1, 2, 3]  # type: ignore[attr-defined]
+    harness = WindowsHarness()
+    assert sorted(harness.board.policy.schedule) == [0, 0, 1, 1, 2, 3]  # type: ignore[attr-defined]

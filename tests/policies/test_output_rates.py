@@ -11,7 +11,7 @@ from headgate.scheduling.board import Board
 from headgate_lab.studies.aqsios.schedulers import settings
 from headgate_lab.studies.aqsios.workload import application
 from tests.conformance.plans import feeder, make_plan, project, select, union
-from tests.policies.boards import Bench, Waiting
+from tests.policies.boards import PolicyHarness, Waiting
 
 SELECT, PROJECT, OUTPUT = "q/select", "q/project", "q/output"
 
@@ -23,8 +23,8 @@ def example(priority=30):
 
 def priorities(name, plan, **parameters):
     """Operator -> its priority."""
-    bench = Bench(plan, name, **parameters)
-    return {unit.operators[0]: -bench.policy.urgency(unit) for unit in bench.board.units}
+    harness = PolicyHarness(plan, name, **parameters)
+    return {unit.operators[0]: -harness.policy.urgency(unit) for unit in harness.board.units}
 
 
 @pytest.mark.parametrize(("name", "factor"), [("hr", 1), ("cqc", 1), ("wehr", 30)])
@@ -41,16 +41,16 @@ def test_a_root_that_does_work_has_its_own_rate(name):
 
 
 def test_an_output_waits_for_its_feeder_at_the_same_rate():
-    bench = Bench(example(), "hr", roots="copied")
-    bench.feed(OUTPUT, 1.0)
-    bench.feed(PROJECT, 2.0)
-    assert bench.order() == [PROJECT, OUTPUT]
+    harness = PolicyHarness(example(), "hr", roots="copied")
+    harness.feed(OUTPUT, 1.0)
+    harness.feed(PROJECT, 2.0)
+    assert harness.order() == [PROJECT, OUTPUT]
 
 
 def test_of_several_feeders_an_unknown_one_counts_else_the_best():
     def rates(second):
         operators = [project("q/a", "s", 1.0), project("q/b", "t", second), union("q/out", "q/a", "q/b", cost=2.0)]
-        board = Bench(make_plan({"s": feeder(), "t": feeder()}, operators, {"q": "q/out"}), "rr").board
+        board = PolicyHarness(make_plan({"s": feeder(), "t": feeder()}, operators, {"q": "q/out"}), "rr").board
         return copied_to_roots(board.plan, output_rates(board))
 
     assert rates(0.5)["q/out"].per_second() == 1 / 2.5
@@ -61,7 +61,7 @@ def test_of_several_feeders_an_unknown_one_counts_else_the_best():
 def test_operators_that_read_streams_or_feed_others_keep_their_own_rate():
     operators = [project("q/a", "s", 1.0), project("q/b", "q/a", 1.0), project("r/x", "s", 4.0)]
     plan = make_plan({"s": feeder()}, operators, {"q": "q/b", "also": "q/a", "r": "r/x"})
-    board = Bench(plan, "rr").board
+    board = PolicyHarness(plan, "rr").board
     before, after = output_rates(board), copied_to_roots(plan, output_rates(board))
     assert (after["q/a"], after["r/x"]) == (before["q/a"], before["r/x"])
     assert after["q/b"] == before["q/a"]

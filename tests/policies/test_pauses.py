@@ -5,8 +5,9 @@ import pytest
 from headgate.application.checked import RunLimits
 from headgate.runtime.simulated.simulation import simulate
 from tests.conformance.plans import make_app, make_plan, project, recorded
+from tests.policies.boards import TimedHarness
 from tests.policies.test_abd_slices import slow
-from tests.policies.test_class_based import Desk, queries
+from tests.policies.test_class_based import queries
 
 US = 1e-6
 
@@ -37,59 +38,61 @@ def test_long_pauses_cost_no_class_switches_under_cqc(tmp_path):
 
 def test_switching_to_a_class_is_not_charged_to_it_under_cqc():
     """Slices of 2 and 1 s, and 1 s per switch to a class: a nevertheless gets two calls of 1 s."""
-    desk = Desk(queries({"a": 1.0, "b": 1.0}, {"one": (2, ["a"]), "two": (1, ["b"])}), "cqc", cycle=3.0)
+    harness = TimedHarness(queries({"a": 1.0, "b": 1.0}, {"one": (2, ["a"]), "two": (1, ["b"])}), "cqc", cycle=3.0)
     ran = ""
     for _ in range(6):
-        desk.feed("a/x")
-        desk.feed("b/x")
-        claim = desk.begin()
+        harness.feed("a/x")
+        harness.feed("b/x")
+        claim = harness.begin()
         claim.started += claim.decision.switches
-        desk.end(claim, 1.0 + claim.decision.switches)
+        harness.end(claim, 1.0 + claim.decision.switches)
         ran += claim.decision.unit.id[0]
     assert ran == "aabaab"
 
 
 def test_a_pause_does_not_make_the_quota_of_abd_grow():
     """A slice without input has ended, however soon its class has input again."""
-    desk = Desk(queries({"q": 8 * US, "r": 8 * US}, {"one": (1, ["q", "r"])}), "abd", quota=50 * US, passes=None)
-    desk.feed("q/x")
-    assert desk.run(8 * US).unit.id == "q/x"
-    desk.board.now += 1.0
-    desk.feed("r/x")
-    assert desk.run(8 * US).unit.id == "r/x"
-    assert desk.policy.quota == 50 * US
+    harness = TimedHarness(
+        queries({"q": 8 * US, "r": 8 * US}, {"one": (1, ["q", "r"])}), "abd", quota=50 * US, passes=None
+    )
+    harness.feed("q/x")
+    assert harness.run(8 * US).unit.id == "q/x"
+    harness.board.now += 1.0
+    harness.feed("r/x")
+    assert harness.run(8 * US).unit.id == "r/x"
+    assert harness.policy.quota == 50 * US
 
 
 def test_a_slice_of_abd_ends_where_it_began_after_a_whole_pass():
     """One pass over three operators: two run, the last is found empty, and the next slice begins with the first."""
     operators = [slow("a/x", "s"), slow("b/x", "t"), slow("c/x", "u")]
     streams = {name: {"kind": "feeder", "rate": 1.0} for name in "stu"}
-    desk = Desk(make_plan(streams, operators, {name: f"{name}/x" for name in "abc"}), "abd", quota=1.0)
-    desk.feed("a/x")
-    desk.feed("b/x")
-    assert [desk.run(US).unit.id for _ in range(2)] == ["a/x", "b/x"]
+    harness = TimedHarness(make_plan(streams, operators, {name: f"{name}/x" for name in "abc"}), "abd", quota=1.0)
+    harness.feed("a/x")
+    harness.feed("b/x")
+    assert [harness.run(US).unit.id for _ in range(2)] == ["a/x", "b/x"]
     for name in "abc":
-        desk.feed(f"{name}/x")
-    assert [desk.run(US).unit.id for _ in range(3)] == ["a/x", "b/x", "c/x"]
+        harness.feed(f"{name}/x")
+    assert [harness.run(US).unit.id for _ in range(3)] == ["a/x", "b/x", "c/x"]
 
 
 def test_abd_reports_the_operators_it_found_empty():
     """The round is h h l. Class h has two operators without input, which counts 2 per slot; then one of l's three."""
     members = {"high": (2, ["h", "i"]), "low": (1, ["l", "m", "n"])}
-    desk = Desk(queries(dict.fromkeys("hilmn", 8 * US), members), "abd", quota=1.0)
-    desk.feed("m/x")
-    decision = desk.run(US)
-    assert (decision.unit.id, decision.switches) == ("m/x", desk.policy.schedule.index(1) + 1)
-    assert decision.inspected == 2 * desk.policy.schedule.index(1) + 1
+    harness = TimedHarness(queries(dict.fromkeys("hilmn", 8 * US), members), "abd", quota=1.0)
+    harness.feed("m/x")
+    decision = harness.run(US)
+    assert (decision.unit.id, decision.switches) == ("m/x", harness.policy.schedule.index(1) + 1)
+    assert decision.inspected == 2 * harness.policy.schedule.index(1) + 1
 
 
 def test_an_overrun_of_abd_counts_where_no_tuple_fits():
     """40 us of a slice are used by a call that was to take 18; of the next operator no tuple fits into what is left."""
     streams = {name: {"kind": "feeder", "rate": 1.0} for name in "st"}
     plan = make_plan(streams, [slow("a/x", "s"), slow("b/x", "t")], {"a": "a/x", "b": "b/x"})
-    desk = Desk(plan, "abd", quota=50 * US)
-    desk.feed("a/x")
-    desk.feed("b/x")
-    desk.run(60 * US)
-    desk.run()
-    assert desk.policy.quota == pytest.approx((50 + 18 + 10) * US)
+    harness = TimedHarness(plan, "abd", quota=50 * US)
+    harness.feed("a/x")
+    harness.feed("b/x")
+    harness.run(60 * US)
+    harness.run()
+    assert harness.policy.quota == pytest.approx((50 + 18 + 10) * US)

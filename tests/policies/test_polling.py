@@ -7,7 +7,8 @@ from headgate.policies.rotation import Rotation
 from headgate.runtime.simulated import simulate
 from headgate_lab.studies.aqsios.workload import application
 from tests.conformance.plans import feeder, make_app, make_plan, project, recorded
-from tests.policies.test_class_based import Desk, queries
+from tests.policies.boards import TimedHarness
+from tests.policies.test_class_based import queries
 
 US = 1e-6
 IN_TURN = ("rr", "wrr", "mrr", "morr", "mprr")
@@ -17,12 +18,12 @@ def one_class(*names):
     return queries(dict.fromkeys(names, 1.0), {"one": (1, list(names))})
 
 
-def looked(desk, *fed):
+def looked(harness, *fed):
     """Feed queries one after another, each followed by a call: (what ran, how many were inspected)."""
     found = []
     for name in fed:
-        desk.feed(f"{name}/x")
-        decision = desk.run()
+        harness.feed(f"{name}/x")
+        decision = harness.run()
         found.append((decision.unit.id[0], decision.inspected))
     return found
 
@@ -32,30 +33,36 @@ def looked(desk, *fed):
 
 @pytest.mark.parametrize("name", [*IN_TURN, "pct", "pct-s"])
 def test_units_without_input_are_counted(name):
-    assert looked(Desk(one_class(*"abcd"), name), *"acabb") == [("a", 0), ("c", 1), ("a", 1), ("b", 0), ("b", 3)]
+    assert looked(TimedHarness(one_class(*"abcd"), name), *"acabb") == [
+        ("a", 0),
+        ("c", 1),
+        ("a", 1),
+        ("b", 0),
+        ("b", 3),
+    ]
 
 
 @pytest.mark.parametrize("name", [*IN_TURN, "pct"])
 def test_no_unit_is_skipped_when_all_have_input(name):
-    desk = Desk(one_class(*"abc"), name)
+    harness = TimedHarness(one_class(*"abc"), name)
     for query in "abc":
-        desk.feed(f"{query}/x", 2)
-    assert [desk.run().inspected for _ in range(3)] == [0, 0, 0]
+        harness.feed(f"{query}/x", 2)
+    assert [harness.run().inspected for _ in range(3)] == [0, 0, 0]
 
 
 def test_a_thread_in_line_tries_all_its_queries_before_it_gives_up_its_slot():
     plan = queries(dict.fromkeys("abcxyz", 1.0), {"one": (2, list("abc")), "two": (1, list("xyz"))})
-    desk = Desk(plan, "pct")
+    harness = TimedHarness(plan, "pct")
     # b and c to the end of the pass, then x and y; z, and none of the other thread, which has no input; x and y again.
-    assert looked(desk, *"azz") == [("a", 0), ("z", 4), ("z", 2)]
+    assert looked(harness, *"azz") == [("a", 0), ("z", 4), ("z", 2)]
 
 
 def test_a_rotation_counts_up_to_its_end():
-    desk = Desk(one_class(*"abc"), "rr")
-    rotation = Rotation(desk.board.units)
-    desk.feed("b/x")
-    rotation.add(desk.board.units[1])
-    assert (rotation.next(), rotation.passed_over) == (desk.board.units[1], 1)
+    harness = TimedHarness(one_class(*"abc"), "rr")
+    rotation = Rotation(harness.board.units)
+    harness.feed("b/x")
+    rotation.add(harness.board.units[1])
+    assert (rotation.next(), rotation.passed_over) == (harness.board.units[1], 1)
     assert (rotation.next(), rotation.passed_over) == (None, 0)
     assert (rotation.next(around=False), rotation.passed_over, rotation.next_place) == (None, 1, 0)
 
@@ -114,62 +121,62 @@ def told(decision):
 
 def test_cqc_polls_twice_and_passes_the_turn_on():
     """Example 5.3: nothing ready and no arrivals: exactly two polls of the class's sources, then the next class."""
-    desk = Desk(polled(high="ab", low="xyz"), "cqc", leaves="last", cycle=9.0)
-    desk.feed("y/x")
-    claim = desk.begin()
+    harness = TimedHarness(polled(high="ab", low="xyz"), "cqc", leaves="last", cycle=9.0)
+    harness.feed("y/x")
+    claim = harness.begin()
     assert told(claim.decision) == ("y/x", 2 * 2, 2)
-    desk.feed("a/x")
-    desk.end(claim, 0.1)
-    assert told(desk.run(0.1)) == ("a/x", 2 * 3, 1)
+    harness.feed("a/x")
+    harness.end(claim, 0.1)
+    assert told(harness.run(0.1)) == ("a/x", 2 * 3, 1)
 
 
 def test_cqc_first_processes_what_a_poll_found():
     """Example 5.3: arrivals found by a poll are processed, then the count of polls restarts."""
-    desk = Desk(polled(high="ab", low="x"), "cqc", leaves="last", cycle=9.0)
-    desk.feed("a/in")
-    desk.feed("x/in")
-    assert told(desk.run(0.1)) == ("a/in", 1, 1)  # b's source is found empty
-    desk.feed("a/x")
-    assert told(desk.run(0.1)) == ("a/x", 0, 0)
-    desk.feed("b/in")
-    assert told(desk.run(0.1)) == ("b/in", 1, 0)  # the turn continues
-    desk.feed("b/x")
-    assert told(desk.run(0.1)) == ("b/x", 0, 0)
-    assert told(desk.run(0.1)) == ("x/in", 2 * 2, 1)
+    harness = TimedHarness(polled(high="ab", low="x"), "cqc", leaves="last", cycle=9.0)
+    harness.feed("a/in")
+    harness.feed("x/in")
+    assert told(harness.run(0.1)) == ("a/in", 1, 1)  # b's source is found empty
+    harness.feed("a/x")
+    assert told(harness.run(0.1)) == ("a/x", 0, 0)
+    harness.feed("b/in")
+    assert told(harness.run(0.1)) == ("b/in", 1, 0)  # the turn continues
+    harness.feed("b/x")
+    assert told(harness.run(0.1)) == ("b/x", 0, 0)
+    assert told(harness.run(0.1)) == ("x/in", 2 * 2, 1)
 
 
 def test_cqc_stops_polling_once_its_time_is_used_up():
-    desk = Desk(polled(high="ab", low="x"), "cqc", leaves="last", cycle=9.0)  # slices of 6 and 3 s
-    desk.feed("a/in")
-    desk.feed("x/in")
-    assert told(desk.run(6.0)) == ("a/in", 1, 1)
-    assert told(desk.run(0.1)) == ("x/in", 0, 1)
+    harness = TimedHarness(polled(high="ab", low="x"), "cqc", leaves="last", cycle=9.0)  # slices of 6 and 3 s
+    harness.feed("a/in")
+    harness.feed("x/in")
+    assert told(harness.run(6.0)) == ("a/in", 1, 1)
+    assert told(harness.run(0.1)) == ("x/in", 0, 1)
 
 
 def test_cqc_does_not_cut_a_poll_short():
     """Both sources of the class are read, though the first read uses up its time; the second is debt."""
-    desk = Desk(polled(high="ab", low="x"), "cqc", leaves="last", cycle=9.0)
+    harness = TimedHarness(polled(high="ab", low="x"), "cqc", leaves="last", cycle=9.0)
     for name in "abx":
-        desk.feed(f"{name}/in")
-    assert [desk.run(seconds).unit.id for seconds in (6.0, 6.0, 1.0)] == ["a/in", "b/in", "x/in"]
-    desk.feed("a/x")
-    desk.feed("x/x")
-    assert [desk.run(1.0).unit.id for _ in range(2)] == ["x/x", "a/x"]  # none of its 6 s is left, so it loses a turn
+        harness.feed(f"{name}/in")
+    assert [harness.run(seconds).unit.id for seconds in (6.0, 6.0, 1.0)] == ["a/in", "b/in", "x/in"]
+    harness.feed("a/x")
+    harness.feed("x/x")
+    assert [harness.run(1.0).unit.id for _ in range(2)] == ["x/x", "a/x"]  # none of its 6 s is left, so it loses a turn
 
 
 def test_cqc_does_not_poll_where_another_core_reads_the_sources():
-    desk = Desk(polled(high="ab", low="x"), "cqc", cycle=9.0)
-    desk.feed("x/in")
-    assert told(desk.run(0.1)) == ("x/in", 0, 2)
+    harness = TimedHarness(polled(high="ab", low="x"), "cqc", cycle=9.0)
+    harness.feed("x/in")
+    assert told(harness.run(0.1)) == ("x/in", 0, 2)
 
 
 def test_hr_inspects_empty_sources_once_per_poll():
-    desk = Desk(polled(only="abcd"), "hr", leaves="last")
-    desk.feed("b/in")
-    desk.feed("d/in")
-    assert [told(desk.run()) for _ in range(2)] == [("b/in", 2, 0), ("d/in", 0, 0)]
-    desk.feed("b/x")
-    assert told(desk.run()) == ("b/x", 0, 0)
-    ranked = Desk(polled(only="abcd"), "hr")
+    harness = TimedHarness(polled(only="abcd"), "hr", leaves="last")
+    harness.feed("b/in")
+    harness.feed("d/in")
+    assert [told(harness.run()) for _ in range(2)] == [("b/in", 2, 0), ("d/in", 0, 0)]
+    harness.feed("b/x")
+    assert told(harness.run()) == ("b/x", 0, 0)
+    ranked = TimedHarness(polled(only="abcd"), "hr")
     ranked.feed("b/in")
     assert told(ranked.run()) == ("b/in", 0, 0)

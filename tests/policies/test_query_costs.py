@@ -6,7 +6,7 @@ import pytest
 
 from headgate.policies.query_costs import QueryCosts, operator_costs
 from tests.conformance.plans import feeder, make_plan, project, split, union
-from tests.policies.test_class_based import Desk
+from tests.policies.boards import TimedHarness
 
 
 def parting():
@@ -22,13 +22,13 @@ def parting():
 
 
 def test_branches_share_the_cost_before_their_fork():
-    desk = Desk(parting(), "mbd")
-    assert QueryCosts(desk.board).seconds == pytest.approx({"q": 16.0, "r": 16.0})
-    assert Counter(desk.policy.base_schedule) == {0: 1, 1: 1}
+    harness = TimedHarness(parting(), "mbd")
+    assert QueryCosts(harness.board).seconds == pytest.approx({"q": 16.0, "r": 16.0})
+    assert Counter(harness.policy.base_schedule) == {0: 1, 1: 1}
 
 
 def test_an_operator_where_branches_meet_counts_for_each():
-    costs = operator_costs(Desk(parting(), "mol").board)
+    costs = operator_costs(TimedHarness(parting(), "mol").board)
     assert costs == pytest.approx({"q/split": 10.0, "q/l": 2.0, "q/r": 2.0, "q/all": 2.0, "r/x": 16.0})
 
 
@@ -36,4 +36,4 @@ def test_each_input_bears_its_share_of_the_fixed_cost():
     """Two inputs: 2 + 3 for s and 7 + 3 for t."""
     operators = [project("q/a", "s", 2.0), project("q/b", "t", 7.0), union("q/all", "q/a", "q/b", cost=3.0)]
     plan = make_plan({"s": feeder(), "t": feeder()}, operators, {"q": "q/all"})
-    assert QueryCosts(Desk(plan, "mbd").board).seconds == pytest.approx({"q": 15.0})
+    assert QueryCosts(TimedHarness(plan, "mbd").board).seconds == pytest.approx({"q": 15.0})

@@ -11,11 +11,11 @@ from headgate.policies.output_rates import distances_to_sink, output_rates
 from headgate.policies.worth import ratio
 from tests.conformance.plans import feeder, make_plan, project, select, split, union
 from tests.conformance.strategies import plans
-from tests.policies.boards import Bench
+from tests.policies.boards import PolicyHarness
 
 
 def rates(plan, call_fixed_s=0.0, **options):
-    board = Bench(plan, "rr", call_fixed_s).board
+    board = PolicyHarness(plan, "rr", call_fixed_s).board
     return {name.removeprefix("q/"): worth for name, worth in output_rates(board, **options).items()}
 
 
@@ -93,7 +93,7 @@ def test_what_is_not_known_and_what_costs_nothing():
 
 
 def test_distances_to_the_sink():
-    board = Bench(figure_2(), "rr").board
+    board = PolicyHarness(figure_2(), "rr").board
     assert distances_to_sink(board) == {"q/O1": 2, "q/O4": 2, "q/O2": 1, "q/O3": 0}
 
 

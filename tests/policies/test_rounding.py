@@ -1,16 +1,17 @@
 """Slices of time that are filled exactly, up to floating-point rounding."""
 
-from tests.policies.test_class_based import Desk, queries
+from tests.policies.boards import TimedHarness
+from tests.policies.test_class_based import queries
 
 
 def one_tuple_each(names, classes, policy, **parameters):
     """The order in which queries run, each with one tuple that takes 0.1 s."""
-    desk = Desk(queries(dict.fromkeys(names, 0.1), classes), policy, **parameters)
+    harness = TimedHarness(queries(dict.fromkeys(names, 0.1), classes), policy, **parameters)
     for name in names:
-        desk.feed(f"{name}/x")
-    order = [desk.run(0.1).unit.id[0] for _ in names]
-    assert desk.run() is None
-    return "".join(order), desk.policy
+        harness.feed(f"{name}/x")
+    order = [harness.run(0.1).unit.id[0] for _ in names]
+    assert harness.run() is None
+    return "".join(order), harness.policy
 
 
 def test_abd_five_tenths_of_a_second_fit_into_half_a_second():
@@ -27,10 +28,10 @@ def test_cqc_five_tenths_of_a_second_use_up_a_slice_of_half_a_second():
 
 def test_cqc_a_debt_paid_exactly_leaves_nothing():
     """A call of 0.6 s in a slice of 0.3 that began at 0.3 leaves 0: the next turn of b is lost."""
-    desk = Desk(queries({"a": 0.1, "b": 0.1}, {"one": (1, ["a"]), "two": (1, ["b"])}), "cqc", cycle=0.6)
+    harness = TimedHarness(queries({"a": 0.1, "b": 0.1}, {"one": (1, ["a"]), "two": (1, ["b"])}), "cqc", cycle=0.6)
     order = []
     for seconds in (0.3, 0.6, 0.3, 0.3, 0.3):
-        desk.feed("a/x")
-        desk.feed("b/x")
-        order.append(desk.run(seconds).unit.id[0])
+        harness.feed("a/x")
+        harness.feed("b/x")
+        order.append(harness.run(seconds).unit.id[0])
     assert "".join(order) == "abaab"

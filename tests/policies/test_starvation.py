@@ -5,7 +5,7 @@ import pytest
 from headgate.policies.registry import POLICIES, make_policy, policy_parameters
 from headgate.policies.starvation import aged, aging_factors
 from tests.conformance.plans import feeder, make_plan, project
-from tests.policies.boards import Bench
+from tests.policies.boards import PolicyHarness
 
 WITH_RELIEF = [name for name, kind in POLICIES.items() if "starvation" in policy_parameters(kind)]
 
@@ -22,10 +22,10 @@ def of_slow(name):
 
 def fed(name, **parameters):
     """The slow operator has the oldest tuples; the fast one keeps getting new ones."""
-    bench = Bench(plan(), name, **parameters)
-    bench.feed("b/slow", *[0.0] * 10)
-    bench.feed("a/fast", *[float(t) for t in range(1, 101)])
-    return bench
+    harness = PolicyHarness(plan(), name, **parameters)
+    harness.feed("b/slow", *[0.0] * 10)
+    harness.feed("a/fast", *[float(t) for t in range(1, 101)])
+    return harness
 
 
 def test_which_policies_offer_it():
@@ -58,29 +58,29 @@ def test_every_nth_round_goes_to_the_oldest(name):
 @pytest.mark.parametrize("name", WITH_RELIEF)
 def test_priorities_age(name):
     """The slow queue's age and length outweigh its cost once it has waited ten times as long."""
-    bench = Bench(plan(), name, starvation="dynamic", period=3)
-    bench.feed("b/slow", *[0.0] * 50)
-    bench.feed("a/fast", *[9.0] * 5)
-    bench.board.now = 10.0
-    order = [of_slow(bench.run().unit.id) for _ in range(4)]
+    harness = PolicyHarness(plan(), name, starvation="dynamic", period=3)
+    harness.feed("b/slow", *[0.0] * 50)
+    harness.feed("a/fast", *[9.0] * 5)
+    harness.board.now = 10.0
+    order = [of_slow(harness.run().unit.id) for _ in range(4)]
     assert order == [False, False, True, True]
 
 
 def test_t8_dynamic_priorities():
     """C = (1.0, 0.2), waits (1, 10), queues (5, 50): f = (0.01, 1), so path 2 goes first."""
-    bench = Bench(plan(), "pcs")
-    bench.feed("a/fast", *[9.0] * 5)
-    bench.feed("b/slow", *[0.0] * 50)
-    factors = aging_factors(bench.board.ready(), 10.0, 2)
+    harness = PolicyHarness(plan(), "pcs")
+    harness.feed("a/fast", *[9.0] * 5)
+    harness.feed("b/slow", *[0.0] * 50)
+    factors = aging_factors(harness.board.ready(), 10.0, 2)
     assert factors == pytest.approx([0.01, 1.0], abs=2e-6)
     assert [aged(c, f) for c, f in zip((1.0, 0.2), factors, strict=True)] == pytest.approx([0.01, 0.2], abs=2e-6)
 
 
 def test_units_without_input_have_the_least_factor():
-    bench = Bench(plan(), "pcs")
+    harness = PolicyHarness(plan(), "pcs")
     assert aging_factors([], 1.0, 2) == [1e-6, 1e-6]
-    bench.feed("a/fast", 1.0)
-    assert aging_factors(bench.board.ready(), 1.0, 2) == [1e-6, 1e-6]
+    harness.feed("a/fast", 1.0)
+    assert aging_factors(harness.board.ready(), 1.0, 2) == [1e-6, 1e-6]
 
 
 def test_a_larger_factor_raises_a_negative_priority_too():

@@ -5,7 +5,7 @@ import pytest
 from headgate.plan.operators import Declared, Port, TableJoin
 from tests.conformance.plans import feeder, make_plan, project
 from tests.conformance.strategies import TABLE
-from tests.policies.boards import Bench
+from tests.policies.boards import PolicyHarness
 
 
 def chain(*costs):
@@ -27,38 +27,38 @@ def with_join():
 
 
 def test_leaves_and_joins_have_longer_turns():
-    bench = Bench(with_join(), "wrr", quantum=0.5, leaf=3, join=2)
+    harness = PolicyHarness(with_join(), "wrr", quantum=0.5, leaf=3, join=2)
     for operator in ("q/a", "q/join", "q/b"):
-        bench.feed(operator, 1.0, 2.0)
-    turns = [(d.unit.id, d.seconds, d.ends_round) for d in iter(bench.run, None)]
+        harness.feed(operator, 1.0, 2.0)
+    turns = [(d.unit.id, d.seconds, d.ends_round) for d in iter(harness.run, None)]
     assert turns == [("q/a", 1.5, False), ("q/join", 1.0, False), ("q/b", 0.5, True)] * 2
 
 
 def test_a_unit_of_several_operators_has_its_largest_weight():
-    bench = Bench(with_join(), "wrr", unit="query", leaf=1.5, join=4)
-    bench.feed("q/b", 1.0)
-    assert bench.run().seconds == pytest.approx(0.4)
+    harness = PolicyHarness(with_join(), "wrr", unit="query", leaf=1.5, join=4)
+    harness.feed("q/b", 1.0)
+    assert harness.run().seconds == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize("parameters", [{"leaf": 0}, {"join": -1}, {"quantum": None}, {"quantum": 0}])
 def test_wrong_weights(parameters):
     with pytest.raises(ValueError, match="must be a number above 0"):
-        Bench(chain(1.0), "wrr", **parameters)
+        PolicyHarness(chain(1.0), "wrr", **parameters)
 
 
 def test_the_longest_queue_first_ties_nearest_to_the_source():
-    bench = Bench(chain(1.0, 1.0, 1.0), "mtiq")
-    bench.feed("q/0", 1.0, 1.0)
-    bench.feed("q/1", 1.0, 1.0)
-    bench.feed("q/2", 1.0, 1.0, 1.0)
-    assert bench.order() == ["q/2", "q/0", "q/1", "q/2", "q/0", "q/1", "q/2"]
+    harness = PolicyHarness(chain(1.0, 1.0, 1.0), "mtiq")
+    harness.feed("q/0", 1.0, 1.0)
+    harness.feed("q/1", 1.0, 1.0)
+    harness.feed("q/2", 1.0, 1.0, 1.0)
+    assert harness.order() == ["q/2", "q/0", "q/1", "q/2", "q/0", "q/1", "q/2"]
 
 
 def test_mtiq_inspects_every_ready_queue_and_takes_its_batch():
-    bench = Bench(chain(1.0, 1.0), "mtiq")
-    bench.feed("q/0", 1.0)
-    bench.feed("q/1", 1.0)
-    assert bench.run()[1:5] == (1, None, False, 2)
-    bench = Bench(chain(1.0, 1.0), "mtiq", batch=100)
-    bench.feed("q/0", 1.0)
-    assert bench.run().tuples == 100
+    harness = PolicyHarness(chain(1.0, 1.0), "mtiq")
+    harness.feed("q/0", 1.0)
+    harness.feed("q/1", 1.0)
+    assert harness.run()[1:5] == (1, None, False, 2)
+    harness = PolicyHarness(chain(1.0, 1.0), "mtiq", batch=100)
+    harness.feed("q/0", 1.0)
+    assert harness.run().tuples == 100
