@@ -90,7 +90,7 @@ class TimedHarness:
         self.board.release(claim, tuples, 0)
 
     def run(self, seconds=0.0):
-        """A whole call. Returns what ran, or None."""
+        """Carry out a whole call. Returns its decision, or None."""
         claim = self.begin()
         if claim is None:
             return None

@@ -21,8 +21,8 @@ US = 1e-6
 # Latencies -------------------------------------------------------------------------------------------------------
 
 
-class Observed(TimedHarness):
-    """Latencies of classes are those of recent values."""
+class RecentLatencies(TimedHarness):
+    """The latency of a class comes from its recent values."""
 
     def __init__(self, recent, *given, **parameters):
         self.recent = recent
@@ -32,14 +32,14 @@ class Observed(TimedHarness):
         return self.recent[name].value(now, look, since)
 
 
-def inverted_once_exchanged(**parameters):
-    """Class a is fast and b slow for 10 s, then b becomes the more important one; rounds go on."""
+def inverted_after_exchange(**parameters):
+    """Class a is fast and b slow for 10 s; then b becomes the more important one."""
     times = np.arange(100) / 10
     recent = {"a": RecentValues(), "b": RecentValues()}
     for name, latency in (("a", 1.0), ("b", 3.0)):
         recent[name].add(times, np.full(100, latency))
     plan = queries({"a": 1e-3, "b": 1e-3}, {"a": (2, ["a"]), "b": (1, ["b"])})
-    harness = Observed(recent, plan, "abd", quota=1.0, **parameters)
+    harness = RecentLatencies(recent, plan, "abd", quota=1.0, **parameters)
     harness.board.now = 10.0
     harness.board.set_classes(harness.board.plan.with_priority("a", 1).with_priority("b", 2))
     return harness, recent
@@ -52,14 +52,14 @@ def rounds(harness, number):
 
 
 def test_latencies_from_before_a_change_of_priorities_do_not_count():
-    harness, _ = inverted_once_exchanged(window=2.0, samples=1)
+    harness, _ = inverted_after_exchange(window=2.0, samples=1)
     rounds(harness, 40)
     assert harness.policy.frequencies == [2, 1]
     assert harness.policy.updates == 2  # at the start and at the change
 
 
 def test_latencies_from_after_a_change_of_priorities_count():
-    harness, recent = inverted_once_exchanged(window=2.0, samples=1)
+    harness, recent = inverted_after_exchange(window=2.0, samples=1)
     rounds(harness, 4)
     for name, latency in (("a", 1.0), ("b", 3.0)):
         recent[name].add(np.array([harness.board.now]), np.array([latency]))
@@ -129,7 +129,7 @@ def test_first_call_has_the_whole_quota_at_any_time():
 
 
 def simulated(tmp_path, gaps, overheads, seconds=0.5):
-    """The trace of two operators in a class with one slot of a round; the class with all other slots has no input."""
+    """The trace of two operators whose class has one slot per round; the class with the other slots has no input."""
     sources = {name: recorded(tmp_path, name, *found) for name, found in {"high": (1.0,), **gaps}.items()}
     operators = [slow("h/x", "high"), slow("q/x", "s"), slow("r/x", "t")]
     plan = make_plan(

@@ -85,7 +85,7 @@ def running_x():
 
 
 def test_mbd_runs_x_once_more_without_the_schedule():
-    """S = (x, x, y): the second x asks for another run on the same core, with the input that has come meanwhile."""
+    """S = (x, x, y): the second x asks for another run on the same core, with the input that arrived meanwhile."""
     harness, x, _ = running_x()
     harness.feed("x/x", 3)
     harness.end(x, 1.0)

@@ -16,15 +16,15 @@ def letters(*priorities, variant="disjoint"):
     return "".join(broadcast_schedule(zip("ABCDE", priorities, strict=False), variant))
 
 
-def rounds_apart(schedule, item):
-    """The slots between those of an item, one list per slot of it; the last wraps around the end of the round."""
+def slots_between(schedule, item):
+    """For each slot of an item, the slots up to its next one; the last list wraps around the end of the round."""
     first, *rest = [i for i, other in enumerate(schedule) if other == item]
     twice = [*schedule, *schedule]
     return [twice[i + 1 : j] for i, j in zip([first, *rest], [*rest, first + len(schedule)], strict=True)]
 
 
-def gaps(schedule):
-    return [max(map(len, rounds_apart(schedule, item))) for item in sorted(set(schedule))]
+def widest_gaps(schedule):
+    return [max(map(len, slots_between(schedule, item))) for item in sorted(set(schedule))]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def gaps(schedule):
 )
 def test_schedules(priorities, schedule, widest):
     assert letters(*priorities) == schedule
-    assert gaps(schedule) == widest
+    assert widest_gaps(schedule) == widest
 
 
 @pytest.mark.parametrize(
@@ -55,11 +55,11 @@ def test_staggered_schedules(priorities, schedule):
 
 @given(st.lists(st.integers(1, 12), min_size=2, max_size=12))
 def test_staggered_slots_are_at_equal_distances(priorities):
-    """Between two slots of an item, any other has what its priority asks for, to within one; equals take turns."""
+    """Between two slots of an item, every other one has its share by priority, to within one; equals alternate."""
     items = list(enumerate(priorities))
     schedule = broadcast_schedule(items, "staggered")
     for item, priority in items:
-        for between in rounds_apart(schedule, item):
+        for between in slots_between(schedule, item):
             for other, its in items:
                 if other != item:
                     assert abs(between.count(other) - its / priority) <= 1.0 + 1e-9
@@ -72,17 +72,17 @@ def test_long_schedules():
     assert short.startswith("AABAABCAABAABAABAABC")
     assert long.startswith("ABACDABBCEABACDABCDABACDABBCEAB")
     assert hashlib.sha256(long.encode()).hexdigest().startswith("c71d6db94b559ee0")
-    assert (gaps(short), gaps(long)) == ([2, 3, 12], [4, 4, 6, 9, 18])
+    assert (widest_gaps(short), widest_gaps(long)) == ([2, 3, 12], [4, 4, 6, 9, 18])
 
 
-def test_foreign_slots_around_the_first_of_figure_8():
-    assert [len(between) for between in rounds_apart("ABCDABACEABCDAB", "A")] == [3, 1, 2, 3, 1]
+def test_slots_of_others_between_those_of_the_first_item_of_figure_8():
+    assert [len(between) for between in slots_between("ABCDABACEABCDAB", "A")] == [3, 1, 2, 3, 1]
 
 
-def test_the_other_reading_of_figure_8():
+def test_the_alternative_reading_of_figure_8():
     schedule = letters(5, 4, 3, 2, 1, variant="coincident")
     assert schedule == "ACECDABABCDABAB"
-    assert gaps(schedule)[0] == 4
+    assert widest_gaps(schedule)[0] == 4
 
 
 def test_the_greatest_priority_comes_first_then_the_order_given():
@@ -91,7 +91,7 @@ def test_the_greatest_priority_comes_first_then_the_order_given():
     assert broadcast_schedule([("z", 1), ("a", 1), ("m", 1)]) == ["z", "a", "m"]
 
 
-def test_nothing_to_schedule_and_what_is_refused():
+def test_an_empty_schedule_and_refused_priorities():
     assert broadcast_schedule([]) == broadcast_schedule([], "coincident") == []
     for bad in (0, -1, 1.5, True):
         with pytest.raises(ValueError, match="whole number above 0"):
@@ -111,7 +111,7 @@ def test_every_item_has_exactly_its_slots(priorities, variant):
 @settings(deadline=None)
 @given(priorities=st.lists(st.integers(1, 63), max_size=6))
 def test_the_slots_of_a_power_are_evenly_spaced_over_the_steps(priorities):
-    """An item of priority 2^6 - 1 has every power, and a slot at the start of each step, which makes steps visible."""
+    """An item of priority 2^6 - 1 has every power, so it has a slot at the start of each step and marks the steps."""
     schedule = broadcast_schedule([("step", 63), *enumerate(priorities)])
     step, seen = 0, {number: [] for number in range(len(priorities))}
     for item in schedule:
@@ -126,10 +126,10 @@ def test_the_slots_of_a_power_are_evenly_spaced_over_the_steps(priorities):
 
 @settings(deadline=None)
 @given(powers=st.lists(st.integers(0, 6), min_size=1, max_size=6), variant=st.sampled_from(VARIANTS))
-def test_powers_of_two_have_the_same_between_all_their_slots(powers, variant):
+def test_powers_of_two_have_the_same_slots_between_all_their_own(powers, variant):
     schedule = broadcast_schedule([(number, 1 << power) for number, power in enumerate(powers)], variant)
     for number, power in enumerate(powers):
-        for between in map(Counter, rounds_apart(schedule, number)):
+        for between in map(Counter, slots_between(schedule, number)):
             for other, others in enumerate(powers):
                 if other != number and others >= power:
                     assert between[other] == 1 << others - power

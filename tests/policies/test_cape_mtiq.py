@@ -1,9 +1,9 @@
 """Table 1 of Sutherland, Pielech and Rundensteiner (CAPE): mtiq and fifo on the plan of their figure 1.
 
-Op1 (selectivity 0.9, 1 s), Op2 (0.1, 0.25 s), Op3 (1, 0.75 s); a batch comes to Op1 at 0, 1, 2, ... A call takes at
-most one batch, whatever part of it there is, always for the same time, and a queue holds amounts. The simulator's
-tuples are whole and its times follow their number, so the example has a small loop of its own here; the policy and the
-board are the real ones.
+Op1 (selectivity 0.9, 1 s), Op2 (0.1, 0.25 s), Op3 (1, 0.75 s); a batch arrives at Op1 at 0, 1, 2, ... Queues hold
+fractions of batches. A call takes up to one batch and always lasts equally long. The simulator cannot do this: its
+tuples are whole, and the time of a call depends on their number. So the example has a small loop of its own; the
+policy and the board are the real ones.
 """
 
 from fractions import Fraction as F
@@ -23,7 +23,7 @@ TIMES = dict(zip(NAMES, (F(1), F(1, 4), F(3, 4)), strict=True))
 NEXT = dict(pairwise(NAMES))
 
 
-class Amounts:
+class FractionQueue:
     """A queue of parts of batches: (arrival of the batch, amount)."""
 
     def __init__(self):
@@ -34,7 +34,7 @@ class Amounts:
     bytes = property(lambda self: 8.0 * float(self.count))
 
     def take(self):
-        """At most one batch: the amounts taken, by the batch that they come from."""
+        """Take at most one batch. Returns the amounts, each with the batch it comes from."""
         left, taken = F(1), []
         while left and self.parts:
             arrival, amount = self.parts.pop(0)
@@ -47,13 +47,13 @@ class Amounts:
 
 
 class Example:
-    """The plan under a policy; `totals` and `given` are Table 1's columns, `calls` what ran when."""
+    """The plan under a policy; `totals` and `given` are Table 1's columns, `calls` lists what ran when."""
 
     def __init__(self, policy, until, **parameters):
         sources = dict(zip(NAMES, ("s", *NAMES), strict=False))
         operators = [select(name, sources[name], float(TIMES[name]), float(PASSED[name])) for name in NAMES]
         plan = make_plan({"s": feeder()}, operators, {"q": NAMES[-1]})
-        self.queues = {name: Amounts() for name in NAMES}
+        self.queues = {name: FractionQueue() for name in NAMES}
         queues = {Edge(name, 0): queue for name, queue in self.queues.items()}
         self.board = Board(plan, queues, make_policy(policy, parameters), DeclaredStats(plan), slots=1)
         self.calls, self.totals, self.given = [], [], []

@@ -30,7 +30,7 @@ def two_classes(high=6, low=3):
 
 
 def test_cqc_gives_each_class_its_slice():
-    """6 : 3 of 9 s: two calls of 3 s for one."""
+    """6 : 3 of a cycle of 9 s: two calls of 3 s for each call of the other class."""
     harness = TimedHarness(two_classes(), "cqc", cycle=9.0)
     ran = []
     for _ in range(6):
@@ -83,7 +83,7 @@ def slow_operator(fixed=10e-6, cost=8e-6):
 
 
 def test_abd_quota_grows_by_what_is_missing_and_shrinks_again():
-    """c0 = 10, c1 = 8 us, quota 50: of ten tuples five fit, 40 us are missing."""
+    """c0 = 10, c1 = 8 us, quota 50: five of ten tuples fit, and 40 us are missing."""
     harness = TimedHarness(slow_operator(), "abd", quota=50e-6)
     harness.feed("q/x", 10)
     assert harness.run(50e-6).tuples == 5
@@ -94,11 +94,17 @@ def test_abd_quota_grows_by_what_is_missing_and_shrinks_again():
         harness.feed("q/x")
         assert harness.run(18e-6).tuples is None
         quotas.append(round(harness.policy.quota * 1e6))
-    assert quotas == [90, 50, 28, 28, 28]  # 10 us are too short for a tuple, so the quota grows by its 18 us at once
+    assert quotas == [
+        90,
+        50,
+        28,
+        28,
+        28,
+    ]  # 10 us are too short for a tuple, so the quota grows at once by the 18 us it needs
 
 
 def test_abd_too_short_for_a_single_tuple():
-    """Quota 15, three tuples: 34 us are missing, and the operator comes first again."""
+    """Quota 15, three tuples: 34 us are missing, and the operator goes first again."""
     harness = TimedHarness(slow_operator(), "abd", quota=15e-6)
     harness.feed("q/x", 3)
     assert harness.run(34e-6).tuples is None
@@ -287,7 +293,7 @@ def test_mbd_reacts_although_the_cost_of_a_query_is_not_known():
 
 
 def test_mbd_a_shorter_round_after_a_longer_one():
-    """A round of 100 + 1 slots becomes one of 2 in the middle of it: the number of slots passed is never negative."""
+    """In mid-round, 100 + 1 slots are replaced by a round of 2: the number of slots passed is never negative."""
     plan = queries({"a": 1.0, "b": 1.0}, {"one": (100, ["a"]), "two": (1, ["b"])})
     harness = TimedHarness(plan, "mbd")
     passed = []
@@ -315,7 +321,7 @@ def test_mbd_follows_changed_priorities(mode, frequencies):
 
 
 def test_mbd_together_makes_units_of_queries_of_a_class():
-    """Seven and two queries, at most three together: three units of like size, and one unit."""
+    """Classes of seven and two queries, at most three per unit: three units of similar size, and one unit."""
     plan = queries(dict.fromkeys("abcdefgxy", 1.0), {"one": (2, list("abcdefg")), "two": (1, ["x", "y"])})
     harness = plain(plan, together=3)
     assert [unit.id for unit in harness.board.units] == ["a+b+c", "d+e", "f+g", "x+y"]

@@ -53,7 +53,7 @@ def test_nothing_left_is_debt():
 
 @settings(deadline=None)
 @given(times=st.lists(st.integers(0, 50), max_size=40))
-def test_never_more_than_a_slice_and_on_average_no_more_than_its_turns(times):
+def test_a_class_gets_no_more_than_a_slice_per_turn(times):
     """A class uses at most a slice for each turn it had, run or lost, plus the last overrun."""
     credit, used, turns = ClassCredit([7]), 0, 0
     for time in times:

@@ -49,7 +49,7 @@ def test_a_unit_moves_back_in_line_when_another_takes_its_oldest_tuple():
     assert harness.order() == ["q#1", "q#2", "q#1"]
 
 
-def test_calls_make_up_for_their_fixed_cost():
+def test_calls_take_enough_tuples_to_offset_their_fixed_cost():
     harness = PolicyHarness(joined(), "fifo", call_fixed_s=7.0)
     harness.feed("q/a", 1.0)
     assert harness.run().tuples == 4  # 7 s over 2 s per tuple
@@ -65,7 +65,7 @@ def test_granularity(unit, ids):
     assert [u.id for u in PolicyHarness(joined(), "fifo", unit=unit).board.units] == ids
 
 
-def test_a_strange_view_gives_nothing(plan):
+def test_units_that_are_not_ready_are_not_chosen(plan):
     harness = PolicyHarness(plan, "fifo")
     assert harness.policy.choose(0) is None
     harness.policy.became_ready(harness.board.units[0])  # announced, but without input

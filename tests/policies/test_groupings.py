@@ -25,5 +25,5 @@ QUERIES = {
     ],
 )
 def test_queries_with_work_at_the_same_times_are_combined(most, units):
-    """Queries of the same boundaries form at least two units."""
+    """Queries with the same boundaries form at least two units."""
     assert [group.id for group in combined_queries(plan_of(QUERIES), most)] == units

@@ -42,8 +42,8 @@ def test_ambd_uses_each_entry_of_a_round_once(seed):
 
 
 def test_ambd_reports_how_far_it_looked_ahead():
-    """Rounds of a b c: when b is what slot 1 ran last, it is one entry ahead of a; slot 0, which ran all others, looks
-    no further than what is due; one that ran nothing looks to the end."""
+    """Rounds of a b c. Slot 1 ran b last, which is one entry ahead of a. Slot 0 ran all others, so it looks no further
+    than what is due. A slot that has run nothing yet looks to the end."""
     harness = TimedHarness(queries(dict.fromkeys("abc", 1.0), {"one": (1, list("abc"))}), "ambd", 3, **PLAIN)
     ahead = []
     for slot in (0, 1, 0, 1, 0, 2):
@@ -56,8 +56,8 @@ def test_ambd_reports_how_far_it_looked_ahead():
 
 
 def test_only_the_first_entry_of_a_round_is_random():
-    """1.3 of b to 1 of a: the first of b's two slots is open in three of ten rounds. Input that comes after it has
-    been passed is served in the second, always."""
+    """1.3 of b to 1 of a: the first of b's two slots is open in three of ten rounds. Input that arrives after it has
+    been passed is always served in the second."""
     harness = TimedHarness(queries({"a": 10.0, "b": 13.0}, {"one": (1, ["a", "b"])}), "mbd", **PLAIN)
     assert [harness.board.units[index].id for index in harness.policy.base_schedule] == ["b", "a", "b"]
     for _ in range(50):
@@ -255,11 +255,11 @@ def test_without_the_gate_changed_selectivities_suffice(gated, updates):
 
 
 @pytest.mark.parametrize("policy", ["mbd", "abd"])
-def test_the_other_reading_of_the_round(policy):
+def test_schedules_of_each_variant(policy):
     members = dict(zip("abcde", (5, 4, 3, 2, 1), strict=True))
     plan = queries(dict.fromkeys(members, 1.0), {name: (priority, [name]) for name, priority in members.items()})
-    told = {
+    schedules = {
         variant: "".join("abcde"[at] for at in TimedHarness(plan, policy, variant=variant).policy.schedule)
         for variant in ("disjoint", "coincident", "staggered")
     }
-    assert told == {"disjoint": "abcdabaceabcdab", "coincident": "acecdababcdabab", "staggered": "abcdabacebadcba"}
+    assert schedules == {"disjoint": "abcdabaceabcdab", "coincident": "acecdababcdabab", "staggered": "abcdabacebadcba"}

@@ -87,7 +87,7 @@ def test_abd_reports_the_operators_it_found_empty():
 
 
 def test_an_overrun_of_abd_counts_where_no_tuple_fits():
-    """40 us of a slice are used by a call that was to take 18; of the next operator no tuple fits into what is left."""
+    """A call overruns the slice of 50 us by 10, so the 18 us of the next operator do not fit: 28 us are missing."""
     streams = {name: {"kind": "feeder", "rate": 1.0} for name in "st"}
     plan = make_plan(streams, [slow("a/x", "s"), slow("b/x", "t")], {"a": "a/x", "b": "b/x"})
     harness = TimedHarness(plan, "abd", quota=50 * US)

@@ -53,7 +53,8 @@ def test_no_unit_is_skipped_when_all_have_input(name):
 def test_a_thread_in_line_tries_all_its_queries_before_it_gives_up_its_slot():
     plan = queries(dict.fromkeys("abcxyz", 1.0), {"one": (2, list("abc")), "two": (1, list("xyz"))})
     harness = TimedHarness(plan, "pct")
-    # b and c to the end of the pass, then x and y; z, and none of the other thread, which has no input; x and y again.
+    # Inspected after a: b and c to the end of the pass, then x and y. After z, nothing of the other thread, which has no
+    # input, but x and y again.
     assert looked(harness, *"azz") == [("a", 0), ("z", 4), ("z", 2)]
 
 
@@ -69,7 +70,7 @@ def test_a_rotation_counts_up_to_its_end():
 
 @pytest.mark.parametrize("name", [*IN_TURN, "pct"])
 def test_the_simulator_charges_for_each(name, tmp_path):
-    """Queries a to d, a tuple for a at 0 and one for d at 10 s: b and c are inspected, 0.25 s each. At 100 s, a is."""
+    """A tuple for a at 0, for d at 10 s: b and c are inspected, 0.25 s each. At 100 s, a is."""
     gaps = {"a": (0.0,), "b": (100.0,), "c": (100.0,), "d": (10.0,)}
     streams = {f"s-{name}": recorded(tmp_path, f"s-{name}", *times) for name, times in gaps.items()}
     operators = [project(f"{name}/x", f"s-{name}", 1.0) for name in gaps]
@@ -115,7 +116,7 @@ def polled(**members):
     return make_plan({f"s-{n}": feeder() for n in names}, operators, {n: f"{n}/x" for n in names}, priorities, owners)
 
 
-def told(decision):
+def outcome(decision):
     return decision.unit.id, decision.inspected, decision.switches
 
 
@@ -124,10 +125,10 @@ def test_cqc_polls_twice_and_passes_the_turn_on():
     harness = TimedHarness(polled(high="ab", low="xyz"), "cqc", leaves="last", cycle=9.0)
     harness.feed("y/x")
     claim = harness.begin()
-    assert told(claim.decision) == ("y/x", 2 * 2, 2)
+    assert outcome(claim.decision) == ("y/x", 2 * 2, 2)
     harness.feed("a/x")
     harness.end(claim, 0.1)
-    assert told(harness.run(0.1)) == ("a/x", 2 * 3, 1)
+    assert outcome(harness.run(0.1)) == ("a/x", 2 * 3, 1)
 
 
 def test_cqc_first_processes_what_a_poll_found():
@@ -135,22 +136,22 @@ def test_cqc_first_processes_what_a_poll_found():
     harness = TimedHarness(polled(high="ab", low="x"), "cqc", leaves="last", cycle=9.0)
     harness.feed("a/in")
     harness.feed("x/in")
-    assert told(harness.run(0.1)) == ("a/in", 1, 1)  # b's source is found empty
+    assert outcome(harness.run(0.1)) == ("a/in", 1, 1)  # b's source is found empty
     harness.feed("a/x")
-    assert told(harness.run(0.1)) == ("a/x", 0, 0)
+    assert outcome(harness.run(0.1)) == ("a/x", 0, 0)
     harness.feed("b/in")
-    assert told(harness.run(0.1)) == ("b/in", 1, 0)  # the turn continues
+    assert outcome(harness.run(0.1)) == ("b/in", 1, 0)  # the turn continues
     harness.feed("b/x")
-    assert told(harness.run(0.1)) == ("b/x", 0, 0)
-    assert told(harness.run(0.1)) == ("x/in", 2 * 2, 1)
+    assert outcome(harness.run(0.1)) == ("b/x", 0, 0)
+    assert outcome(harness.run(0.1)) == ("x/in", 2 * 2, 1)
 
 
 def test_cqc_stops_polling_once_its_time_is_used_up():
     harness = TimedHarness(polled(high="ab", low="x"), "cqc", leaves="last", cycle=9.0)  # slices of 6 and 3 s
     harness.feed("a/in")
     harness.feed("x/in")
-    assert told(harness.run(6.0)) == ("a/in", 1, 1)
-    assert told(harness.run(0.1)) == ("x/in", 0, 1)
+    assert outcome(harness.run(6.0)) == ("a/in", 1, 1)
+    assert outcome(harness.run(0.1)) == ("x/in", 0, 1)
 
 
 def test_cqc_does_not_cut_a_poll_short():
@@ -167,16 +168,16 @@ def test_cqc_does_not_cut_a_poll_short():
 def test_cqc_does_not_poll_where_another_core_reads_the_sources():
     harness = TimedHarness(polled(high="ab", low="x"), "cqc", cycle=9.0)
     harness.feed("x/in")
-    assert told(harness.run(0.1)) == ("x/in", 0, 2)
+    assert outcome(harness.run(0.1)) == ("x/in", 0, 2)
 
 
 def test_hr_inspects_empty_sources_once_per_poll():
     harness = TimedHarness(polled(only="abcd"), "hr", leaves="last")
     harness.feed("b/in")
     harness.feed("d/in")
-    assert [told(harness.run()) for _ in range(2)] == [("b/in", 2, 0), ("d/in", 0, 0)]
+    assert [outcome(harness.run()) for _ in range(2)] == [("b/in", 2, 0), ("d/in", 0, 0)]
     harness.feed("b/x")
-    assert told(harness.run()) == ("b/x", 0, 0)
+    assert outcome(harness.run()) == ("b/x", 0, 0)
     ranked = TimedHarness(polled(only="abcd"), "hr")
     ranked.feed("b/in")
-    assert told(ranked.run()) == ("b/in", 0, 0)
+    assert outcome(ranked.run()) == ("b/in", 0, 0)

@@ -35,7 +35,7 @@ def test_portions_are_exact():
     assert 0.29 * 100 < 29  # as a float it would be 28
 
 
-def test_strange_portions():
+def test_portions_of_nothing_and_refused_arguments():
     assert portions({}) == portions({}, of="largest") == {}
     with pytest.raises(ValueError, match="sum, largest"):
         portions(PRIORITIES, of="mean")

@@ -9,7 +9,7 @@ from tests.conformance.plans import feeder, make_plan, project, split, union
 from tests.policies.boards import TimedHarness
 
 
-def parting():
+def forked():
     """10 for the split, then 4 + 2 on each of two branches with half of the tuples. Another query costs as much."""
     operators = [
         split("q/split", "s", {"l": 0.5, "r": 0.5}, cost=10.0),
@@ -22,13 +22,13 @@ def parting():
 
 
 def test_branches_share_the_cost_before_their_fork():
-    harness = TimedHarness(parting(), "mbd")
+    harness = TimedHarness(forked(), "mbd")
     assert QueryCosts(harness.board).seconds == pytest.approx({"q": 16.0, "r": 16.0})
     assert Counter(harness.policy.base_schedule) == {0: 1, 1: 1}
 
 
 def test_an_operator_where_branches_meet_counts_for_each():
-    costs = operator_costs(TimedHarness(parting(), "mol").board)
+    costs = operator_costs(TimedHarness(forked(), "mol").board)
     assert costs == pytest.approx({"q/split": 10.0, "q/l": 2.0, "q/r": 2.0, "q/all": 2.0, "r/x": 16.0})
 
 

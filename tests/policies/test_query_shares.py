@@ -86,7 +86,7 @@ def test_a_cheap_query_need_not_stretch_the_round():
         shares(units, {"a": 2, "b": 1}, at_most=0)
 
 
-def test_strange_units():
+def test_shares_of_queries_that_cost_nothing():
     assert shares([], {}) == {}
     found = shares(single(a=[0, 0], b=[0]), {"a": 6, "b": 1})
     assert [one.priority for one in found.values()] == [3, 3, 1]

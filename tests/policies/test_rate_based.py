@@ -9,8 +9,8 @@ from tests.conformance.plans import feeder, make_plan, project, select, union
 from tests.policies.boards import PolicyHarness
 
 
-def two_costs(cheap=1.0, dear=4.0):
-    operators = [project("a/x", "s", dear), project("b/x", "t", cheap)]
+def two_costs(cheap=1.0, expensive=4.0):
+    operators = [project("a/x", "s", expensive), project("b/x", "t", cheap)]
     return make_plan({"s": feeder(), "t": feeder()}, operators, {"a": "a/x", "b": "b/x"})
 
 
@@ -147,7 +147,7 @@ class TestPreemption:
 
 
 @pytest.mark.parametrize("name", ["rb", "prb", "train", "hr", "hnr", "chain", "pcs", "segment", "threshold", "mtiq"])
-def test_a_strange_view_gives_nothing(name):
+def test_units_that_are_not_ready_are_not_chosen(name):
     harness = PolicyHarness(two_costs(), name)
     assert harness.policy.choose(0) is None
     harness.policy.became_ready(harness.board.units[0])  # announced, but without input

@@ -71,14 +71,14 @@ def test_granularity(plan, unit, ids):
     assert [u.id for u in PolicyHarness(plan, "rr", unit=unit).board.units] == ids
 
 
-def test_announced_twice_is_in_the_list_once(plan):
+def test_a_unit_announced_twice_is_listed_once(plan):
     harness = PolicyHarness(plan, "rr", unit="query")
     harness.feed("q/b", 1.0)
     harness.feed("q/b", 2.0)
     assert harness.order() == ["q", "q"]
 
 
-def test_a_strange_view_gives_nothing(plan):
+def test_units_that_are_not_ready_are_not_chosen(plan):
     harness = PolicyHarness(plan, "rr")
     assert harness.policy.choose(0) is None
     harness.policy.became_ready(harness.board.units[1])  # announced, but not ready
@@ -99,7 +99,7 @@ def test_the_default_is_by_operator():
         ("wrr", {"quantum": 2, "leaf": 1}, 2.0),
     ],
 )
-def test_says_when_all_turns_are_equal(plan, name, given, seconds):
+def test_the_policy_says_when_all_turns_are_equal(plan, name, given, seconds):
     assert PolicyHarness(plan, name, **given).policy.equal_turn_s == seconds
 
 

@@ -15,7 +15,7 @@ def plan():
     return make_plan({"s": feeder(), "t": feeder()}, operators, {"a": "a/fast", "b": "b/slow"})
 
 
-def of_slow(name):
+def runs_slow(name):
     """Does a unit of this name run the slow operator?"""
     return name in ("b/slow", "b#1", "S2")
 
@@ -28,7 +28,7 @@ def fed(name, **parameters):
     return harness
 
 
-def test_which_policies_offer_it():
+def test_which_policies_offer_a_remedy():
     assert WITH_RELIEF == [
         "rb",
         "train",
@@ -44,13 +44,13 @@ def test_which_policies_offer_it():
 
 
 @pytest.mark.parametrize("name", WITH_RELIEF)
-def test_without_it_the_slow_one_waits(name):
-    assert [of_slow(unit) for unit in fed(name).order()] == [False] * 100 + [True] * 10
+def test_without_a_remedy_the_slow_one_waits(name):
+    assert [runs_slow(unit) for unit in fed(name).order()] == [False] * 100 + [True] * 10
 
 
 @pytest.mark.parametrize("name", WITH_RELIEF)
 def test_every_nth_round_goes_to_the_oldest(name):
-    order = [of_slow(unit) for unit in fed(name, starvation="oldest", period=4).order()]
+    order = [runs_slow(unit) for unit in fed(name, starvation="oldest", period=4).order()]
     assert order[:12] == [False, False, False, True] * 3
     assert sum(order) == 10
 
@@ -62,7 +62,7 @@ def test_priorities_age(name):
     harness.feed("b/slow", *[0.0] * 50)
     harness.feed("a/fast", *[9.0] * 5)
     harness.board.now = 10.0
-    order = [of_slow(harness.run().unit.id) for _ in range(4)]
+    order = [runs_slow(harness.run().unit.id) for _ in range(4)]
     assert order == [False, False, True, True]
 
 
