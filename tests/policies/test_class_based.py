@@ -100,7 +100,7 @@ def test_abd_quota_grows_by_what_is_missing_and_shrinks_again():
         28,
         28,
         28,
-    ]  # 10 us are too short for a tuple, so the quota grows at once by the 18 us it needs
+    ]  # 10 us are too short for a tuple, so the quota grows at once by 18 us
 
 
 def test_abd_too_short_for_a_single_tuple():

@@ -53,8 +53,8 @@ def test_no_unit_is_skipped_when_all_have_input(name):
 def test_a_thread_in_line_tries_all_its_queries_before_it_gives_up_its_slot():
     plan = queries(dict.fromkeys("abcxyz", 1.0), {"one": (2, list("abc")), "two": (1, list("xyz"))})
     harness = TimedHarness(plan, "pct")
-    # Inspected after a: b and c to the end of the pass, then x and y. After z, nothing of the other thread, which has no
-    # input, but x and y again.
+    # Inspected after a: b and c to the end of the pass, then x and y. After z: x and y again, and nothing of the other
+    # thread, which has no input.
     assert looked(harness, *"azz") == [("a", 0), ("z", 4), ("z", 2)]
 
 
