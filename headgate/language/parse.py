@@ -38,6 +38,7 @@ def parse(text: str) -> Parsed:
 
 def parse_text(source: QueryText) -> Parsed:
     """As `parse`, for a text whose windows and stream functions have been set apart."""
+    _refuse_pipes(source)
     _refuse_early_from(source)
     tree = _statement(source)
     numbered = _numbered(tree, source)
@@ -49,11 +50,19 @@ def parse_text(source: QueryText) -> Parsed:
     return Parsed(source, tree)
 
 
+def _refuse_pipes(source: QueryText) -> None:
+    """sqlglot reads `|>` as if what follows it belonged to the SELECT before it, where columns mean something else."""
+    for token in source.tokens:
+        if token.token_type is TokenType.PIPE_GT:
+            remedy = "write SELECT .. FROM .. WHERE .., and a subquery in FROM for each step"
+            raise CqlError("Spark's pipe syntax, |>, is not supported", remedy, token.start)
+
+
 def _refuse_early_from(source: QueryText) -> None:
     """Refuse FROM before SELECT. It is valid Spark SQL, but `_numbered` relies on SELECTs coming in order."""
     for number, token in enumerate(source.tokens):
         before = source.tokens[number - 1].token_type if number else None
-        if token.token_type is TokenType.FROM and before in _QUERY_BEGINS:
+        if token.token_type is TokenType.FROM and before in _QUERY_BEGINS and not _is_field(source, number - 1):
             if number > 1 and source.tokens[number - 2].text.upper() == "TRIM":
                 continue
             raise CqlError("FROM comes before SELECT", "write SELECT .. FROM .., in this order", token.start)
@@ -99,11 +108,18 @@ def _names(table: exp.Table) -> Iterator[exp.Expr]:
 
 def _numbered(tree: exp.Query, source: QueryText) -> dict[int, exp.Select]:
     """Match each SELECT token with its SELECT in the tree; both are in the order of the text."""
-    tokens = [i for i, token in enumerate(source.tokens) if token.token_type is TokenType.SELECT]
+    tokens = [
+        i for i, token in enumerate(source.tokens) if token.token_type is TokenType.SELECT and not _is_field(source, i)
+    ]
     selects = list(_selects(tree))
     if len(tokens) != len(selects):
         raise CqlError("the text cannot be read", "write SELECT .. FROM .., in this order")
     return dict(zip(tokens, selects, strict=True))
+
+
+def _is_field(source: QueryText, number: int) -> bool:
+    """Is the word a name after a dot? Keywords are names there."""
+    return number > 0 and source.tokens[number - 1].token_type is TokenType.DOT
 
 
 def _selects(node: exp.Expr) -> Iterator[exp.Select]:

@@ -6,6 +6,7 @@ other word keeps its position, and attached to the tree by position afterwards (
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,12 @@ from headgate.sql.dialect import Cql
 from headgate.sql.errors import CqlError
 
 STREAM_FUNCTIONS = ("ISTREAM", "DSTREAM", "RSTREAM")
+# What a text consists of between its words; the opening of something that is never closed stands alone.
+_PIECE = re.compile(
+    r"""--[^\n]*|/\*.*?\*/|/\*|\br'[^']*'|\br"[^"]*"|'(?:[^'\\]|\\.|'')*+'|"(?:[^"\\]|\\.|"")*+"|`[^`]*`|.""",
+    re.DOTALL | re.IGNORECASE,
+)
+_OPENINGS = {"'": "a quoted string", '"': "a quoted string", "`": "a name in backticks", "/*": "a comment"}
 _WINDOW_WORDS = ("NOW", "RANGE", "ROWS", "PARTITION", "PARTITION BY")
 
 
@@ -60,7 +67,7 @@ def read_query_text(text: str) -> QueryText:
     try:
         tokens: list[Token] = list(Cql().tokenize(text))
     except SqlglotError as error:
-        raise CqlError("a quoted string is never closed", "close it") from error
+        raise _unclosed(text) from error
     closing = _closings(tokens)
     windows: list[FoundWindow] = []
     functions: list[FoundFunction] = []
@@ -73,6 +80,14 @@ def read_query_text(text: str) -> QueryText:
             functions.append(FoundFunction(token.text.upper(), token.start, number + 1, closing[number + 1]))
             gaps.append((token.start, token.end + 1))
     return QueryText(text, _blanked(text, gaps), tuple(tokens), tuple(windows), tuple(functions))
+
+
+def _unclosed(text: str) -> CqlError:
+    for found in _PIECE.finditer(text):
+        what = _OPENINGS.get(found[0])
+        if what is not None:
+            return CqlError(f"{what} is never closed", "close it", found.start())
+    return CqlError("the text cannot be read", "check its quotation marks and comments")
 
 
 def _opens_window(tokens: Sequence[Token], number: int) -> bool:

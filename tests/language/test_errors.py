@@ -16,7 +16,12 @@ CASES = {
     "SELECT location FROMM sensors": "character",
     "SELECT location FROM sensors WHERE (temperature > 1": "line 1, character 36: this '(' is never closed",
     "SELECT location) FROM sensors": "nothing opens this ')'",
-    "SELECT 'x FROM sensors": "a quoted string is never closed",
+    "SELECT 'x FROM sensors": "line 1, character 8: a quoted string is never closed",
+    "SELECT 'it''s', r'\\',\n'it\\'s -- 'x' FROM sensors": "line 2, character 13: a quoted string is never closed",
+    "SELECT `x FROM sensors": "line 1, character 8: a name in backticks is never closed",
+    "SELECT 1 -- it's\n, 2 /* it's */ /* 3 FROM sensors": "line 2, character 16: a comment is never closed",
+    "FROM sensors |> WHERE humidity > 1": "line 1, character 14: Spark's pipe syntax, |>, is not supported; write",
+    "SELECT -humidity AS humidity FROM sensors |> WHERE humidity > 1": "line 1, character 43: Spark's pipe syntax",
     "FROM sensors SELECT location": "line 1, character 1: FROM comes before SELECT",
     # Names
     "SELECT tempratur FROM sensors": (

@@ -5,7 +5,9 @@ from sqlglot import exp
 
 from headgate.language.parse import parse
 from headgate.language.query_text import read_query_text
+from headgate.plan.operators import Project
 from headgate.plan.windows import NOW, UNBOUNDED, RangeWindow, RowsWindow, Span, Window
+from tests.language.catalogs import plan_of
 
 SECONDS = Span(5.0, "seconds")
 WINDOWS = {
@@ -92,6 +94,14 @@ def functions_of(text: str) -> dict[str, str]:
 )
 def test_stream_functions(text: str, function: str, query: str) -> None:
     assert functions_of(text) == {function: query}
+
+
+@pytest.mark.parametrize("word", ["select", "from", "where", "union", "not"])
+def test_a_field_may_be_called_like_a_keyword(word: str) -> None:
+    text = f"named_struct('{word}', 1).{word}"
+    (operator,) = plan_of(f"SELECT {text} AS c, user.{word} FROM clicks").operators.values()
+    assert isinstance(operator, Project)
+    assert operator.columns == {"c": text, word: f"user.{word}"}
 
 
 def test_a_column_may_be_called_like_a_stream_function() -> None:
