@@ -25,7 +25,7 @@ def start(app: CheckedApplication, spark: Any, located: Callable[[], AbstractCon
             channels[name] = PushChannel(stream, stream.connector.memory)
             if not app.plan.consumers[Port(name)]:
                 channels[name].close()  # nobody reads it: nothing would take rows out
-            streams[name] = replace(stream, connector=OpenPush(channel=channels[name]))
+            streams[name] = replace(stream, connector=OpenPush(channel=channels[name], memory=stream.connector.memory))
     with located():
         from headgate.runtime.spark.engine import SparkRuntime
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from hypothesis import strategies as st
 import headgate as hg
 from headgate.api.report import Report
 from headgate.application.load import load_application
+from headgate.connect.sinks import MemorySink, NoneSink, make_sink
+from headgate.connect.sources import source_of
 from tests.application.apps import GOOD, write_app
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.yaml"))
@@ -230,6 +233,18 @@ def test_a_pushed_stream_needs_somebody_who_pushes() -> None:
         app.run(until_idle=True)
     with pytest.raises(hg.ApplicationError, match=r"streams\.s\.source: .*cannot be simulated; give it a source"):
         app.simulate()
+
+
+def test_settings_that_are_replaced_in_a_plan_count() -> None:
+    app = small()
+    app.query("q", "SELECT k FROM s", sink=hg.sinks.Nothing())
+    plan = app.checked().plan
+    other = replace(plan.queries["q"], sink={"kind": "memory"})
+    schema = plan.schemas[other.root]
+    assert isinstance(make_sink(plan.queries["q"], schema, Path()), NoneSink)
+    assert isinstance(make_sink(other, schema, Path()), MemorySink)
+    stream = replace(plan.streams["s"], source={"kind": "feeder", "rate": 10, "rows": 3})
+    assert [source_of(one).rows for one in (plan.streams["s"], stream)] == [50, 3]  # type: ignore[attr-defined]
 
 
 def test_explanation() -> None:

@@ -63,8 +63,8 @@ def make_sink(query: Query, schema: Schema, folder: Path, flow: Flow | None = No
 
 
 def _kind_of(query: Query, place: str) -> SinkKind:
-    """What results are written with: what the application was checked with, else what the settings say."""
-    if isinstance(query.connector, SinkKind):
+    """What results are written with: what the application was checked with, unless other settings took its place."""
+    if isinstance(query.connector, SinkKind) and query.connector.settings() == query.sink:
         return query.connector
     kind = query.sink.get("kind", "memory")
     if kind not in SINKS:

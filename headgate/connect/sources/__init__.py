@@ -49,8 +49,8 @@ def make_source(
 
 
 def source_of(stream: Stream) -> SourceKind:
-    """What a stream is read with: what its application was checked with, else what its settings say."""
-    if isinstance(stream.connector, SourceKind):
+    """What a stream is read with: what its application was checked with, unless other settings took its place."""
+    if isinstance(stream.connector, SourceKind) and stream.connector.settings() == stream.source:
         return stream.connector
     place, kind = f"streams.{stream.name}.source", stream.source.get("kind")
     if kind not in SOURCES:
@@ -62,7 +62,7 @@ def source_of(stream: Stream) -> SourceKind:
 
 def read_table(table: Table, folder: Path) -> pa.Table:
     """All rows of a stored table, without stamps; malformed rows of a file are logged and left out, as in a stream."""
-    if isinstance(table.connector, TableKind):
+    if isinstance(table.connector, TableKind) and table.connector.settings() == table.source:
         return table.connector.read(table, folder)
     place, kind = f"tables.{table.name}", table.source.get("kind", "csv")
     if kind not in TABLES:

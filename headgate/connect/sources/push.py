@@ -198,6 +198,10 @@ class OpenPush(SourceKind):
         """See `SourceKind`."""
         return True
 
+    def settings(self) -> dict[str, Any]:
+        """See `Connector`; those of `Push`."""
+        return {"kind": self.kind, "memory": self.memory}
+
     def check(self, stream: Stream, place: str, folder: Path) -> None:
         """See `SourceKind`; it was checked as `Push`."""
 
