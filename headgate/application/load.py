@@ -38,10 +38,6 @@ class Draft:
             path, line_of = (None, _no_line) if file is None else (file.path, file.document.line)
             return check(self.data if data is None else data, self.folder, self.name, path, line_of)
 
-    def changed(self, data: dict[str, Any]) -> Draft:
-        """The same with other sections."""
-        return Draft(data, self.folder, self.name, self._file)
-
     @contextmanager
     def located(self) -> Iterator[None]:
         """Give file and line to errors, also to those that only come up when the application is run."""
