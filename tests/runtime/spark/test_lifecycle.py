@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
@@ -22,6 +23,7 @@ from headgate.plan.operators import Port, Select, TableJoin
 from headgate.runtime.spark import engine, setup
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.internals.leaf import LeafError
+from headgate.runtime.spark.slots import SlotThreads
 from headgate.sql.schema import parse_schema
 from tests.runtime.spark.helpers import app_of, numbers, plan_of, rows_of, simple_plan
 
@@ -86,7 +88,7 @@ def test_replayable_sources_wait_at_half_of_the_memory_given(spark: Any, spill: 
         runtime.open()
         runtime.deliver({"s": table})
         assert runtime.core.memory.spilled_bytes == 0
-        assert runtime._memory_short() is short
+        assert runtime.core.memory_short is short
         runtime.stop()
 
 
@@ -151,16 +153,18 @@ def test_tables_that_cannot_be_leaves_are_joined_all_the_same(
 
 
 def test_cached_tables_are_let_go(spark: Any, tmp_path: Path, spill: Path) -> None:
-    def cached(runtime: SparkRuntime) -> bool:
-        return bool(runtime.caller._spread_tables["names"].is_cached)
+    def cached() -> bool:
+        return not spark._jsparkSession.sharedState().cacheManager().isEmpty()
 
-    runtime = SparkRuntime(replace(app_of(joined_plan(tmp_path)), folder=tmp_path), spark)
+    assert not cached()
+    app = replace(app_of(joined_plan(tmp_path)), folder=tmp_path)
+    runtime = SparkRuntime(app, spark, partitioned_rows=0)  # calls with several partitions use them
     runtime.open()
     runtime.deliver({"s": numbers(10, 1)})
     runtime.step(0)
-    assert cached(runtime)
+    assert cached()
     runtime.stop()
-    assert not cached(runtime)
+    assert not cached()
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
@@ -171,15 +175,20 @@ def test_a_run_that_cannot_be_set_up_leaves_nothing_behind(
         assert list(spill.iterdir())  # it is late enough to have left something
         raise error
 
-    monkeypatch.setattr(engine, "Board", fails)
+    monkeypatch.setattr(engine, "Core", fails)
     with pytest.raises(error):
         SparkRuntime(app_of(simple_plan()), spark)
 
 
-@pytest.mark.parametrize("place", ["warm_up", "InheritableThread"])
+@pytest.mark.parametrize("place", [(engine, "warm_up"), (SlotThreads, "start")], ids=["warm up", "slots"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
 def test_a_start_that_fails_leaves_nothing_behind(
-    spark: Any, tmp_path: Path, spill: Path, monkeypatch: pytest.MonkeyPatch, place: str, error: type[BaseException]
+    spark: Any,
+    tmp_path: Path,
+    spill: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    place: tuple[Any, str],
+    error: type[BaseException],
 ) -> None:
     plan = with_sink(simple_plan(), {"kind": "csv", "path": "out.csv"})
     source = {"kind": "feeder", "rate": 100, "arrivals": "constant"}
@@ -189,12 +198,10 @@ def test_a_start_that_fails_leaves_nothing_behind(
     def fails(*_: Any, **__: Any) -> Any:
         raise error
 
-    monkeypatch.setattr(engine, place, fails)
+    monkeypatch.setattr(*place, fails)
     with pytest.raises(error):
         runtime.start()
-    sink = runtime.sinks["q"]
-    assert isinstance(sink, FileSink)
-    assert sink._file.closed
+    assert open_files(tmp_path) == []
 
 
 def test_a_slot_that_does_not_start_takes_the_others_with_it(
@@ -232,6 +239,10 @@ def test_a_sink_that_cannot_be_opened_closes_those_before(spark: Any, tmp_path: 
     runtime = SparkRuntime(replace(app_of(replace(plan, queries=queries)), folder=tmp_path), spark)
     with pytest.raises(ApplicationError, match=r"queries\.b\.sink"):
         runtime.start()
-    sink = runtime.sinks["a"]
-    assert isinstance(sink, FileSink)
-    assert sink._file.closed
+    assert (tmp_path / "a.csv").exists()
+    assert open_files(tmp_path) == []
+
+
+def open_files(folder: Path) -> list[str]:
+    """The files below a folder that this process has open."""
+    return [file.path for file in psutil.Process().open_files() if Path(file.path).is_relative_to(folder)]

@@ -16,6 +16,7 @@ from headgate.metrics.stats import DeclaredStats
 from headgate.plan.model import Edge, Plan, Table
 from headgate.plan.operators import Function, Port, Project, Select, Split, TableJoin, Union
 from headgate.policies.registry import make_policy
+from headgate.runtime.spark.calls import caller as caller_module
 from headgate.runtime.spark.calls.caller import CHECKS, Caller
 from headgate.runtime.spark.calls.prepared import PreparedJob
 from headgate.runtime.spark.internals.leaf import Leaf
@@ -275,15 +276,15 @@ def test_only_current_units_have_prepared_plans(session: Any) -> None:
     whole, single = units_of(plan, "query"), units_of(plan, "operator")
     caller.keep(plan, whole)
     caller.run(["q/select"], {IN: queued_numbers(50, 1)})  # as after a failure
-    assert not caller._prepared
+    assert not caller.prepared_units
     caller.run(plan.operators, {IN: queued_numbers(50, 1)})
-    assert [shape.operators for shape in caller._prepared] == [("q/select", "q/project")]
+    assert caller.prepared_units == [("q/select", "q/project")]
     caller.keep(plan, whole)
-    assert len(caller._prepared) == 1
+    assert len(caller.prepared_units) == 1
     caller.keep(plan, single)
-    assert not caller._prepared
+    assert not caller.prepared_units
     caller.run(["q/select"], {IN: queued_numbers(50, 1)})
-    assert [shape.operators for shape in caller._prepared] == [("q/select",)]
+    assert caller.prepared_units == [("q/select",)]
 
 
 def test_a_plan_whose_unit_has_gone_when_it_is_ready_is_not_kept(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,7 +298,7 @@ def test_a_plan_whose_unit_has_gone_when_it_is_ready_is_not_kept(session: Any, m
 
     monkeypatch.setattr(PreparedJob, "__init__", queries_stop_meanwhile)
     assert caller.run(plan.operators, {IN: queued_numbers(50, 1)}).outputs
-    assert not caller._prepared
+    assert not caller.prepared_units
 
 
 def test_no_call_is_lost_in_counting(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,14 +313,14 @@ def test_no_call_is_lost_in_counting(session: Any, monkeypatch: pytest.MonkeyPat
     caller = caller_of(session, plan, partitioned_rows=0)
     caller.calls = Slow()
     both_have_run = threading.Barrier(2)
-    run = caller._partitioned
+    run = caller_module.run_partitioned
 
     def together(*given: Any) -> Any:
         found = run(*given)
         both_have_run.wait(60)
         return found
 
-    monkeypatch.setattr(caller, "_partitioned", together)
+    monkeypatch.setattr(caller_module, "run_partitioned", together)
     threads = [
         threading.Thread(target=caller.run, args=([o.id], {Edge(o.id, 0): queued_numbers(5, 1)})) for o in operators
     ]

@@ -61,6 +61,7 @@ class Prepared:
         step = stateful.step(
             [x.frame for x in self._leaves], {n: x.frame for n, x in self._logs.items()}, self._bounds.frame
         )
+        self.output_schema = step.output.schema
         self.frame = side_by_side(step, single=True)
         self.names = ["", *step.grown]
         self.schema = to_arrow_schema(self.frame.schema, timezone="UTC")
