@@ -21,6 +21,6 @@ def examples(few: int, nightly: int) -> int:
 
 
 def only_nightly(cases: Iterable[Any], but: Iterable[Any] = ()) -> list[Any]:
-    """Parameters of a test, of which only `but` run by default."""
+    """The values of one parameter of a test, of which only `but` run by default."""
     kept = list(but)
     return [case if case in kept else pytest.param(case, marks=pytest.mark.nightly) for case in cases]

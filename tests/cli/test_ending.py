@@ -1,6 +1,7 @@
 """Every way to end a command, at every stage of its start: no process, no folder, one line, the right exit code.
 
-Real commands, most with a JVM of their own. Four of the ways run always, the whole matrix with `-m soak`.
+Real commands, most with a JVM of their own. Two of the ways run in `make test`, two more
+nightly, the whole matrix with `-m soak`.
 """
 
 import json
@@ -11,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -109,17 +111,20 @@ STAGES = {
     "checking": _has("headgate-spark-*/artifacts-*"),
     "rehearsal": _has("headgate-spill-*"),
 }
-ALWAYS = {("launcher", signal.SIGINT), ("session", signal.SIGTERM)}
+ALWAYS = {("session", signal.SIGTERM)}
+NIGHTLY = {("launcher", signal.SIGINT)}
+
+
+def tier(stage: str, number: signal.Signals) -> Any:
+    if (stage, number) in ALWAYS:
+        return ()
+    return pytest.mark.nightly if (stage, number) in NIGHTLY else pytest.mark.soak
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("stage", "number"),
-    [
-        pytest.param(stage, number, marks=[] if (stage, number) in ALWAYS else pytest.mark.soak)
-        for stage in STAGES
-        for number in CODES
-    ],
+    [pytest.param(stage, number, marks=tier(stage, number)) for stage in STAGES for number in CODES],
 )
 def test_a_signal_while_it_starts(command: Command, stage: str, number: signal.Signals) -> None:
     command.until(STAGES[stage])
@@ -144,7 +149,13 @@ def test_a_signal_while_it_runs_ends_it_with_the_report(command: Command, number
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("stage", ["running", *[pytest.param(s, marks=pytest.mark.soak) for s in list(STAGES)[2:]]])
+@pytest.mark.parametrize(
+    "stage",
+    [
+        pytest.param("running", marks=pytest.mark.nightly),
+        *[pytest.param(stage, marks=pytest.mark.soak) for stage in list(STAGES)[2:]],
+    ],
+)
 def test_a_jvm_that_dies(command: Command, stage: str) -> None:
     command.until(STAGES.get(stage, _gives_results))
     command.jvm().kill()

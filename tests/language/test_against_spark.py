@@ -44,6 +44,7 @@ from headgate.sql.function_kinds import AGGREGATES
 from headgate.sql.schema import Schema
 from tests.language.catalogs import plan_of
 from tests.language.fixture_files import FOLDER, read
+from tests.tiers import only_nightly
 
 pytestmark = pytest.mark.spark
 
@@ -140,9 +141,10 @@ def _rounded(found: Any) -> Any:
 
 
 FIXTURES = sorted(FOLDER.glob("*.cql"))
+OURS = [file for file in FIXTURES if not file.stem.startswith(("nexmark", "stream_cql"))]
 
 
-@pytest.mark.parametrize("file", FIXTURES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", only_nightly(FIXTURES, but=OURS), ids=lambda file: file.stem)
 def test_fixtures(session: Any, file: Path) -> None:
     catalog, query = read(file)
     tables = frames(session, catalog)
@@ -291,7 +293,7 @@ count_if(a > 1)
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("text", EXPRESSIONS)
+@pytest.mark.parametrize("text", only_nightly(EXPRESSIONS, but=EXPRESSIONS[::4]))
 def test_expressions_keep_their_meaning(session: Any, text: str) -> None:
     row = session.sql(
         "SELECT 7 AS a, 2 AS b, TIMESTAMP '2024-03-04 05:06:07' AS ts, 'http://a/b/c1' AS url, array(3, 1, 2) AS xs, "

@@ -55,7 +55,9 @@ def numbers(value: Any) -> list[float]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.soak if n in LONG else ()) for n in BENCHES])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.soak if n in LONG else pytest.mark.nightly) for n in BENCHES]
+)
 def test_headline_figures_are_there_and_finite(spark: Any, name: str) -> None:
     """Nothing ran them: `state` ended with `RuntimeError: the policy ran nothing`."""
     bench = importlib.import_module(f"headgate_lab.bench.{name}")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.nightly]  # three JVMs
 
 HOME = Path(pyspark.__file__).parent
 ROOT = Path(__file__).parents[3]

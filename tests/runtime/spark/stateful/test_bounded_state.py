@@ -17,6 +17,7 @@ from headgate.plan.arrow_types import arrow_schema
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.stateful import state
 from headgate.sql.schema import parse_schema
+from tests.tiers import examples
 
 pytestmark = pytest.mark.spark
 
@@ -110,7 +111,7 @@ def world(request: Any, spark: Any, tmp_path_factory: pytest.TempPathFactory) ->
     assert report["errors"] == {}
 
 
-@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=examples(2, 3), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(seed=st.integers(0, 10**6), live=st.integers(1, MOST_LIVE), count=st.integers(PART // 2, PART))
 def test_state_is_bounded_by_what_is_live(world: World, seed: int, live: int, count: int) -> None:
     rng = random.Random(seed)

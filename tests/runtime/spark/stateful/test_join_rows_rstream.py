@@ -13,6 +13,7 @@ from headgate.plan.windows import Clock, RangeWindow, RowsWindow, Span
 from tests.runtime.spark.stateful import reference as ref
 from tests.runtime.spark.stateful.harness import Call, Runner, contents, cut, stream_content
 from tests.runtime.spark.stateful.test_sets import COLUMNS, END, RELATION, STREAM, changes, cuts, rows, window
+from tests.tiers import only_nightly
 
 pytestmark = pytest.mark.spark
 INSTANTS = range(-8, END + 1)
@@ -76,7 +77,15 @@ def positions(given: list[Any], win: RowsWindow) -> tuple[list[ref.Interval], li
 
 
 @pytest.mark.parametrize(
-    ("count", "partition"), [((1, 1), ()), ((3, 1), ("K",)), ((5, 2), ()), ((5, 2), ("K",)), ((2, 3), ("K",))]
+    ("count", "partition"),
+    [
+        ((1, 1), ()),
+        ((5, 2), ("K",)),
+        *[
+            pytest.param(*case, marks=pytest.mark.nightly)
+            for case in (((3, 1), ("K",)), ((5, 2), ()), ((2, 3), ("K",)))
+        ],
+    ],
 )
 def test_row_window(session: Any, count: tuple[int, int], partition: tuple[str, ...]) -> None:
     win = RowsWindow(*count, partition)
@@ -99,7 +108,7 @@ def test_row_window(session: Any, count: tuple[int, int], partition: tuple[str, 
         assert stream_content(runner.run(calls)) == Counter(repr((list(r[:2]), r[4])) for r in turns)
 
 
-@pytest.mark.parametrize("kind", ["tuples", "slides", "both", "relation"])
+@pytest.mark.parametrize("kind", only_nightly(["tuples", "slides", "both", "relation"], but=["both", "relation"]))
 def test_rstream(session: Any, kind: str) -> None:
     slides = () if kind == "tuples" else (Span(4), Span(6))
     length = 5
