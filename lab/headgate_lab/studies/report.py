@@ -84,7 +84,7 @@ def _html_row(claim: dict[str, Any]) -> str:
 def _sizes(outcome: StudyResult) -> str:
     profile = outcome.profile
     return (
-        f"Profile {profile.name}: {profile.tuples:,} tuples a stream, {profile.seeds} seeds, "
+        f"Profile {profile.name}: {profile.tuples:,} tuples per stream, {profile.seeds} seeds, "
         f"{len(outcome.results.rows):,} runs in the simulator."
     )
 

@@ -279,7 +279,7 @@ def test_either_of_two_modules_may_be_the_lowest() -> None:
 def test_the_other_readings_are_told() -> None:
     found = judged(as_the_paper_says)
     assert "without inputs in step MBD" in found["PI-1"]["measured"]
-    assert "looking at all since the start: inversion at p75" in found["PI-8"]["measured"]
+    assert "looking at all results since the start: inversion at p75" in found["PI-8"]["measured"]
     assert "by construction" in found["SRC-1"]["measured"]
 
 

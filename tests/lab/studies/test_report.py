@@ -78,7 +78,7 @@ def test_the_report(outcome: StudyResult, tmp_path: Path) -> None:
     assert "<td>it is &lt;so&gt;</td>" in page
     assert '<td class="reproduced">reproduced</td>' in page
     assert '<img src="curve.svg" alt="A &lt;curve&gt;">' in page
-    assert "2 tuples a stream, 2 seeds" in text
+    assert "2 tuples per stream, 2 seeds" in text
 
 
 def test_the_rows(outcome: StudyResult, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Adaptation to changes: selectivities (SEL-1 to 3), priorities (UP-1 and 2), sources on cores of their own (SRC-1) and
-cores that prefer queries that they ran before (AMBD-1, AFF-1); sections 6.3.4 to 6.3.6 and 7.3.
+cores that prefer the queries they ran before (AMBD-1, AFF-1); sections 6.3.4 to 6.3.6 and 7.3.
 
-The simulator's source cores serve tuples in the order of arrival, at the same cost each, so the simulator cannot
+The simulator's source cores serve tuples in order of arrival, at the same cost each, so the simulator cannot
 distinguish the two ways of scheduling sources.
 """
 
@@ -40,17 +40,17 @@ from headgate_lab.studies.claims import Criterion, Finding, PaperClaim, SweepRes
 from headgate_lab.studies.study import Profile
 
 SELECTING = "5I"
-KEPT = ("MBD", "MBD_S", "MBD_DVP", "MBD_DSP")  # with inversion
-CORRECTED = ("MBD_DVP_S", "MBD_DSP_S", "MBD_DVP_SA", "MBD_DSP_SA")  # without
+KEPT = ("MBD", "MBD_S", "MBD_DVP", "MBD_DSP")  # these keep inversion
+CORRECTED = ("MBD_DVP_S", "MBD_DSP_S", "MBD_DVP_SA", "MBD_DSP_SA")  # these remove it
 RANKED = "5G_4"  # with priorities that change
 FOLLOWING = ("MBD", "MBD_UP")
 ONE_SOURCE, TWO_SOURCES = "5S_8", "5S_8 7+2"
-AFFINE = "3D_6"  # 63 queries, as where the look-ahead of 10 was chosen
-WORSE = 0.10  # AMBD without cache effects
+AFFINE = "3D_6"  # 63 queries, like the workload for which the look-ahead of 10 was chosen
+WORSE = 0.10  # how much worse AMBD is without cache effects
 
 
 def points(profile: Profile) -> list[dict[str, Any]]:
-    """All runs; a coarse profile leaves out those with changes, which last as long as these take."""
+    """All runs; a coarse profile leaves out those with changes over time, whose length is fixed."""
     runs = [(ONE_SOURCE, "MBD", ""), (TWO_SOURCES, "MBD", ""), (AFFINE, "MBD", ""), (AFFINE, "AMBD", "")]
     if not profile.coarse:
         runs += [(SELECTING, name, "sel-change") for name in (*KEPT, *CORRECTED)]
@@ -88,7 +88,9 @@ def _sel2(results: SweepResults) -> Finding:
         *lowest("time of the last update", second, "MBD_DVP_SA"),
     ]
     every = {what: listed({n: r.of(what) for n, r in runs.items()}) for what in ("updates", "updated_at")}
-    return judge(criteria, known(updates["MBD_DSP_SA"]), f"updates {every['updates']}; last at s {every['updated_at']}")
+    return judge(
+        criteria, known(updates["MBD_DSP_SA"]), f"updates {every['updates']}; last update at s {every['updated_at']}"
+    )
 
 
 def _sel3(results: SweepResults) -> Finding:
@@ -130,8 +132,8 @@ def _up1(results: SweepResults) -> Finding:
     ]
     ratios = [over_by_stage((fixed, following), *pair) for pair in ((1, 2), (5, 4))]
     text = (
-        f"inversion from 1 s on {counted(late)}; in 0 to 1, 1 to 2, 2 to 3 s class 1 over 2: {ratios[0]}; 5 over 4: "
-        f"{ratios[1]}"
+        f"inversion from 1 s on {counted(late)}; in 0 to 1, 1 to 2 and 2 to 3 s, class 1 over 2: {ratios[0]}; class 5 "
+        f"over 4: {ratios[1]}"
     )
     return judge(criteria, known(late["MBD"]), text)
 
@@ -143,7 +145,7 @@ def _up2(results: SweepResults) -> Finding:
         greater("MBD_UP: class 5 drops after 2 s", in_stage(following, 1, 5), in_stage(following, 2, 5)),
         alike("MBD_UP: class 5 at the level of 4 after 2 s", in_stage(following, 2, 5), in_stage(following, 2, 4)),
     ]
-    text = f"in 0 to 1, 1 to 2, 2 to 3 s class 5 over 4: {over_by_stage((fixed, following), 5, 4)}"
+    text = f"in 0 to 1, 1 to 2 and 2 to 3 s, class 5 over 4: {over_by_stage((fixed, following), 5, 4)}"
     return judge(criteria, known(over_in_stage(following, 2, 5, 4)), text)
 
 
@@ -156,7 +158,7 @@ def _src1(results: SweepResults) -> Finding:
     criteria = [slower, unmeasured("sources by MORR and by MBD do not differ")]
     text = (
         f"7 + 2 over 8 + 1 cores, weighted: {shown(slower.samples)}; 8 + 1: {in_ms(one)}; 7 + 2: {in_ms(two)}. Both "
-        "ways of scheduling sources are the same run here, so that they cannot differ, by construction: the claim is "
+        "ways of scheduling sources are the same run here, so they cannot differ by construction: the claim is "
         "at best inconclusive"
     )
     return judge(criteria, slower.samples, text)
@@ -166,12 +168,12 @@ def _ambd1(results: SweepResults) -> Finding:
     plain, affine = (Runs(results, AFFINE, name) for name in ("MBD", "AMBD"))
     worse = [value - 1 for value in ratio(affine.weighted(), plain.weighted())]
     criteria = [Criterion(f"AMBD {WORSE:.0%} worse than MBD", worse, WORSE / FACTOR, WORSE * FACTOR)]
-    text = f"weighted mean of AMBD over MBD's, less 1: {shown(worse)}; {all_in_ms((plain, affine))}"
+    text = f"weighted mean of AMBD over MBD's, minus 1: {shown(worse)}; {all_in_ms((plain, affine))}"
     return judge(criteria, worse, text)
 
 
 def _aff1(results: SweepResults) -> Finding:
-    text = "not measured: it takes the cache counters of a real machine, which the simulator does not have"
+    text = "not measured: this needs the cache counters of a real machine, which the simulator does not have"
     return judge([], [math.nan], text)
 
 

@@ -16,7 +16,7 @@ from headgate_lab.studies.figures import BoxChart, Chart
 
 _RESPONSE = "response, ms"
 _CLASS = "class, from the most important"
-# Number of the figure, workload, what the runs have in common, schedulers by their names in the dissertation.
+# Figure number, workload, whether inputs are in step, and schedulers by their names in the dissertation.
 _SINGLE = {"RR": "RR", "HR": "HR", "CQC": "CQC single"}
 _BOXES: Sequence[tuple[int, str, bool, Mapping[str, str]]] = (
     (5, "A", SINGLE_INTERPRETATIONS[0].in_step, _SINGLE),
@@ -33,7 +33,7 @@ _PIAT = ("PCT", "PCT_S", "MRR", "MORR", "ML", "MOL", "MPRR", "MBD", "MBD_DVP_SA_
 
 
 def charts(results: SweepResults) -> list[Chart]:
-    """All figures for which there are runs."""
+    """Every figure for which there are runs."""
     found: list[Chart | None] = [_by_scheduler(results, *row) for row in _BOXES]
     found += [
         _by_scheduler(results, number, workload, True, {name: name for name in _COMPARED})
@@ -57,14 +57,14 @@ def charts(results: SweepResults) -> list[Chart]:
 def _by_scheduler(
     results: SweepResults, number: int, workload: str, in_step: bool, schedulers: Mapping[str, str]
 ) -> Chart | None:
-    """Classes side by side, and in each the schedulers."""
+    """Boxes of a workload: one group per class, one box per scheduler."""
     rows = {label: _rows(results, workload, name, in_step=in_step) for label, name in schedulers.items()}
     boxes = {label: [_box(of, k) for k in classes(workload)] for label, of in rows.items() if of}
     return _boxes(f"figure-{number:02}", f"{workload} (Figure {number})", workload, boxes)
 
 
 def _by_cores(results: SweepResults, number: int, family: str, title: str) -> Chart | None:
-    """Classes side by side, and in each the numbers of cores."""
+    """Boxes of a family of workloads: one group per class, one box per number of cores."""
     boxes = {}
     for n in cores_of(results, family):
         rows = _rows(results, f"{family}_{n}", SCHEDULER)
@@ -87,7 +87,7 @@ def _rows(
 
 
 def _box(rows: Sequence[Mapping[str, Any]], k: int) -> Box | None:
-    """The mean over seeds of each percentile of a class."""
+    """Each percentile of a class, averaged over seeds."""
     known = [row for row in rows if row[f"mean_{k}"] is not None]
     if not known:
         return None
@@ -97,7 +97,7 @@ def _box(rows: Sequence[Mapping[str, Any]], k: int) -> Box | None:
 def _over_time(
     results: SweepResults, name: str, title: str, workload: str, scheduler: str, profile: str
 ) -> Chart | None:
-    """The mean of each class over time."""
+    """The mean of each class over time, one line per class."""
     wanted = {"workload": workload, "scheduler": scheduler, "profile": profile, "in_step": True, "low": 0}
     lines = {}
     for k in classes(workload):
@@ -112,12 +112,12 @@ def _overload(results: SweepResults) -> Chart | None:
         f"{n} cores": _line(list(weighted_series(results, f"{OVERLOAD}_{n}").values()))
         for n in cores_of(results, OVERLOAD)
     }
-    title = "Rates grow over time, weighted mean (Figure 83)"
+    title = "rates grow over time, weighted mean (Figure 83)"
     return Chart("figure-83", title, "time, s", _RESPONSE, lines, log_y=True) if lines else None
 
 
 def _line(found: Sequence[Sequence[float | None]]) -> list[tuple[float, list[float]]]:
-    """The mean over seeds in each tenth of a second. Without intervals: a hundred of them would hide the line."""
+    """The mean over seeds in each tenth of a second, without intervals: a hundred of them would hide the line."""
     line = []
     for at in range(max(map(len, found))):
         known = [value for series in found if at < len(series) and (value := series[at]) is not None]

@@ -1,4 +1,4 @@
-"""The schedulers that are compared on the multi-core workloads, and the building blocks of claims about them."""
+"""The schedulers compared on the multi-core workloads, and building blocks for claims about them."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from headgate_lab.studies.claims import BySeed, Criterion, PaperClaim, SweepResu
 WORKLOADS = ("5G_4", "3D_6", "3E_6", "3F_6", "5I")
 COMPARED = ("MBD", "MRR", "MORR", "ML", "MOL", "MPRR", "PCT", "PCT_S")
 OTHER_MPRR = "MPRR largest"  # with a share of the largest priority
-# Costs and mixes of queries were chosen with these in view: that they hold proves nothing.
+# Costs and query mixes were chosen with these in view, so reproducing them proves nothing.
 FITTED = frozenset({"CMP-7", "CMP-8", "CMP-9", "CMP-11", "CMP-14", "CMP-15", "CMP-19", "CMP-22", "CMP-24"})
 
 RunsByScheduler = Mapping[str, Runs]
 
 
-def claims_from(first: int, told: Sequence[ClaimEntry]) -> tuple[PaperClaim, ...]:
-    """The claims of the comparison from a number on."""
-    return numbered("CMP", "section 6.3.1", told, first=first, fitted=FITTED)
+def claims_from(first: int, entries: Sequence[ClaimEntry]) -> tuple[PaperClaim, ...]:
+    """Claims of the comparison, numbered from `first`."""
+    return numbered("CMP", "section 6.3.1", entries, first=first, fitted=FITTED)
 
 
 def on(workload: str, results: SweepResults) -> RunsByScheduler:
-    """All schedulers on a workload."""
+    """The runs of all schedulers on a workload."""
     return {name: Runs(results, workload, name) for name in (*COMPARED, OTHER_MPRR)}
 
 
 def some(runs: RunsByScheduler, *names: str) -> list[Runs]:
-    """A few of them."""
+    """The runs of these schedulers."""
     return [runs[name] for name in names]
 
 
 def of_all(runs: RunsByScheduler, quantity: Callable[[Runs], BySeed]) -> dict[str, BySeed]:
-    """A quantity of all that are compared."""
+    """A quantity of every compared scheduler."""
     return {name: quantity(runs[name]) for name in COMPARED}
 
 
 def every(
     criterion: Callable[[str, BySeed, float], Criterion], runs: Runs, bound: float, measure: str = "mean"
 ) -> list[Criterion]:
-    """A bound in milliseconds that every class keeps."""
+    """One criterion per class: a bound in milliseconds."""
     return [criterion(f"{runs.name} {measure} of class {k}", of, bound * MS) for k, of in runs.each(measure).items()]
 
 
 def slower_in(slow: Runs, fast: Runs, classes: Iterable[int] | None = None) -> list[Criterion]:
-    """Class by class."""
+    """One criterion per class: one scheduler is slower than another."""
     return [
         greater(f"{slow.name} slower than {fast.name} in class {k}", slow.of(f"mean_{k}"), fast.of(f"mean_{k}"))
         for k in classes or slow.classes
@@ -54,7 +54,7 @@ def slower_in(slow: Runs, fast: Runs, classes: Iterable[int] | None = None) -> l
 
 
 def both_shares(runs: RunsByScheduler) -> str:
-    """MPRR in both readings."""
+    """The text on MPRR under both readings of its share."""
     texts = (f"{in_ms(r)}, starvation {shown(r.starvation())}" for r in some(runs, "MPRR", OTHER_MPRR))
     return f"MPRR by share of the sum and of the largest priority: {'; '.join(texts)}"
 
@@ -62,7 +62,7 @@ def both_shares(runs: RunsByScheduler) -> str:
 def split_by_inversion(
     runs: RunsByScheduler, without: Sequence[str], inverted: Sequence[str], levels: Sequence[str] = ("mean",)
 ) -> list[Criterion]:
-    """Those without inversion at all of these levels, and those with inversion at one."""
+    """These schedulers have no inversion at any level, and those have one at some level."""
     return [
         *(free(r, levels) for r in some(runs, *without)),
         *(inverts(r, levels) for r in some(runs, *inverted)),
@@ -70,5 +70,5 @@ def split_by_inversion(
 
 
 def all_but(*names: str) -> list[str]:
-    """The names of the others."""
+    """The names of the other compared schedulers."""
     return [name for name in COMPARED if name not in names]

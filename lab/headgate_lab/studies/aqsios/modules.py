@@ -3,7 +3,7 @@ changes (`adaptation`, `piat`).
 
 The workload is 5G_4 with one class at 500 tuples/s. A slow input makes a class slower only under our reading that
 operators with two inputs consume them in step; the texts of PI-1 to PI-5 also give the result without that. Modules
-consider the last 0.5 s; the texts of PI-6 to PI-10 also give the result when they consider all results since the start.
+look at the last 0.5 s; the texts of PI-6 to PI-10 also give the result when they look at all results since the start.
 Inversion is that of the whole run, including the time before a module has corrected it.
 """
 
@@ -38,10 +38,10 @@ from headgate_lab.studies.study import Profile
 
 WORKLOAD = "5G_4"
 LOWS = (1, 2, 3, 4, 5)
-AT_MEAN, AT_P75 = (1, 3), (1, 2, 3)  # which class is low where modules look at the mean, and at the 75th percentile
+AT_MEAN, AT_P75 = (1, 3), (1, 2, 3)  # the low class in experiments at the mean, and at the 75th percentile
 COARSE = ("DVP", "DSP")
 CUMULATIVE = " cumulative"
-FITTED = frozenset({"PI-1", "PI-2", "PI-3", "PI-4", "PI-5"})  # the mixes of 5G_4 were chosen with these in view
+FITTED = frozenset({"PI-1", "PI-2", "PI-3", "PI-4", "PI-5"})  # 5G_4's query mix was chosen with these in view
 
 
 def points(profile: Profile) -> list[dict[str, Any]]:
@@ -74,8 +74,8 @@ def _without(results: SweepResults, low: int) -> Runs:
     return Runs(results, WORKLOAD, "MBD", low=low)
 
 
-def _told(results: SweepResults, low: int, first: int, second: int, level: str = "mean") -> str:
-    """Two neighbours, with inputs in step and not."""
+def _neighbors(results: SweepResults, low: int, first: int, second: int, level: str = "mean") -> str:
+    """The text on two neighboring classes, with inputs in step and without."""
     texts = []
     for label, in_step in (("", True), ("; without inputs in step ", False)):
         runs = Runs(results, WORKLOAD, "MBD", low=low, in_step=in_step)
@@ -91,33 +91,33 @@ def _slower(runs: Runs, first: int, second: int, level: str = "mean") -> Criteri
 
 def _pi1(results: SweepResults) -> Finding:
     criterion = _slower(_without(results, 1), 1, 2)
-    return judge([criterion], criterion.samples, _told(results, 1, 1, 2))
+    return judge([criterion], criterion.samples, _neighbors(results, 1, 1, 2))
 
 
 def _pi2(results: SweepResults) -> Finding:
     runs = _without(results, 2)
     criterion = _slower(runs, 2, 3, "p75")
-    told = "; ".join(_told(results, 2, 2, 3, level) for level in ("mean", "p75"))
-    text = f"{told}; inversion {counted({'at mean': runs.inverted()})}"
+    both = "; ".join(_neighbors(results, 2, 2, 3, level) for level in ("mean", "p75"))
+    text = f"{both}; inversion {counted({'at mean': runs.inverted()})}"
     return judge([free(runs), criterion], criterion.samples, text)
 
 
 def _pi3(results: SweepResults) -> Finding:
     criterion = _slower(_without(results, 3), 3, 4)
-    return judge([criterion], criterion.samples, _told(results, 3, 3, 4))
+    return judge([criterion], criterion.samples, _neighbors(results, 3, 3, 4))
 
 
 def _pi4(results: SweepResults) -> Finding:
     runs = _without(results, 4)
     criterion = alike("classes 4 and 5 similar", runs.of("mean_4"), runs.of("mean_5"))
-    text = f"{_told(results, 4, 4, 5)}; inversion {counted({'at mean': runs.inverted()})}"
+    text = f"{_neighbors(results, 4, 4, 5)}; inversion {counted({'at mean': runs.inverted()})}"
     return judge([free(runs), criterion], criterion.samples, text)
 
 
 def _pi5(results: SweepResults) -> Finding:
     runs, before = (_without(results, low) for low in (5, 0))
-    criterion = greater("class 5 slower than with the usual rate", runs.of("mean_5"), before.of("mean_5"))
-    text = f"{_told(results, 5, 4, 5)}; with the usual rate {in_ms(before)}"
+    criterion = greater("class 5 slower than at the usual rate", runs.of("mean_5"), before.of("mean_5"))
+    text = f"{_neighbors(results, 5, 4, 5)}; at the usual rate {in_ms(before)}"
     return judge([free(runs), criterion], criterion.samples, text)
 
 
@@ -126,19 +126,19 @@ def _pi5(results: SweepResults) -> Finding:
 
 @dataclass(frozen=True)
 class Expected:
-    """What the dissertation saw of the four modules in an experiment; empty where it says nothing."""
+    """What the dissertation reports of the four modules in one experiment; a field is empty where it says nothing."""
 
     low: int
     level: str
-    corrected: Sequence[str]  # these end without inversion,
-    kept: Sequence[str]  # these do not
-    quickest: str  # fewest updates, and the last of them soonest
-    lowest: Sequence[str] = ()  # weighted time; one of these
-    highest: str = ""
-    closest: str = ""  # to MBD's
+    corrected: Sequence[str]  # modules that end without inversion
+    kept: Sequence[str]  # modules that do not
+    quickest: str  # the module with the fewest updates, the last of them soonest
+    lowest: Sequence[str] = ()  # the lowest weighted time is that of one of these
+    highest: str = ""  # the module with the highest weighted time
+    closest: str = ""  # the module whose weighted time is closest to that of MBD alone
 
     def check(self, results: SweepResults) -> Finding:
-        """Judge one experiment."""
+        """Judge the claim about this experiment."""
         runs = self._runs(results, "")
         inverted = {name: r.inverted((self.level,)) for name, r in runs.items()}
         weighted = {name: r.weighted() for name, r in runs.items()}
@@ -171,18 +171,21 @@ class Expected:
         plain = _without(results, self.low)
         inverted, weighted = plain.inverted((self.level,)), plain.weighted()
         texts = [f"MBD alone: inversion {shown(inverted)}, weighted {shown_ms(weighted)} ms"]
-        for label, window in (("looking at 0.5 s", ""), ("looking at all since the start", CUMULATIVE)):
+        for label, window in (
+            ("looking at the last 0.5 s", ""),
+            ("looking at all results since the start", CUMULATIVE),
+        ):
             runs = self._runs(results, window)
             if not any(r.rows for r in runs.values()):
                 continue
-            told: dict[str, Callable[[Runs], BySeed]] = {
+            measures: dict[str, Callable[[Runs], BySeed]] = {
                 "weighted ms": lambda r: to_ms(r.weighted()),
                 "updates": lambda r: r.of("updates"),
-                "last at s": lambda r: r.of("updated_at"),
+                "last update at s": lambda r: r.of("updated_at"),
                 "inversion of means in the second half": late_inversion,
             }
             counts = counted({name: r.inverted((self.level,)) for name, r in runs.items()})
-            listings = [f"{what} {listed({n: of(r) for n, r in runs.items()})}" for what, of in told.items()]
+            listings = [f"{what} {listed({n: of(r) for n, r in runs.items()})}" for what, of in measures.items()]
             texts.append(f"{label}: inversion at {self.level} {counts}; {'; '.join(listings)}")
         return ". ".join(texts)
 
@@ -206,7 +209,7 @@ _ENTRIES: tuple[ClaimEntry, ...] = (
     ("Figure 85", "class 2 low, no module: no inversion at the average, but at p75 class 2 is slower than 3", _pi2),
     ("Figure 86", "class 3 low, no module: class 3 is slower than class 4", _pi3),
     ("Figure 87", "class 4 low, no module: classes 4 and 5 are similar, without inversion", _pi4),
-    ("Figure 88", "class 5 low, no module: no inversion, class 5 is slower than before", _pi5),
+    ("Figure 88", "class 5 low, no module: no inversion, class 5 is slower than at the usual rate", _pi5),
     (
         "Figures 89 to 91",
         "class 1 low, modules at the average: all four end without inversion; the weighted time is lowest with DVP, "
@@ -244,13 +247,14 @@ CLAIMS: tuple[PaperClaim, ...] = (
     *piat.CLAIMS,
 )
 NOTES = (
-    "Inversion with modules (PI, SEL) is that of the whole run: the time before a module has acted is in it; texts "
-    "have that of the second half, too. Modules look at the results of the last 0.5 s; texts of PI-6 to PI-10 have "
-    "them look at all results as well, texts of PI-1 to PI-5 have operators whose inputs do not wait for each other.",
-    "Figures 107, 116 and 121 to 123 are lost: those changes over time are ours. Where priorities change, classes are "
-    "compared by their means between changes, without the first 0.2 s after each, under the priorities of that time. "
-    "'Only episode' (PIAT-7): more than half of the inversion; 'rises continuously': from quarter to quarter.",
-    "Source cores serve in the order of arrival and all tuples cost the same there, so that two ways of scheduling "
+    "Inversion with modules (PI, SEL) is that of the whole run, including the time before a module has acted; the "
+    "texts of PI-6 to PI-10 and SEL-1 also give that of the second half. Modules look at the results of the last 0.5 "
+    "s; the texts of PI-6 to PI-10 also give the result when they look at all results since the start, those of PI-1 "
+    "to PI-5 the result when the inputs of an operator do not wait for each other.",
+    "Where priorities change, classes are compared by their means between changes, without the first 0.2 s after "
+    "each, under the priorities valid at that time. 'Only episode' (PIAT-7): more than half of the inversion; 'rises "
+    "continuously': from each quarter of the run to the next.",
+    "Source cores serve tuples in order of arrival, and all tuples cost the same there, so the two ways of scheduling "
     "sources (SRC-1) are the same run. AMBD is compared with MBD on 3D_6, one of the workloads with 63 queries. Cache "
     "misses (AFF-1) are not measured.",
 )

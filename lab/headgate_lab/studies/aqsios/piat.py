@@ -44,13 +44,13 @@ WORKLOAD, CHANGES = "5L", "piat"
 ADAPTING = ("MBD_DVP_SA_UP", "MBD_DSP_SA_UP")
 FAMILY = ("MBD", *ADAPTING)
 SCHEDULERS = ("PCT", "PCT_S", "MRR", "MORR", "ML", "MOL", "MPRR", *FAMILY)
-PARTS = 4  # into which the run is cut where something rises continuously
+PARTS = 4  # of the input, compared where something "rises continuously"
 EPISODE_S = (7.1, 7.7)  # "about 7.2 to 7.6 s"
 FITTED = frozenset({"PIAT-1"})  # the mix of 5L was chosen so that class 3 exceeds one core
 
 
 def points(profile: Profile) -> list[dict[str, Any]]:
-    """All schedulers; none in a coarse profile, since these runs are long."""
+    """The runs of all schedulers; none in a coarse profile, because these runs are long."""
     return [
         point(WORKLOAD, name, profile.tuples, seed, profile=CHANGES)
         for name in SCHEDULERS
@@ -63,13 +63,13 @@ def _runs(results: SweepResults, *names: str) -> list[Runs]:
 
 
 def _peak(runs: Runs, k: int) -> BySeed:
-    """The largest mean of 0.1 s while input comes."""
+    """The largest mean over 0.1 s while input arrives, by seed."""
     seconds = profiles()["seconds"][CHANGES]
     return runs.take(lambda row: max(between(row[f"series_{k}"], 0.0, seconds), default=0.0))
 
 
 def _least_rise(runs: Runs, k: int) -> BySeed:
-    """The smallest step between quarters of the run: above 0 where a class becomes slower all the time."""
+    """The smallest step from one quarter of the input to the next: above 0 if a class keeps getting slower."""
     width = profiles()["seconds"][CHANGES] / PARTS
 
     def of_row(row: Row) -> float:
@@ -93,15 +93,15 @@ def _ranked(runs: Runs) -> list[Criterion]:
 def _p1(results: SweepResults) -> Finding:
     pct, split = _runs(results, "PCT", "PCT_S")
     criteria = [
-        above("PCT class 3 at most, s,", _peak(pct, 3), 2.0),
-        near("PCT_S class 3 at most, s,", _peak(split, 3), 2.0),
+        above("PCT class 3 peak, s,", _peak(pct, 3), 2.0),
+        near("PCT_S class 3 peak, s,", _peak(split, 3), 2.0),
         *(
             Criterion(f"{r.name} class 3 rises from quarter to quarter", known(_least_rise(r, 3)), low=0.0)
             for r in (pct, split)
         ),
     ]
     peaks = listed({r.name: _peak(r, 3) for r in (pct, split)})
-    text = f"largest mean of 0.1 s in class 3, s: {peaks}; {all_in_ms((pct, split))}"
+    text = f"largest 0.1 s mean of class 3, s: {peaks}; {all_in_ms((pct, split))}"
     return judge(criteria, known(_peak(pct, 3)), text)
 
 
@@ -138,9 +138,9 @@ def _p4(results: SweepResults) -> Finding:
         *(near(f"MPRR class {k}", means[k], 120 * MS) for k in (4, 5)),
         nothing("MPRR without inversion before 4.5 s", stage_inversion(mprr, 0)),
         something("MPRR inverted after 4.5 s", after),
-        *(above(f"least ratio of a class to {name}'s", least, 1.0) for name, least in faster.items()),
+        *(above(f"smallest ratio of a class to {name}'s", least, 1.0) for name, least in faster.items()),
     ]
-    text = f"{all_in_ms((mprr, *family))}; {inversion_by_stage([mprr])}; least ratio to {listed(faster)}"
+    text = f"{all_in_ms((mprr, *family))}; {inversion_by_stage([mprr])}; smallest ratio to {listed(faster)}"
     return judge(criteria, known(means[5]), text)
 
 
@@ -182,7 +182,7 @@ def _p7(results: SweepResults) -> Finding:
     share = by_seed(over, inside, inverted[dsp.name])
     criteria.append(Criterion(f"more than half of DSP's inversion from {start} to {end} s", known(share), low=0.5))
     text = (
-        f"mean inversion of 0.1 s {counted(inverted)}; share of DSP's from {start} to {end} s {shown(share)}; "
+        f"inversion averaged over 0.1 s {counted(inverted)}; share of DSP's from {start} to {end} s {shown(share)}; "
         f"{inversion_by_stage(_runs(results, *FAMILY))}"
     )
     return judge(criteria, known(inverted[dsp.name]), text)

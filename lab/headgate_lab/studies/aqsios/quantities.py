@@ -1,6 +1,6 @@
 """Quantities that the claims compare: measures of runs by seed, and arithmetic on them.
 
-Runs that a profile leaves out are not judged: their quantities are nan, which leaves the criteria open.
+Runs that a profile leaves out are not judged: their quantities are nan, so their criteria stay open.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from headgate_lab.studies.aqsios.readings import TUPLES, classes
 from headgate_lab.studies.claims import BySeed, Row, SweepResults, paired
 
 MS = 1e-3
-Samples = BySeed | Sequence[float]  # of a quantity
+Samples = BySeed | Sequence[float]  # a quantity, one value per seed
 
 
 class Runs:
-    """The runs of one scheduler with one workload, by seed; none where the profile leaves them out. `name` is what
-    texts call the scheduler."""
+    """The runs of one scheduler on one workload, by seed; empty if the profile leaves them out. `name` is the
+    scheduler's name in texts."""
 
     def __init__(
         self,
@@ -44,11 +44,11 @@ class Runs:
                 self.rows[row["seed"]] = row
 
     def take(self, quantity: Callable[[Row], float]) -> dict[int, float]:
-        """A quantity of a run, by seed."""
+        """A quantity computed from each run, by seed."""
         return {seed: quantity(row) for seed, row in sorted(self.rows.items())}
 
     def of(self, measure: str) -> dict[int, float]:
-        """A measure by seed, nan where it could not be taken."""
+        """A measure by seed; nan where a run has none."""
         return self.take(lambda row: number(row[measure]))
 
     def each(self, measure: str = "mean") -> dict[int, dict[int, float]]:
@@ -56,7 +56,7 @@ class Runs:
         return {k: self.of(f"{measure}_{k}") for k in self.classes}
 
     def at_length(self, measure: str) -> dict[int, float]:
-        """What grows as long as an overload lasts: known only from runs of the dissertation's length."""
+        """A measure that grows as long as an overload lasts: nan for runs shorter than the dissertation's."""
         return self.take(lambda row: number(row[measure]) if row["tuples"] >= TUPLES else math.nan)
 
     def starvation(self) -> dict[int, float]:
@@ -64,7 +64,7 @@ class Runs:
         return self.of("starvation")
 
     def weighted(self) -> dict[int, float]:
-        """The mean of all classes, weighted by priority."""
+        """The mean over all classes, weighted by priority."""
         return self.of("weighted_mean")
 
     def inverted(self, levels: Sequence[str] = ("mean",)) -> dict[int, float]:
@@ -84,27 +84,27 @@ class Runs:
         return over_all(unevenness, self.each().values())
 
 
-# Of numbers; nan where one is
+# Functions of numbers: nan if any of them is
 
 
 def number(value: Any) -> float:
-    """nan for what could not be measured."""
+    """The value as a float; nan for None, which a run has for what it could not measure."""
     return math.nan if value is None else float(value)
 
 
 def over(value: float, base: float) -> float:
-    """A quotient; nan, hence no verdict, where the base is 0."""
+    """A quotient; nan, hence no verdict, if the base is 0."""
     return value / base if base else math.nan
 
 
 def largest(values: Iterable[float]) -> float:
-    """Like max."""
+    """The maximum; nan if any value is nan."""
     given = list(values)
     return math.nan if any(map(math.isnan, given)) else max(given)
 
 
 def smallest(values: Iterable[float]) -> float:
-    """Like min."""
+    """The minimum; nan if any value is nan."""
     return -largest(-value for value in values)
 
 
@@ -114,17 +114,17 @@ def unevenness(values: Iterable[float]) -> float:
     return over(largest(given), smallest(given))
 
 
-# Of measures, seed by seed
+# Functions of measures, seed by seed
 
 
 def by_seed(quantity: Callable[..., float], *measures: BySeed) -> dict[int, float]:
-    """A quantity of several measures for the seeds that have all."""
+    """A quantity computed from several measures, for the seeds that have all of them."""
     common = sorted(set.intersection(*(set(measure) for measure in measures)))
     return dict(zip(common, paired(quantity, *measures), strict=True))
 
 
 def over_all(of: Callable[[Iterable[float]], float], measures: Iterable[BySeed]) -> dict[int, float]:
-    """The `largest`, say, of several measures."""
+    """A function such as `largest`, applied to several measures."""
     return by_seed(lambda *values: of(values), *measures)
 
 
@@ -134,12 +134,12 @@ def total(measures: Iterable[BySeed]) -> dict[int, float]:
 
 
 def to_ms(measure: BySeed) -> dict[int, float]:
-    """From seconds."""
+    """A measure in seconds, in milliseconds."""
     return {seed: 1e3 * value for seed, value in measure.items()}
 
 
 def known(measure: Samples) -> list[float]:
-    """The values of all seeds; a single nan where nothing was run."""
+    """The values of all seeds; a single nan if nothing was run."""
     return list(measure.values() if isinstance(measure, Mapping) else measure) or [math.nan]
 
 

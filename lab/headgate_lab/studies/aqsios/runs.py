@@ -1,4 +1,4 @@
-"""One run of the AQSIOS study, and what is measured of it."""
+"""One run of the AQSIOS study, and what is measured in it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from headgate_lab.studies.aqsios.workload import application, input_seconds
 from headgate_lab.studies.sweep import Point
 
 Floats = NDArray[np.float64]
-LEVELS = ("mean", "p50", "p75", "p90", "p95")  # at which classes are compared
+LEVELS = ("mean", "p50", "p75", "p90", "p95")  # the figures by which classes are compared
 PERCENTILES = (10, 25, 50, 75, 90, 95)
-WARM_S = 0.2  # tuples that arrive before do not count,
-WARM_PART = 0.25  # nor, in very short runs, those of the first quarter
-BUCKET_S = 0.1  # of a course over time
+WARM_S = 0.2  # tuples that arrive before this do not count,
+WARM_PART = 0.25  # nor, in very short runs, do those of the first quarter
+BUCKET_S = 0.1  # the resolution of `series_k`
 
 
 def run_point(point: Point) -> dict[str, Any]:
-    """Simulate one point until its queues are empty, but no longer than twice the input takes, and measure it.
+    """Simulate one point until its queues are empty, but for at most twice the time of its input, and measure it.
 
-    Of each class k: `mean_k`, `p10_k` .. `p95_k` (seconds), `series_k` (mean of the results in each 0.1 s, or None).
-    Of all: `weighted_mean`, `weighted_p50` .., `inversion_mean`, `inversion_p50` .., `starvation`, `updates` and
-    `updated_at` of the schedule, `seconds`, `left` (share of the input that was not processed).
+    For each class k: `mean_k`, `p10_k` .. `p95_k` (seconds), `series_k` (mean of the results in each 0.1 s, or None).
+    For the whole run: `weighted_mean`, `weighted_p50` .., `inversion_mean`, `inversion_p50` .., `starvation`,
+    `updates` and `updated_at` of the schedule, `seconds`, `left` (share of the input that was not processed).
     """
     app = application(point)
     lasts = input_seconds(point)

@@ -1,4 +1,4 @@
-"""MBD on more and more cores: claims SC-1 to SC-4 (chapter 6, figures 70 to 83)."""
+"""MBD on a growing number of cores: claims SC-1 to SC-4 (chapter 6, figures 70 to 83)."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from headgate_lab.studies.aqsios.workload import profiles
 from headgate_lab.studies.claims import BySeed, Criterion, Finding, PaperClaim, SweepResults, judge
 from headgate_lab.studies.study import Profile
 
-QUERIES = "5S"  # queries grow with the cores,
-RATES = "5G"  # rates do,
-OVERLOAD = "5O"  # rates grow over time
+QUERIES = "5S"  # the number of queries grows with the number of cores
+RATES = "5G"  # input rates grow with the number of cores
+OVERLOAD = "5O"  # input rates grow over time
 CORES = {QUERIES: (2, 3, 4, 8, 16), RATES: (2, 4, 8, 16), OVERLOAD: (2, 4, 8, 16)}
 FEW_CORES = {QUERIES: (2, 4), RATES: (2, 4), OVERLOAD: (2, 4)}
 SCHEDULER = "MBD"
 INTERPRETATIONS = (Interpretation(""), Interpretation("without inputs in step", in_step=False))
-RAMP_TUPLES = 10_000  # the ramp is as long as it is, however few tuples other runs have
+RAMP_TUPLES = 10_000  # the ramp has its full length, however few tuples other runs have
 LEVELS_MS = {1: (1.28, 1.56), 2: (1.72, 1.85), 3: (2.54, 2.67), 4: (3.00, 3.13), 5: (3.85, 4.13)}  # published
 WEIGHTED_MS = (2.11, 2.18)
-LIMITS_MS = {1: 2.5, 2: 3.5, 3: 5.0, 4: 6.0, 5: 9.0}  # to which figures 70 to 74 go,
-WEIGHTED_LIMIT_MS = 4.0  # and figure 75
+LIMITS_MS = {1: 2.5, 2: 3.5, 3: 5.0, 4: 6.0, 5: 9.0}  # upper ends of the axes of figures 70 to 74
+WEIGHTED_LIMIT_MS = 4.0  # the same of figure 75
 CALM_S = (1.0, 2.0)  # of the ramp: 870 to 1140 tuples/s
-SHARP = 3.0  # the rise is where a response stays above so many times what it was when calm
-RUNAWAY = 10.0  # and at the end it is above so many times that
+SHARP = 3.0  # the rise begins where a response stays above this many times the calm response
+RUNAWAY = 10.0  # at the end of the ramp it is above this many times the calm response
 KNEE_S = (2.22, 5.19)  # 1600 tuples/s, a quarter less or more; published: 3.6 s
 LAST_S = 0.5  # the end of the ramp
 
@@ -53,7 +53,7 @@ def points(profile: Profile) -> list[dict[str, Any]]:
 
 
 def cores_of(results: SweepResults, family: str) -> list[int]:
-    """With how many cores a family of workloads was run."""
+    """The numbers of cores with which a family of workloads was run."""
     known = set(results.values("workload", scheduler=SCHEDULER))
     return [n for n in CORES[family] if f"{family}_{n}" in known]
 
@@ -83,7 +83,7 @@ def _by_cores(results: SweepResults, interpretation: Interpretation, family: str
 
 
 def _the_same(what: str, by_cores: Mapping[int, BySeed]) -> Criterion:
-    """A measure stays the same over all core counts."""
+    """A measure stays the same over all numbers of cores."""
     return Criterion(what, known(over_all(unevenness, by_cores.values())), high=ALIKE)
 
 
@@ -134,8 +134,8 @@ def _weighted(values: Sequence[float | None], weights: Sequence[int]) -> float |
 
 
 def knee(series: Series) -> float:
-    """From when on, until the end of the ramp, a response is above three times what it was when calm; that end where
-    it never is, nan where it is not known."""
+    """The time from which a response stays above three times the calm response until the end of the ramp; that end if
+    it never does, nan if the calm response is not known."""
     ends = float(profiles()["ramp"]["seconds"])
     border = SHARP * mean_between(series, *CALM_S)
     if math.isnan(border):
@@ -161,7 +161,7 @@ def _overload(results: SweepResults) -> Finding:
         criteria += [Criterion(f"{n} cores: rise between 1200 and 2000 tuples/s", known(knees[n]), *KNEE_S), runaway]
         texts.append(
             f"{n}: {shown_ms(calm[n])} ms from 1 to 2 s, rise at {shown(knees[n])} s, "
-            f"{shown(runaway.samples)} times as much at the end"
+            f"ratio at the end {shown(runaway.samples)}"
         )
     if len(cores) > 1:
         criteria.append(_the_same("the same before the rise for all core counts", calm))

@@ -1,4 +1,4 @@
-"""The dissertation's schedulers by their names there, as policies with parameters."""
+"""The dissertation's schedulers, by the names it gives them, as policies with parameters."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ NAMED: dict[str, PolicySettings] = {
 
 
 def settings(name: str) -> PolicySettings:
-    """`MBD[_DVP|_IVP|_DSP|_ISP][_S|_SA][_UP][_p75][ cumulative]`, `ABD_20us` (its first quota), or one of `NAMED`."""
+    """The policy behind a name: `MBD[_DVP|_IVP|_DSP|_ISP][_S|_SA][_UP][_p75][ cumulative]`, `ABD_20us` (its first
+    quota), or one of `NAMED`. Raises LookupError for any other."""
     if name in NAMED:
         return NAMED[name]
     kind, *suffixes = name.removesuffix(" cumulative").split("_")

@@ -31,7 +31,7 @@ from headgate_lab.studies.claims import Criterion, Finding, PaperClaim, Row, Swe
 from headgate_lab.studies.study import Profile
 
 SINGLE = ("A", "B", "C")
-# Without idle time, as chapter 4 measures: what waits for the other input of a join waits while the core is idle.
+# Chapter 4 measures without idle time, and a tuple that waits for a join's other input may wait on an idle core.
 SINGLE_INTERPRETATIONS = (
     Interpretation("", {"CQC": "CQC single"}, in_step=False),
     Interpretation("with debt as printed", {"CQC": "CQC single literal"}, in_step=False),
@@ -49,9 +49,9 @@ QUOTAS = {
 }
 ADAPTIVE = "adaptive"
 ADAPTIVE_MS = (2.2, 2.46, 2.6, 3.8, 6.9)
-STEP_S = 0.5  # over which the course of a class is looked at
-BURST_S = 5.5  # from when on class 1's rate has a burst, for one such step
-EXAMPLE = {"A": 5, "B": 4, "C": 3, "D": 2, "E": 1}  # priorities in figure 8
+STEP_S = 0.5  # the resolution at which classes are compared over time
+BURST_S = 5.5  # the start of the burst in class 1's rate, which lasts for one such step
+EXAMPLE = {"A": 5, "B": 4, "C": 3, "D": 2, "E": 1}  # class -> priority in figure 8
 
 
 def points(profile: Profile) -> list[dict[str, Any]]:
@@ -118,7 +118,7 @@ def _alone(results: SweepResults, interpretation: Interpretation) -> Finding:
 
 
 def _moves(workloads: Sequence[str], better: Sequence[int], worse: Sequence[int]) -> Check:
-    """CQC's class means over HR's: below 1 for some classes, above for others."""
+    """CQC's class means over HR's: below 1 for some classes, above 1 for others."""
 
     def check(results: SweepResults, interpretation: Interpretation) -> Finding:
         criteria, texts = [], []
@@ -135,12 +135,12 @@ def _moves(workloads: Sequence[str], better: Sequence[int], worse: Sequence[int]
 def _weights(results: SweepResults, interpretation: Interpretation) -> Finding:
     b, c = (interpretation.runs(results, workload, "CQC").of("mean_3") for workload in ("B", "C"))
     criterion = smaller("class 3 faster under B", b, c)
-    text = f"class 3 takes {shown_ms(b)} ms under B and {shown_ms(c)} ms under C, {shown(criterion.samples)} of it"
+    text = f"class 3 takes {shown_ms(b)} ms under B and {shown_ms(c)} ms under C, a ratio of {shown(criterion.samples)}"
     return judge([criterion], criterion.samples, text)
 
 
 def waits(schedule: Sequence[str], name: str) -> int:
-    """The most slices of others between two of one, from the end of the round on to its start."""
+    """The most slices of other classes between two slices of one class in a schedule that repeats."""
     places = [at for at, other in enumerate(schedule) if other == name]
     following = [*places[1:], places[0] + len(schedule)]
     return max(after - before - 1 for before, after in zip(places, following, strict=True))
@@ -150,20 +150,20 @@ def _example(results: SweepResults) -> Finding:
     disks = waits(broadcast_schedule(EXAMPLE.items()), "A")
     crowded = waits(broadcast_schedule(EXAMPLE.items(), "coincident"), "A")
     turns = waits([name for name, priority in EXAMPLE.items() for _ in range(priority)], "A")
-    criteria = [  # a schedule is the same in every run; two, so that there is an interval
+    criteria = [  # the same in every run: given twice so that there is an interval
         Criterion("ABD at most 4", [float(disks)] * 2, high=4.5),
         Criterion("ABD at most 4 with the other order of slots", [float(crowded)] * 2, high=4.5),
         Criterion("CQC 10", [float(turns)] * 2, 9.5, 10.5),
     ]
     text = (
-        f"A waits at most {disks} slices of others under ABD ({disks + 1} from start to start; {crowded} with the "
-        f"other order of slots that the text allows), {turns} under CQC"
+        f"class A waits for at most {disks} slices of other classes under ABD ({disks + 1} from start to start; "
+        f"{crowded} with the other slot order that the text allows) and {turns} under CQC"
     )
     return judge(criteria, criteria[0].samples, text)
 
 
 def _saved(results: SweepResults, interpretation: Interpretation, measure: str, workload: str) -> list[float]:
-    """By which share ABD is below CQC."""
+    """The share by which ABD is below CQC."""
     cqc, abd = (interpretation.runs(results, workload, name).of(measure) for name in ("CQC", "ABD"))
     return known(reduction(cqc, abd))
 
@@ -177,8 +177,8 @@ def _d_weighted(results: SweepResults, interpretation: Interpretation) -> Findin
         near("WeHR's over ABD's", times, 26, WITHIN),
     ]
     text = (
-        f"weighted mean {shown(saved, PERCENT)} below CQC's, WeHR's {shown(ratio(wehr.weighted(), abd.weighted()))} "
-        "times ABD's, which grows as long as input comes; "
+        f"weighted mean {shown(saved, PERCENT)} below CQC's; WeHR's is "
+        f"{shown(ratio(wehr.weighted(), abd.weighted()))} times ABD's and grows as long as input continues; "
         f"{_all_means(results, interpretation, 'D', *DUAL['D'])}"
     )
     return judge(criteria, saved, text)
@@ -196,7 +196,7 @@ def _d_classes(results: SweepResults, interpretation: Interpretation) -> Finding
     ]
     text = (
         f"class 1 {shown(saved, PERCENT)} below CQC's; WeHR's is {shown(better, PERCENT)} below ABD's; WeHR's class 3 "
-        f"takes {shown_ms(wehr.of('mean_3'))} ms; it grows as long as input comes, so a shorter run says nothing of it"
+        f"takes {shown_ms(wehr.of('mean_3'))} ms, which grows as long as input continues: shorter runs are not judged"
     )
     return judge(criteria, saved, text)
 
@@ -226,7 +226,7 @@ def _d_shape(results: SweepResults, interpretation: Interpretation) -> Finding:
 
 
 def _against_cqc(workload: str, weighted: float, first: float, inverted: bool = False) -> Check:
-    """What ABD saves, and who inverts; where it says so, CQC does and ABD does not."""
+    """What ABD saves against CQC. With `inverted`, CQC must also have an inversion and ABD none."""
 
     def check(results: SweepResults, interpretation: Interpretation) -> Finding:
         saved, first_saved = (_saved(results, interpretation, m, workload) for m in ("weighted_mean", "mean_1"))
@@ -240,10 +240,10 @@ def _against_cqc(workload: str, weighted: float, first: float, inverted: bool = 
             criteria.append(nothing("ABD has no inversion", abd.inverted()))
         if workload == "5G":
             criteria.append(greater("CQC: class 1 above class 2", cqc.of("mean_1"), cqc.of("mean_2")))
-        told = ", ".join(f"{runs.name} {seeds_of(runs.inverted())}" for runs in (cqc, abd))
+        seeds = ", ".join(f"{runs.name} {seeds_of(runs.inverted())}" for runs in (cqc, abd))
         text = (
             f"weighted mean {shown(saved, PERCENT)}, class 1 {shown(first_saved, PERCENT)} below CQC's; "
-            f"inverted: {told}; {_all_means(results, interpretation, workload, 'CQC', 'ABD')}"
+            f"inverted: {seeds}; {_all_means(results, interpretation, workload, 'CQC', 'ABD')}"
         )
         return judge(criteria, saved, text)
 
@@ -282,13 +282,14 @@ def _adapts(results: SweepResults, interpretation: Interpretation) -> Finding:
 
 
 def _outside(row: Row) -> float:
-    """Class 1's mean over the lowest other in the worst half second outside the burst. The first is warming up."""
+    """Class 1's mean over the lowest of the others, in the worst half second outside the burst. The first half second
+    is warm-up and does not count."""
     steps = [STEP_S * at for at in range(1, int(input_seconds(row) / STEP_S))]
     return largest(_above(row, at) for at in steps if at != BURST_S)
 
 
 def _inside(row: Row) -> float:
-    """The same in the burst, which is as long: shorter means would differ more by chance alone."""
+    """The same inside the burst, which is just as long: means over less time would differ more by chance alone."""
     return _above(row, BURST_S)
 
 
@@ -421,7 +422,7 @@ CLAIMS = (
         _chapter(5),
         "Figures 13, 14",
         "5G while the rate of class 1 changes: class means 2.2, 2.46, 2.6, 3.8 and 6.9 ms; class 1 is the lowest at "
-        "all times but about 5.5 to 6 s",
+        "all times except about 5.5 to 6 s",
         in_interpretations(_adapts, DUAL_INTERPRETATIONS, "5G", ADAPTIVE),
     ),
 )

@@ -37,13 +37,13 @@ from headgate_lab.studies.aqsios.quantities import MS, Runs, known
 from headgate_lab.studies.aqsios.readings import FACTOR, FAR, MUCH
 from headgate_lab.studies.claims import BySeed, Criterion, Finding, SweepResults, judge
 
-# 3D_6: three classes alike, six cores
+# 3D_6: three classes of the same size, six cores
 
 
 def _c7(results: SweepResults) -> Finding:
     pct = on("3D_6", results)["PCT"]
     criteria = [near(f"PCT p90 of class {k}", pct.at_length(f"p90_{k}"), 1.0) for k in pct.classes]
-    text = f"p90 {in_ms(pct, 'p90')}; it grows as long as input comes, so a shorter run says nothing of it"
+    text = f"p90 {in_ms(pct, 'p90')}, which grows as long as input continues: shorter runs are not judged"
     return judge(criteria, known(pct.of("p90_1")), text)
 
 
@@ -139,7 +139,7 @@ def _c16(results: SweepResults) -> Finding:
 def _c17(results: SweepResults) -> Finding:
     runs = on("3E_6", results)
     criteria = split_by_inversion(runs, ["MBD", "MPRR", "PCT", "PCT_S"], ["MRR", "MORR", "ML"], ["mean"])
-    text = f"inversion {inversions(some(runs, *COMPARED))} (of MOL, text and caption say different things)"
+    text = f"inversion {inversions(some(runs, *COMPARED))} (text and caption disagree about MOL)"
     return judge(criteria, known(runs["MBD"].inverted()), text)
 
 
@@ -160,7 +160,7 @@ def _c18(results: SweepResults) -> Finding:
 
 
 def _mirrored(results: SweepResults, name: str, same: Callable[[str, BySeed, BySeed], Criterion]) -> list[Criterion]:
-    """Class k of 3F_6 has the queries of class 4 - k of 3E_6."""
+    """A criterion per class: class k of 3F_6 has the queries of class 4 - k of 3E_6 and the same response."""
     here, there = (Runs(results, workload, name) for workload in ("3F_6", "3E_6"))
     return [
         same(f"{name} class {k} as class {4 - k} of 3E_6", here.of(f"mean_{k}"), there.of(f"mean_{4 - k}"))

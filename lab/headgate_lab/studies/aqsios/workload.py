@@ -1,7 +1,7 @@
 """The workloads of the dissertation as applications for the simulator, with the operators and costs of SimAQSIOS.
 
-A point says which: `workload`, `scheduler`, `tuples` of a stream, `seed`, and of what varies `low` (the class with a
-low input rate, 0: none), `profile` (what changes over time, "" for nothing) and `in_step`.
+A point has the parameters `workload`, `scheduler`, `tuples` (per stream), `seed`, `low` (the class with a low input
+rate, 0 for none), `profile` (what changes over time, "" for nothing) and `in_step`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from headgate_lab.studies.sweep import Point
 US = 1e-6
 SCHEMA = parse_schema("v INT", "streams")
 RAMP_STEPS = 40
-_USUAL_RATE = 1500.0  # about, of streams whose rate changes
+_USUAL_RATE = 1500.0  # a rough rate for streams whose rate changes
 BY_OPERATOR = {"rr", "hr", "wehr", "cqc", "morr", "mol"}
 
 
@@ -38,7 +38,7 @@ def workloads() -> Mapping[str, Any]:
 
 @cache
 def costs() -> Mapping[str, Any]:
-    """What operators and scheduling cost."""
+    """The costs of operators and of scheduling."""
     return _data("costs.yaml")
 
 
@@ -77,9 +77,9 @@ def application(point: Point) -> CheckedApplication:
 
 
 def input_seconds(point: Point) -> float:
-    """How long all streams bring tuples: until the fastest steady one has brought `tuples`. With a low input rate the
-    source would go on with one class alone, long after the others; here all end together. Where something changes over
-    time, the profile says how long."""
+    """How long the streams deliver tuples: until the fastest steady one has delivered `tuples`, so that all end
+    together. (In the dissertation a class with a low input rate would go on alone, long after the others.) Where
+    something changes over time, the profile says how long."""
     lasts = profiles()["seconds"].get(point.get("profile", ""))
     if lasts is not None:
         return float(lasts)
@@ -90,12 +90,12 @@ def input_seconds(point: Point) -> float:
 
 
 def has_its_time(point: Point) -> bool:
-    """Does the input last as long however few tuples are asked for, because something changes over time?"""
+    """Is the length of the input fixed, whatever the number of tuples, because something changes over time?"""
     return point.get("profile", "") in profiles()["seconds"] or point["workload"].startswith("5O")
 
 
 def input_tuples(point: Point) -> float:
-    """About how many tuples its queries read: how long a run takes goes with it."""
+    """Roughly how many tuples the queries read: the time that a run takes grows with it."""
     read = 0.0
     for section in workloads()[point["workload"]]["classes"]:
         rate = section["rate"] if not isinstance(section["rate"], str) else _USUAL_RATE
@@ -128,7 +128,7 @@ class _Maker:
         self._take_priorities()
 
     def _take_priorities(self) -> None:
-        """Those at the start and, from a time on, others."""
+        """Set the initial priorities and schedule the changes to them."""
         for at, priorities in profiles()["priorities"].get(self._profile, ()):
             by_class = dict(zip(self.classes, priorities, strict=True))
             if at > 0.0:
@@ -147,7 +147,7 @@ class _Maker:
                 self._add_query(f"{name}-{kind}{count}", number, kind, inputs)
 
     def _inputs(self, number: int, rate: Any) -> Iterator[str]:
-        """A stream of its own for each input of a query, or the two of the class in turn."""
+        """Yield a stream for each input of a query: a new one each time, or the class's two streams in turn."""
         at = 0
         while True:
             shared = self._workload["streams"] == "class"
@@ -183,8 +183,8 @@ class _Maker:
         self._end(query, number, root)
 
     def _passed(self, number: int) -> float:
-        """The selectivity of a select, as it is known at the start."""
-        # Drawn in any case, so that the others are the same in all experiments.
+        """The selectivity that a select has at the start."""
+        # Drawn even if it is not used, so that the other selectivities are the same in all experiments.
         drawn = self._draw.uniform(*costs()["passed"]["select"])
         return self._changing()[0][1] if number == 3 and self._profile == "sel-change" else drawn
 
@@ -192,7 +192,7 @@ class _Maker:
         return [(at, share) for at, share in profiles()["selectivities"]["sel-change"]]
 
     def _add_across(self, kind: str) -> None:
-        """A query over a stream of every class; it counts as the most important's."""
+        """Add a query over one stream of every class; it belongs to the most important class."""
         ports = [Port(f"class{number}-s0") for number in range(1, len(self._workload["classes"]) + 1)]
         root = self._add(kind, kind, ports, 1, costs()["passed"].get(kind, 1.0))
         self._end(kind, 1, root)
@@ -202,11 +202,11 @@ class _Maker:
         self.queries.append(Query(query, f"class{number}", port, (), sink={"kind": "none"}))
 
     def _port(self, query: str, stream: str, at: int) -> Port:
-        """On a single core, sources are operators too."""
+        """The port that a query reads: a stream, or on a single core the operator that is its source."""
         return self._add(f"{query}-in{at}", "source", [Port(stream)], 0) if self._single else Port(stream)
 
     def _extra_select(self, query: str, at: int, port: Port, number: int) -> Port:
-        """In Sel-Change every input of class 3's joins goes through a select as well."""
+        """In Sel-Change, every input of class 3's joins goes through an additional select."""
         if self._profile == "sel-change" and number == 3:
             return self._add(f"{query}-in{at}", "select", [port], number)
         return port
@@ -227,7 +227,7 @@ class _Maker:
         return Port(name)
 
     def _vary(self, name: str, kind: str, number: int, passed: float) -> None:
-        """Selectivities that change over time, in two of the experiments."""
+        """Note selectivities that change over time, as in two of the experiments."""
         if self._profile == "sel-change" and number == 3 and kind == "select":
             self.selectivities[name] = self._changing()
         if self._profile == "piat" and kind in ("select", "join") and str(number) in profiles()["factors"]:
@@ -236,7 +236,7 @@ class _Maker:
 
 
 def _rates(name: str) -> list[tuple[float, float]]:
-    """The rates of a profile, each from a time on."""
+    """The rates of a profile as (start time, rate)."""
     if name != "ramp":
         return [(float(at), float(rate)) for at, rate in profiles()["rates"][name]]
     ramp = profiles()["ramp"]
