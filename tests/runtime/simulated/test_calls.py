@@ -1,4 +1,4 @@
-"""Calls by hand: budgets, stops in mid-tuple, several slots, overheads, noise, source slots."""
+"""Calls computed by hand: budgets, stops in mid-tuple, several slots, overheads, noise, source slots."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def calls(result):
     return [(c.unit, c.start, c.end, c.tuples, c.preempted) for c in result.trace.calls]
 
 
-def test_a_quantum_stops_in_mid_tuple_and_goes_on_there(tmp_path):
+def test_a_quantum_stops_in_mid_tuple_and_resumes_there(tmp_path):
     """Two operators, costs 5 and 3, quantum 2: A 0-2, B 2-4, A 4-6, B 6-7 (done), A 7-8 (done)."""
     streams = {"a": recorded(tmp_path, "a", 0), "b": recorded(tmp_path, "b", 0)}
     plan = make_plan(streams, [project("x/A", "a", 5.0), project("y/B", "b", 3.0)], {"x": "x/A", "y": "y/B"})
@@ -51,12 +51,12 @@ def test_what_is_left_of_a_quantum_goes_to_the_next_tuple(tmp_path):
 
 
 def test_a_quantum_that_ends_with_a_tuple_stops_nothing_in_the_middle(tmp_path):
-    """0.1 + 0.1 + 0.1 is a little more than 0.3: still three tuples a quantum."""
+    """0.1 + 0.1 + 0.1 is a little more than 0.3, yet three tuples fit into a quantum."""
     result = run(one_operator(tmp_path, *[0] * 6, cost=0.1), tmp_path, "rr", {"quantum": 0.3})
     assert [(tuples, preempted) for _, _, _, tuples, preempted in calls(result)] == [(3, True), (3, False)]
 
 
-def test_a_path_stopped_inside_goes_on_with_the_started_tuple(tmp_path):
+def test_a_path_stopped_inside_resumes_with_the_started_tuple(tmp_path):
     """Path of two operators, 2 s each, two tuples, quantum 5: A A B(1 of 2) | B(rest) B."""
     plan = make_plan(
         {"s": recorded(tmp_path, "s", 0, 0, 5)},
@@ -64,8 +64,8 @@ def test_a_path_stopped_inside_goes_on_with_the_started_tuple(tmp_path):
         {"q": "q/B"},
     )
     result = run(plan, tmp_path, "rr", {"quantum": 5, "unit": "path"})
-    # The tuple that arrives at 5 waits at A; the started tuple at B comes first all the same: B 5-6, A 6-8, B 8-10 is
-    # cut by nothing (5 s from 5 on): B has the second tuple 8-10, then a new call finishes the third.
+    # The tuple that arrives at 5 waits at A, but the started tuple at B goes first: B 5-6, A 6-8, and B 8-10 for the
+    # second tuple of the burst, which just fits into the 5 s of the call. A new call finishes the third tuple.
     assert times(result) == [6, 10, 12]
 
 
@@ -75,7 +75,7 @@ def test_snapshot_later_arrivals_wait_for_the_next_call(tmp_path):
     assert calls(result) == [("q/p", 0, 4, 2, False), ("q/p", 4, 6, 1, False)]
 
 
-def test_outputs_leave_a_unit_when_the_call_ends_results_when_they_are_finished(tmp_path):
+def test_outputs_leave_a_unit_when_the_call_ends_but_results_at_once(tmp_path):
     plan = make_plan(
         {"s": recorded(tmp_path, "s", 0, 0)},
         [project("q/A", "s", 1.0), project("q/B", "q/A", 1.0), project("r/C", "q/A", 1.0)],
@@ -100,14 +100,14 @@ def test_one_unit_never_runs_in_two_slots(tmp_path):
 
 
 def test_overheads_are_charged_for_each_call(tmp_path):
-    """fifo, one tuple a call: decision 0.5 + switch 0.25 + cost 1."""
+    """fifo, one tuple per call: decision 0.5 + switch 0.25 + cost 1."""
     overheads = {"decision_s": 0.5, "switch_s": 0.25}
     assert times(run(one_operator(tmp_path, 0, 0), tmp_path, simulator=overheads)) == [1.75, 3.5]
     single = simulate(make_app(one_operator(tmp_path, 0, 0), folder=tmp_path, simulator=overheads), IDLE)
     assert single.report["seconds"] == 3.5
 
 
-def test_a_fixed_cost_is_paid_once_a_call(tmp_path):
+def test_a_fixed_cost_is_paid_once_per_call(tmp_path):
     plan = make_plan({"s": recorded(tmp_path, "s", 0, 0, 0)}, [select("q/p", "s", 1.0)], {"q": "q/p"})
     operator = plan.operators["q/p"]
     object.__setattr__(operator, "declared", type(operator.declared)(fixed_s=4.0, cost_s=1.0, selectivity=1.0))
@@ -135,7 +135,7 @@ def test_noise_stays_within_its_bounds_and_averages_out(tmp_path):
 
 
 def test_source_slots_delay_the_entry(tmp_path):
-    """One source slot, 2 s a tuple; arrivals 0, 0, 0, 10: read at 2, 4, 6, 12."""
+    """One source slot, 2 s per tuple; arrivals 0, 0, 0, 10: read at 2, 4, 6, 12."""
     plan = one_operator(tmp_path, 0, 0, 0, 10, cost=0.0)
     settings = {"source_slots": 1, "source_cost_s": 2.0}
     assert times(run(plan, tmp_path, simulator=settings)) == [2, 4, 6, 12]
@@ -177,7 +177,7 @@ def test_an_endless_source_needs_a_bound(tmp_path):
     assert simulate(make_app(plan), RunLimits(seconds=1)).report["queries"]["q"]["outputs"] == 10
 
 
-def test_progress_is_told(tmp_path):
+def test_progress_is_reported(tmp_path):
     plan = make_plan({"s": feeder(rate=1e6, rows=300_000)}, [project("q/p", "s")], {"q": "q/p"})
     seen = []
     simulate(make_app(plan), IDLE, progress=lambda now, done: seen.append((now, done)))
@@ -186,7 +186,7 @@ def test_progress_is_told(tmp_path):
 
 
 class Preempting(Policy):
-    """Most important class first, one tuple a call; a more important arrival stops a running call."""
+    """Most important class first, one tuple per call; a more important arrival stops a running call."""
 
     name = "preempting"
     preemption = "arrival"
@@ -231,8 +231,8 @@ def test_a_preemptive_policy_stops_exactly_at_the_arrival(tmp_path, preempting):
 
 @pytest.mark.parametrize("trace", [True, False])
 def test_the_weakest_of_several_calls_is_stopped(tmp_path, trace):
-    """prb, two slots: tuples of 10 s and 20 s run from 0 on. Those of 5 s that come at 1 and at 8 take the slot of the
-    longer one each time, which has 19 s and 17 s left; it goes on at 10 in the other slot, out at 27."""
+    """prb, two slots: tuples of 10 s and 20 s run from 0 on. Tuples of 5 s arrive at 1 and at 8. Each takes the slot of
+    the longer one, which has 19 s and then 17 s left; it resumes at 10 in the other slot and is done at 27."""
     streams = {name: recorded(tmp_path, name, *gaps) for name, gaps in (("a", (0,)), ("b", (0,)), ("c", (1, 7)))}
     operators = [project(f"{name}/x", name, cost) for name, cost in (("a", 10.0), ("b", 20.0), ("c", 5.0))]
     plan = make_plan(streams, operators, {name: f"{name}/x" for name in "abc"})
@@ -242,7 +242,7 @@ def test_the_weakest_of_several_calls_is_stopped(tmp_path, trace):
     assert means == {"a": 10.0, "b": 27.0, "c": 5.0}
 
 
-def test_a_policy_that_idles_for_ever_is_found_out(tmp_path, monkeypatch):
+def test_a_policy_that_idles_forever_is_detected(tmp_path, monkeypatch):
     class Lazy(Policy):
         name = "lazy"
         work_conserving = False

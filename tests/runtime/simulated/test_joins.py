@@ -1,4 +1,4 @@
-"""Joins of two windows in the simulator: the answer, the rate, and how much is remembered."""
+"""Joins of two windows in the simulator: the answer, the rate, and how much state is kept."""
 
 from collections import Counter
 
@@ -19,12 +19,12 @@ from headgate.runtime.simulated.joins.join_window import ArrivalLog, RowsExtent,
 from headgate.runtime.simulated.joins.pair_join import PairJoin
 from headgate.runtime.simulated.network import Network
 from tests.conformance.plans import feeder, make_app, make_plan, project, select
-from tests.runtime.simulated.test_properties import NAMES, OVERHEADS, busy, restless, survivors
+from tests.runtime.simulated.test_properties import NAMES, OVERHEADS, busy, often_preempting, survivors
 from tests.tiers import examples
 
 IDLE = RunLimits(until_idle=True)
 few = settings(max_examples=examples(10, 30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-__all__ = ["restless"]  # the fixture, which registers a policy that stops calls all the time
+__all__ = ["often_preempting"]  # the fixture, which registers a policy that stops calls all the time
 
 
 def rename(name, source, column):
@@ -33,7 +33,7 @@ def rename(name, source, column):
 
 
 def join(name, left, right, windows, **declared):
-    """`windows`: texts; a ROWS window stands in front as an operator."""
+    """A join of two windows, given as texts; a ROWS window becomes an operator in front of the join."""
     made, ports, kept = [], [], []
     for side, source, text in zip("lr", (left, right), windows, strict=True):
         window = parse_window(text) if text else None
@@ -75,8 +75,8 @@ def two(windows, rates=(20.0, 50.0), rows=(60, 150), arrivals="poisson", slots=1
     return make_plan(streams, operators, {"q": "q/j"})
 
 
-def by(name, unit):
-    """A policy's parameters: the granularity, where it can be told."""
+def granularity(name, unit):
+    """The parameter `unit`, if the policy has it."""
     return {"unit": unit} if "unit" in policy_parameters(POLICIES[name]) else {}
 
 
@@ -106,7 +106,7 @@ def test_no_schedule_changes_the_pairs(windows, slots, overheads, unit, seed, na
     assert pair_joins(make_app(plan))
     want = survivors(simulate(make_app(plan, "fifo", seed=seed), IDLE, trace=True))
     for name in names:
-        app = make_app(plan, name, by(name, unit), slots=slots, seed=seed, simulator=overheads)
+        app = make_app(plan, name, granularity(name, unit), slots=slots, seed=seed, simulator=overheads)
         result = simulate(app, IDLE, trace=True)
         assert survivors(result) == want, name
         for counts in result.operators.values():
@@ -115,7 +115,7 @@ def test_no_schedule_changes_the_pairs(windows, slots, overheads, unit, seed, na
 
 @few
 @given(quantum=st.sampled_from([0.0003, 0.0011, 0.07]), unit=st.sampled_from(["operator", "path", "query"]))
-def test_stopped_calls_take_back_what_they_had_not_finished(quantum, unit):
+def test_stopped_calls_give_back_what_they_have_not_finished(quantum, unit):
     plan = two(("RANGE 1 SECOND", "RANGE 1 SECOND"))
     whole = simulate(make_app(plan, "rr", {"quantum": None, "unit": unit}), IDLE, trace=True)
     cut = simulate(make_app(plan, "rr", {"quantum": quantum, "unit": unit}), IDLE, trace=True)
@@ -148,7 +148,7 @@ def by_hand(arrivals, windows):
     )
 
 
-def stay(length, slide=None):
+def lifetime(length, slide=None):
     def of(t):
         if slide is None:
             return t, t + length
@@ -160,9 +160,12 @@ def stay(length, slide=None):
 @pytest.mark.parametrize(
     ("texts", "windows"),
     [
-        (("RANGE 500 MS", "RANGE 250 MS"), (stay(0.5), stay(0.25))),
-        (("RANGE 1 SECOND SLIDE 500 MS", "RANGE 250 MS"), (stay(1.0, 0.5), stay(0.25))),
-        (("RANGE 1 SECOND SLIDE 500 MS", "RANGE 250 MS SLIDE 1 SECOND"), (stay(1.0, 0.5), stay(0.25, 1.0))),
+        (("RANGE 500 MS", "RANGE 250 MS"), (lifetime(0.5), lifetime(0.25))),
+        (("RANGE 1 SECOND SLIDE 500 MS", "RANGE 250 MS"), (lifetime(1.0, 0.5), lifetime(0.25))),
+        (
+            ("RANGE 1 SECOND SLIDE 500 MS", "RANGE 250 MS SLIDE 1 SECOND"),
+            (lifetime(1.0, 0.5), lifetime(0.25, 1.0)),
+        ),
     ],
 )
 def test_pairs_are_those_of_the_definition(texts, windows):
@@ -174,7 +177,7 @@ def test_pairs_are_those_of_the_definition(texts, windows):
 
 
 def test_rows_windows_count_arrivals():
-    """Each left row meets the last 3 right ones up to it; each right one the last 2 left ones, before it."""
+    """Each left row meets the last 3 right rows up to its time; each right row meets the last 2 left rows."""
     streams = {"s": feeder(10.0, 40), "t": feeder(16.0, 60)}
     operators = [
         rename("q/s", "s", "a"),
@@ -184,13 +187,13 @@ def test_rows_windows_count_arrivals():
     left, right = ([(i + 1) / 10.0 for i in range(40)], [(i + 1) / 16.0 for i in range(60)])
     want = sum(len([b for b in right if b <= a][-3:]) for a in left)
     want += sum(len([a for a in left if a <= b][-2:]) for b in right)
-    want -= len(set(left) & set(right))  # those that arrive together are seen from both sides
+    want -= len(set(left) & set(right))  # pairs that arrive together are counted from both sides
     result = simulate(make_app(make_plan(streams, operators, {"q": "q/j"})), IDLE)
     assert result.operators["q/j"]["out"] == want
 
 
-def test_the_rate_is_that_of_the_formula():
-    """lambda_L * lambda_R * match * (W_L + W_R), and half of the right side's tuples come through."""
+def test_the_rate_follows_the_formula():
+    """lambda_L * lambda_R * match * (W_L + W_R), where the select passes half of the right side's tuples."""
     plan = two(("RANGE 2 SECONDS", "RANGE 3 SECONDS"), (40.0, 100.0), (8_000, 20_000), costs=(1e-4, 1e-4), match=0.02)
     result = simulate(make_app(plan), IDLE)
     want = 40 * 50 * 0.02 * (2 + 3) * 200
@@ -198,8 +201,8 @@ def test_the_rate_is_that_of_the_formula():
 
 
 @pytest.mark.parametrize("windows", [("RANGE 1 SECOND", "RANGE 2 SECONDS"), ("ROWS 40", "ROWS 100")])
-def test_declared_selectivities_come_out(windows):
-    """Those that are known by themselves: a tuple on the left gives 1.5 results, one on the right 0.4."""
+def test_declared_selectivities_are_kept(windows):
+    """Declared per side: a tuple on the left gives 1.5 results, one on the right 0.4."""
     sides = (DeclaredSide(1e-4, 1.5), DeclaredSide(1e-4, 0.4))
     streams = {"s": feeder(40.0, 6_000, arrivals="poisson"), "t": feeder(50.0, 7_500, arrivals="poisson")}
     operators = [rename("q/s", "s", "a"), rename("q/t", "t", "b"), *join("q/j", "q/s", "q/t", windows, sides=sides)]
@@ -228,9 +231,9 @@ def test_three_streams():
 @pytest.mark.parametrize("unit", ["operator", "query"])
 @pytest.mark.parametrize("windows", [("RANGE 1 SECOND", "RANGE 1 SECOND"), ("ROWS 50", "ROWS 50")])
 def test_windows_stay_small(monkeypatch, windows, unit):
-    """What can meet nothing any more is dropped: about 100 rows are in both windows at a time, of 20,000."""
+    """Rows that can no longer meet anything are dropped: of 12,000, about 100 are in the windows at a time."""
     made = []
-    monkeypatch.setattr(Network, "__init__", remembering(Network.__init__, made))
+    monkeypatch.setattr(Network, "__init__", recording_joins(Network.__init__, made))
     plan = two(windows, (50.0, 100.0), (6_000, 12_000), costs=(1e-4, 1e-4), match=0.01)
     simulate(make_app(plan, "rr", {"unit": unit}), IDLE)
     (one,) = made
@@ -249,7 +252,7 @@ def test_windows_stay_small(monkeypatch, windows, unit):
     names=st.lists(st.sampled_from(NAMES), min_size=3, max_size=3, unique=True),
 )
 def test_dropping_rows_never_changes_the_answer(slots, windows, shape, unit, names):
-    """Windows are tidied up all the time here, behind operators that put tuples out of order, under overload."""
+    """Windows drop rows as often as they can, behind operators that put tuples out of order, under overload."""
     streams = {name: feeder(rate, 60, arrivals="poisson") for name, rate in (("s", 40.0), ("t", 30.0), ("u", 20.0))}
     operators = [rename(f"q/{name}", name, column) for name, column in zip("stu", "abc", strict=True)]
     slow = Declared(fixed_s=0.0, cost_s=0.03, selectivity=0.7)
@@ -270,13 +273,13 @@ def test_dropping_rows_never_changes_the_answer(slots, windows, shape, unit, nam
         want = survivors(simulate(make_app(plan), IDLE, trace=True))
         patch.setattr(pair_join, "FEWEST", 1)
         for name in names:
-            result = simulate(make_app(plan, name, by(name, unit), slots=slots), IDLE, trace=True)
+            result = simulate(make_app(plan, name, granularity(name, unit), slots=slots), IDLE, trace=True)
             assert survivors(result) == want, name
-            single = simulate(make_app(plan, name, by(name, unit), slots=slots), IDLE)
+            single = simulate(make_app(plan, name, granularity(name, unit), slots=slots), IDLE)
             assert single.operators == result.operators
 
 
-def remembering(original, made):
+def recording_joins(original, made):
     def init(self, app, monitor):
         original(self, app, monitor)
         made.extend(node.join for node in self.nodes.values() if node.join is not None)
@@ -284,8 +287,8 @@ def remembering(original, made):
     return init
 
 
-def test_joins_that_stamps_cannot_tell_pass_tuples_by_selectivity():
-    """An aggregate's rows, say, stay for nobody knows how long; and without a rate no probability follows."""
+def test_joins_of_rows_with_unknown_lifetimes_pass_tuples_by_selectivity():
+    """Nobody knows how long the rows of an aggregate, for example, stay; and without a rate there is no probability."""
     sides = (DeclaredSide(0.0, 3.0), DeclaredSide(0.0, 0.0))
     operators = [
         *(rename(f"q/{name}", name, column) for name, column in zip("st", "ab", strict=True)),
@@ -308,7 +311,7 @@ def test_sides_of_other_operators_have_their_own_costs_and_selectivities():
         assert busy(result) == pytest.approx(30 * 0.01 + 50 * 0.002)
 
 
-def test_a_fluid_join_goes_by_expected_numbers():
+def test_a_fluid_join_yields_expected_numbers():
     plan = two(("RANGE 2 SECONDS", "RANGE 3 SECONDS"), match=0.02)
     result = simulate(make_app(plan, "rr", simulator={"fluid": True}), IDLE)
     want = 60 * 0.02 * 25 * 3 + 75 * 0.02 * 20 * 2
@@ -325,15 +328,15 @@ def test_an_operator_of_the_plan_is_a_window_too():
     plan = make_plan({"s": feeder(10.0, 40), "t": feeder(16.0, 60)}, operators, {"q": "q/j"})
     arrivals = ([(i + 1) / 10.0 for i in range(40)], [(i + 1) / 16.0 for i in range(60)])
     result = simulate(make_app(plan), IDLE)
-    assert result.operators["q/j"]["out"] == by_hand(arrivals, (stay(0.5), stay(0.25)))
+    assert result.operators["q/j"]["out"] == by_hand(arrivals, (lifetime(0.5), lifetime(0.25)))
 
 
-# The state by itself
+# The state alone
 
 
 @given(st.data())
 def test_any_order_gives_the_same_pairs(data):
-    """Rows in any order, some taken back and given again."""
+    """Rows in any order, some taken back and added again."""
     rows = [
         (float(t) / 4, number * 0x9E3779B97F4A7C15 % 2**64, 1.0)
         for number, t in enumerate(data.draw(st.lists(st.integers(0, 40), max_size=30)))
@@ -359,7 +362,7 @@ def test_any_order_gives_the_same_pairs(data):
     assert results(order, again=set(order[::3])) == want
 
 
-def test_unions_and_others_with_equal_sides_draw_as_before():
+def test_equal_sides_draw_as_an_operator_without_sides():
     declared = Declared(fixed_s=0.0, cost_s=0.0, selectivity=0.5)
     plain = Union(id="q/u", inputs=(Port("s"), Port("t")), declared=declared)
     by_side = Declared(fixed_s=0.0, sides=(DeclaredSide(0.0, 0.5),) * 2)

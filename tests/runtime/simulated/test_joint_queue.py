@@ -1,4 +1,4 @@
-"""The inputs of an operator seen together: as if each were asked."""
+"""The inputs of an operator seen as one queue: the same as asking each of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOVES = ("append", "appendleft", "extend", "popleft", "clear")
 
 
 @given(moves=st.lists(st.tuples(st.sampled_from(MOVES), st.integers(0, 2), st.integers(0, 3)), max_size=30))
-def test_it_knows_what_waits_whatever_is_done_to_its_queues(moves: list[tuple[str, int, int]]) -> None:
+def test_a_joint_queue_follows_every_change_of_its_queues(moves: list[tuple[str, int, int]]) -> None:
     plan = make_plan({f"s{at}": feeder() for at in range(3)}, [union("q/u", "s0", "s1", "s2")], {"q": "q/u"})
     node = Network(make_app(plan), Monitor(plan)).nodes["q/u"]
     joint, queues = node.joint, node.queues

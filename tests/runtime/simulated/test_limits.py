@@ -1,4 +1,4 @@
-"""How long a run takes that is given both limits."""
+"""How long a run lasts that has both limits."""
 
 import pytest
 
@@ -7,33 +7,33 @@ from headgate.runtime.simulated import simulate
 from tests.conformance.plans import feeder, make_app, make_plan, project
 
 
-def seconds(limits, rows=2, cost=0.01, **more):
-    """One tuple a second, from 1 s on."""
+def report_of(limits, rows=2, cost=0.01, **more):
+    """The report of a run with one tuple per second, from 1 s on."""
     plan = make_plan({"s": feeder(1.0, rows)}, [project("q/a", "s", cost)], {"q": "q/a"})
     return simulate(make_app(plan, **more), limits).report
 
 
 @pytest.fixture
 def whole():
-    return seconds(RunLimits(until_idle=True))
+    return report_of(RunLimits(until_idle=True))
 
 
 @pytest.mark.parametrize("policy", ["fifo", "rr"])
-def test_a_run_that_is_idle_sooner_took_until_then(whole, policy):
-    report = seconds(RunLimits(10.0, until_idle=True), policy=policy)
+def test_a_run_that_is_idle_sooner_ends_then(whole, policy):
+    report = report_of(RunLimits(10.0, until_idle=True), policy=policy)
     assert report["seconds"] == whole["seconds"] < 3
     assert report["throughput"] == whole["throughput"]
     assert report["memory"]["mean"] == pytest.approx(whole["memory"]["mean"])
 
 
-def test_without_until_idle_it_took_all_its_time():
-    assert seconds(RunLimits(10.0))["seconds"] == 10.0
+def test_without_until_idle_a_run_lasts_its_full_time():
+    assert report_of(RunLimits(10.0))["seconds"] == 10.0
 
 
 @pytest.mark.parametrize("rows", [20, None])
-def test_with_arrivals_left_it_took_all_its_time(rows):
-    assert seconds(RunLimits(10.5, until_idle=True), rows)["seconds"] == 10.5
+def test_with_arrivals_left_a_run_lasts_its_full_time(rows):
+    assert report_of(RunLimits(10.5, until_idle=True), rows)["seconds"] == 10.5
 
 
-def test_with_a_call_in_flight_it_took_all_its_time():
-    assert seconds(RunLimits(10.5, until_idle=True), cost=20.0)["seconds"] == 10.5
+def test_with_a_call_in_flight_a_run_lasts_its_full_time():
+    assert report_of(RunLimits(10.5, until_idle=True), cost=20.0)["seconds"] == 10.5

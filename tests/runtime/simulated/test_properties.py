@@ -17,10 +17,10 @@ from tests.tiers import examples
 
 IDLE = RunLimits(until_idle=True)
 OVERHEADS = [{}, {"decision_s": 0.01, "switch_s": 0.005, "preempt_s": 0.002, "inspect_s": 0.001, "noise": 0.2}]
-NAMES = [*POLICIES, "restless"]
+NAMES = [*POLICIES, "often-preempting"]
 VARIANTS = [
     *((name, {"starvation": kind, "period": 3}) for name in WITH_RELIEF for kind in ("oldest", "dynamic")),
-    ("threshold", {"memory": 100.0}),  # so little that it goes to and fro between its modes
+    ("threshold", {"memory": 100.0}),  # so little that it switches back and forth between its modes
     ("train", {"length": 2}),
     ("mtiq", {"batch": 3}),
     ("wrr", {"quantum": 0.02, "leaf": 3.0}),
@@ -31,10 +31,10 @@ VARIANTS = [
 few = settings(max_examples=examples(12, 40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-class Restless(Policy):
-    """Stops calls at many arrivals, and bounds calls in every way: what no paper's policy does all at once."""
+class OftenPreempting(Policy):
+    """Stops calls at many arrivals and bounds calls in every way, which no policy from a paper does all at once."""
 
-    name = "restless"
+    name = "often-preempting"
     preemption = "arrival"
     bounds = ({"tuples": 1}, {"tuples": 3, "seconds": 0.07}, {"seconds": 0.03}, {}, {"tuples": 2})
 
@@ -58,10 +58,10 @@ class Restless(Policy):
 
 
 @pytest.fixture(autouse=True, scope="module")
-def restless():
-    POLICIES["restless"] = Restless
+def often_preempting():
+    POLICIES["often-preempting"] = OftenPreempting
     yield
-    del POLICIES["restless"]
+    del POLICIES["often-preempting"]
 
 
 def survivors(result):
@@ -85,10 +85,10 @@ def test_no_schedule_changes_the_answer(plan, slots, overheads, seed):
 @few
 @given(plan=plans(), slots=st.integers(1, 4), overheads=st.sampled_from(OVERHEADS))
 def test_waiting_for_other_inputs_loses_nothing(plan, slots, overheads):
-    """Operators that consume in the order of time, also inside units, and under calls that are stopped anywhere."""
+    """Operators that consume in the order of time, also inside units and in calls that are stopped anywhere."""
     want = survivors(simulate(make_app(plan, "fifo"), IDLE, trace=True))
-    queries = [("restless", {"unit": unit}) for unit in ("operator", "path", "query")]
-    for name, parameters in [*((name, {}) for name in POLICIES if name != "restless"), *queries]:
+    queries = [("often-preempting", {"unit": unit}) for unit in ("operator", "path", "query")]
+    for name, parameters in [*((name, {}) for name in POLICIES if name != "often-preempting"), *queries]:
         app = make_app(plan, name, parameters, slots=slots, simulator={"in_step": True, **overheads})
         result = simulate(app, IDLE, trace=True)
         assert survivors(result) == want, name
@@ -114,7 +114,7 @@ def test_no_parameter_changes_the_answer(plan, slots, overheads, variant):
 )
 def test_stopping_calls_anywhere_loses_nothing(plan, slots, unit, overheads):
     want = simulate(make_app(plan, "fifo"), IDLE, trace=True)
-    app = make_app(plan, "restless", {"unit": unit}, slots=slots, simulator=overheads)
+    app = make_app(plan, "often-preempting", {"unit": unit}, slots=slots, simulator=overheads)
     result = simulate(app, IDLE, trace=True)
     assert survivors(result) == survivors(want)
     if not overheads and all(operator.declared.fixed_s == 0.0 for operator in plan.operators.values()):
@@ -167,8 +167,8 @@ def test_same_seed_same_report_and_tracing_changes_nothing(plan, slots, name):
 
 @few
 @given(plan=plans(), slots=st.integers(1, 4), name=st.sampled_from(NAMES))
-def test_light_calls_do_what_planned_calls_do(plan, slots, name):
-    """Without noise, single units are used unless tracing asks for the full record: the reports must agree."""
+def test_single_tuple_calls_do_what_planned_calls_do(plan, slots, name):
+    """Without noise, calls of a single tuple are used unless a trace needs the full record: the reports must agree."""
     app = make_app(plan, name, slots=slots)
     single, planned = simulate(app, IDLE), simulate(app, IDLE, trace=True)
     assert single.operators == planned.operators
@@ -179,11 +179,11 @@ def test_light_calls_do_what_planned_calls_do(plan, slots, name):
 
 
 @pytest.mark.parametrize("costs", [(0.01, 0.01, 0.0), (0.01, 0.0, 0.0)])
-def test_a_light_call_stopped_at_its_very_end_is_done(costs):
-    """A tuple that takes no time is finished before an arrival of the same instant can stop it."""
+def test_a_single_tuple_call_stopped_at_its_very_end_is_done(costs):
+    """A tuple that takes no time is finished before an arrival at the same instant can stop it."""
     operators = [project(f"q{at}/x", "s", cost) for at, cost in enumerate(costs)]
     plan = make_plan({"s": feeder(2.0, 2)}, operators, {f"q{at}": f"q{at}/x" for at in range(3)})
-    single, planned = (simulate(make_app(plan, "restless"), IDLE, trace=trace) for trace in (False, True))
+    single, planned = (simulate(make_app(plan, "often-preempting"), IDLE, trace=trace) for trace in (False, True))
     for query, report in single.report["queries"].items():
         assert planned.report["queries"][query]["latency"] == pytest.approx(report["latency"])
     assert single.report["memory"] == pytest.approx(planned.report["memory"])
@@ -202,17 +202,17 @@ def test_no_slot_idles_while_a_tuple_waits_and_no_unit_runs_twice(plan, slots, n
 
 @pytest.mark.parametrize("name", WITH_RELIEF)
 def test_the_oldest_are_not_starved_under_overload(name, tmp_path):
-    """A cheap stream that alone takes the whole slot for 20 s, and one dear tuple at the start. Without relief it waits
-    until the end; with `oldest`, one of each `period` rounds is the oldest tuple's, so it is out within a few."""
-    streams = {"cheap": feeder(rate=12.0, rows=240, bytes=8), "dear": recorded(tmp_path, "dear", 0.1) | {"bytes": 8}}
-    operators = [project("c/x", "cheap", 0.1), project("d/x", "dear", 1.0)]
+    """A cheap stream takes up the whole slot for 20 s, and one expensive tuple comes at the start. Without a remedy it
+    waits until the end; with `oldest`, one of every `period` rounds goes to the oldest tuple, so it is out soon."""
+    streams = {"cheap": feeder(rate=12.0, rows=240, bytes=8), "slow": recorded(tmp_path, "slow", 0.1) | {"bytes": 8}}
+    operators = [project("c/x", "cheap", 0.1), project("d/x", "slow", 1.0)]
     plan = make_plan(streams, operators, {"c": "c/x", "d": "d/x"})
     left = {}
     for starvation in (None, "oldest", "dynamic"):
         parameters = {"starvation": starvation, "period": 10} | ({"length": 1} if name == "train" else {})
         result = simulate(make_app(plan, name, parameters, folder=tmp_path), IDLE, trace=True)
         (left[starvation],) = [event.time for event in result.trace.results if event.query == "d"]
-    if name not in ("hr", "hnr"):  # these take the whole queue, so that they come around to every unit sooner
+    if name not in ("hr", "hnr"):  # these two take whole queues, so they get around to every unit sooner
         assert left[None] > 20.0
     assert left["oldest"] < 3.5
     assert left["dynamic"] <= left[None]

@@ -1,4 +1,4 @@
-"""The simulator against queueing theory: M/G/1, costs 2, 4, ..., 100 on 50 streams, utilisation 0.9 (prb.md T4)."""
+"""The simulator against queueing theory: M/G/1, costs 2, 4, ..., 100 on 50 streams, utilization 0.9 (prb.md T4)."""
 
 from dataclasses import replace
 from statistics import fmean
@@ -34,8 +34,8 @@ def analytic_prb():
     total = 0.0
     for x in COSTS:
         cheaper = sum(s**2 for s in COSTS if s <= x) / len(COSTS)
-        dearer = x**2 * sum(s > x for s in COSTS) / len(COSTS)
-        wait = RATE * (cheaper + dearer) / (2 * (1 - load_below(x)) * (1 - load_below(x, True)))
+        costlier = x**2 * sum(s > x for s in COSTS) / len(COSTS)
+        wait = RATE * (cheaper + costlier) / (2 * (1 - load_below(x)) * (1 - load_below(x, True)))
         # The load of the cheaper is constant between two costs, which are 2 apart.
         served = sum(2.0 / (1 - load_below(s)) for s in COSTS if s <= x)
         total += wait + served
@@ -49,8 +49,8 @@ def test_the_analytic_values():
 
 
 def mean_response(policy, tuples, seed):
-    """Until just before the first stream ends: with some streams exhausted the load would be lower, and so would be the
-    mean (by 2 % with 3,000 tuples a stream)."""
+    """The mean until just before the first stream ends. With some streams exhausted the load would be lower, and so
+    would the mean (by 2 % with 3,000 tuples per stream)."""
     app = replace(workload(tuples, seed), policy=PolicySettings(policy))
     seconds = tuples * sum(COSTS) / LOAD * (1 - 4 / tuples**0.5)
     report = simulate(app, RunLimits(seconds=seconds)).report
@@ -67,7 +67,7 @@ def test_fifo_has_the_analytic_mean_response():
 def test_rate_based_policies_have_the_analytic_mean_response(policy, analytic):
     """fifo on the same arrivals is the control variate: its mean is known, and most of the noise is common to both.
 
-    What is left of the standard error with 3 seeds x 65,000 tuples is about 0.5 %.
+    With 3 seeds x 65,000 tuples the remaining standard error is about 0.5 %.
     """
     seeds = range(3)
     ours = fmean(mean_response(policy, 1500, seed) for seed in seeds)

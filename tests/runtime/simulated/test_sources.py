@@ -33,7 +33,7 @@ def app_of(streams, **more):
     return make_app(make_plan(streams, operators, {name: f"{name}/p" for name in streams}), **more)
 
 
-def test_blocks_are_in_order_of_time_then_stream_whatever_their_size(monkeypatch):
+def test_blocks_of_any_size_are_in_order_of_time_then_stream(monkeypatch):
     streams = {
         "a": feeder(10, 5000),
         "b": feeder(10, 4000),
@@ -45,7 +45,7 @@ def test_blocks_are_in_order_of_time_then_stream_whatever_their_size(monkeypatch
     assert (np.diff(entries) >= 0).all()
     assert (arrivals == entries).all()
     same = np.diff(entries) == 0
-    assert same.sum() >= 4000  # a and b come at the same times
+    assert same.sum() >= 4000  # a and b have tuples at the same times
     assert (np.diff(numbers)[same] >= 0).all()
     assert len(set(keys.tolist())) == 12_000
     monkeypatch.setattr(module, "AT_A_TIME", 300)
@@ -67,12 +67,14 @@ def test_streams_without_a_seed_get_their_own(tmp_path):
 @pytest.mark.parametrize("slots", [1, 2, 3])
 def test_source_slots_serve_first_come_first_served(slots):
     arrivals = np.sort(np.random.default_rng(5).uniform(0, 40, 101))
-    desk, free, want = SourceSlots(slots, 0.9), [0.0] * slots, []
+    source_slots, free, want = SourceSlots(slots, 0.9), [0.0] * slots, []
     for arrival in arrivals:
         slot = free.index(min(free))
         free[slot] = max(free[slot], arrival) + 0.9
         want.append(free[slot])
-    got = np.concatenate([desk.serve(arrivals[:50]), desk.serve(arrivals[50:51]), desk.serve(arrivals[51:])])
+    got = np.concatenate(
+        [source_slots.serve(arrivals[:50]), source_slots.serve(arrivals[50:51]), source_slots.serve(arrivals[51:])]
+    )
     assert got == pytest.approx(np.array(want))
 
 
@@ -89,7 +91,7 @@ def arrivals_of(app):
     return sorted(event.arrival for event in simulate(app, IDLE, trace=True).trace.results)
 
 
-def test_csv_rows_replay_fast_real_or_at_a_speed(tmp_path):
+def test_csv_rows_replay_fast_in_real_time_or_at_a_speed(tmp_path):
     text = "x,ts\n1,100\n2,103\n3,101\n4,110\n"
     assert arrivals_of(csv_app(tmp_path, "x INT, ts BIGINT", text, "ts", header=True)) == [0, 0, 0, 0]
     real = csv_app(tmp_path, "x INT, ts BIGINT", text, "ts", header=True, replay="real")
@@ -104,7 +106,7 @@ def test_csv_timestamps(tmp_path):
     assert arrivals_of(app) == pytest.approx([0, 1.5])
 
 
-def test_csv_columns_are_found_by_name_and_parted_by_the_delimiter(tmp_path):
+def test_csv_columns_are_found_by_name_and_split_at_the_delimiter(tmp_path):
     text = "when;other;X\n100;a,b;1\n104;;2\n"
     app = csv_app(tmp_path, "x INT, when BIGINT", text, "when", delimiter=";", replay="real")
     assert arrivals_of(app) == [0, 4]
@@ -118,7 +120,7 @@ def test_json_rows_replay_as_csv_rows_do(tmp_path):
 
 
 @pytest.mark.parametrize("replay", ["fast", "real", 2.5])
-def test_a_file_gives_the_arrivals_and_rejects_that_spark_sees(tmp_path, replay):
+def test_a_file_gives_the_same_arrivals_and_rejects_as_on_spark(tmp_path, replay):
     rng = np.random.default_rng(3)
     times = 100 + rng.integers(0, 5, 3000).cumsum() - rng.integers(0, 9, 3000)
     lines = [f"{'hot' if n % 70 == 3 else n},{t}" + (",9" if n % 90 == 5 else "") for n, t in enumerate(times)]
@@ -137,7 +139,7 @@ def test_a_file_gives_the_arrivals_and_rejects_that_spark_sees(tmp_path, replay)
     assert pieces == [stamp / 1e6 for stamp in stamps]
 
 
-def test_wrong_sources_are_named(tmp_path):
+def test_errors_name_the_wrong_source(tmp_path):
     missing = csv_app(tmp_path, "x INT", "x\n1\n")
     (tmp_path / "in.csv").unlink()
     with pytest.raises(ApplicationError, match=r"streams\.s\.source.*in\.csv"):

@@ -1,4 +1,4 @@
-"""Operators with several inputs that consume in the order of time stamps."""
+"""Operators with several inputs that consume tuples in the order of their time stamps."""
 
 import pytest
 
@@ -23,31 +23,31 @@ def results(folder, lefts, rights, limits=IDLE, between=(), **simulator):
 
 
 def test_a_tuple_waits_until_no_earlier_one_can_come(tmp_path):
-    """1 is free when 3 comes, 3 when 4 comes; 4 waits for a right one that is as late."""
+    """1 may go when 3 arrives, 3 when 4 arrives; 4 waits for a right tuple that is no earlier."""
     found, _ = results(tmp_path, [1.0, 4.0], [3.0, 6.0])
     assert found == [(1.0, 3.125), (3.0, 4.125), (4.0, 6.125), (6.0, 6.25)]
 
 
-def test_nobody_waits_for_a_stream_that_has_ended(tmp_path):
+def test_no_tuple_waits_for_a_stream_that_has_ended(tmp_path):
     found, _ = results(tmp_path, [1.0, 4.0, 5.0, 9.0], [3.0])
     assert found == [(1.0, 3.125), (3.0, 4.125), (4.0, 4.25), (5.0, 5.125), (9.0, 9.125)]
 
 
-def test_what_is_held_back_is_queued(tmp_path):
+def test_waiting_tuples_count_as_queued(tmp_path):
     found, run = results(tmp_path, [1.0, 4.0], [3.0, 6.0], RunLimits(seconds=5.0))
     assert [arrival for arrival, _ in found] == [1.0, 3.0]
     assert run.operators["q/u"] == {"in": 3, "processed": 2, "queued": 1, "shed": 0, "out": 2}
 
 
-def test_equal_times_go_together(tmp_path):
+def test_tuples_of_equal_time_go_together(tmp_path):
     found, _ = results(tmp_path, [1.0, 1.0], [1.0, 1.0])
     assert [arrival for arrival, _ in found] == [1.0] * 4
     assert found[0][1] == 1.125
 
 
 @pytest.mark.parametrize("policy", ["mrr", "morr"])
-def test_operators_in_front_tell_how_far_they_have_come(tmp_path, policy):
-    """The select passes nothing, and yet no left tuple waits longer than until a later right one was looked at."""
+def test_a_select_in_front_reports_its_progress(tmp_path, policy):
+    """The select passes nothing, yet no left tuple waits once the select has processed a later right one."""
     nothing = select("q/s", "r", 0.25, 0.0)
     streams = {name: recorded(tmp_path, name, *gaps) for name, gaps in (("l", [1.0, 3.0]), ("r", [2.0, 3.0]))}
     plan = make_plan(streams, [nothing, union("q/u", "l", "q/s", cost=0.125)], {"q": "q/u"})
@@ -55,12 +55,12 @@ def test_operators_in_front_tell_how_far_they_have_come(tmp_path, policy):
     assert [event.time for event in run.trace.results] == [2.375, 5.375]
 
 
-def test_without_it_nobody_waits(tmp_path):
+def test_without_in_step_no_tuple_waits(tmp_path):
     found, _ = results(tmp_path, [1.0, 4.0], [3.0, 6.0], in_step=False)
     assert [time - arrival for arrival, time in found] == [0.125] * 4
 
 
-def test_one_input_is_as_ever(tmp_path):
+def test_operators_with_one_input_do_not_wait(tmp_path):
     plan = make_plan({"s": recorded(tmp_path, "s", 1.0, 1.0)}, [project("q/p", "s", 0.125)], {"q": "q/p"})
     run = simulate(make_app(plan, "mrr", folder=tmp_path, simulator={"in_step": True}), IDLE, trace=True)
     assert [event.time for event in run.trace.results] == [1.125, 2.125]
@@ -87,18 +87,18 @@ def behind_selects(folder, policy, lefts, rights, passed=1.0):
 
 @pytest.mark.parametrize("policy", ["mrr", "morr"])
 def test_a_tuple_waits_inside_a_unit_too(tmp_path, policy):
-    """As without selects: 1 is free when 3 comes, 3 when 4 comes. When all else is done, 7 waits for nobody."""
+    """As without selects: 1 may go when 3 arrives, 3 when 4 arrives. When all else is done, 7 does not wait."""
     found, run = behind_selects(tmp_path, policy, [1.0, 4.0, 6.5], [3.0, 6.0, 7.0])
     assert found == [(1.0, 3.125), (3.0, 4.125), (4.0, 6.125), (6.0, 6.625), (6.5, 7.125), (7.0, 7.25)]
     assert run.operators["q/u"] == {"in": 6, "processed": 6, "queued": 0, "shed": 0, "out": 6}
 
 
 def test_what_waits_inside_is_processed_in_the_order_of_time(tmp_path):
-    """All come while the slot is busy with the first: left and right in turn, not one side after the other."""
+    """All others arrive while the slot is busy with the first: left and right alternate, not one side first."""
     found, _ = behind_selects(tmp_path, "mrr", [1.0, 1.05, 1.07], [1.0, 1.06, 1.08])
     assert [arrival for arrival, _ in found] == [1.0, 1.0, 1.05, 1.06, 1.07, 1.08]
 
 
-def test_selects_that_pass_nothing_tell_all_the_same(tmp_path):
+def test_selects_that_pass_nothing_still_report_their_progress(tmp_path):
     found, run = behind_selects(tmp_path, "mrr", [1.0, 2.0], [1.5, 3.0], passed=0.0)
     assert (found, run.operators["q/u"]["queued"]) == ([], 0)

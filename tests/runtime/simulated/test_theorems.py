@@ -1,11 +1,11 @@
 """The theorems of Jiang and Chakravarthy where they hold, and examples of where they do not.
 
-All in the fluid model, in which a tuple costs exactly what is expected of it.
+All tests use the fluid model, in which every tuple costs exactly its expected cost.
 
-Theorem 1 (pcs, latency) counts each input tuple once, and needs tuples that are present together, no later arrivals,
-and paths that are not interrupted. Theorem 3 (segment, memory) compares releases, not trajectories, and takes Chain's
-pieces and segments to be the same. Where they are and nothing arrives later, segments are the optimal blocks of a
-schedule under chains of precedence, and both peak and mean follow.
+Theorem 1 (pcs, latency) counts each input tuple once. It needs all tuples to be present at once, with no later
+arrivals, and paths that are not interrupted. Theorem 3 (segment, memory) compares releases, not trajectories, and
+assumes that Chain's pieces are the segments. Where they are, and nothing arrives later, segments are the optimal blocks
+of a schedule under precedence chains, and the theorem follows for both peak and mean.
 """
 
 from itertools import pairwise
@@ -51,13 +51,13 @@ def paths_of(folder, arrivals, steps):
 
 
 def input_latency(result):
-    """The mean over input tuples: in the fluid model each gives one result, whatever is left of it."""
+    """The mean over input tuples: in the fluid model each gives one result, however small its weight."""
     return fmean(event.time - event.arrival for event in result.trace.results)
 
 
 COSTS = st.floats(0.1, 10.0)
 STEP = st.tuples(COSTS, st.floats(0.05, 1.0), st.just(8.0))
-SWELLING = st.tuples(COSTS, st.floats(0.1, 2.0), st.floats(1.0, 16.0))
+GROWING_STEP = st.tuples(COSTS, st.floats(0.1, 2.0), st.floats(1.0, 16.0))
 COUNTS = st.integers(1, 5)
 
 
@@ -96,9 +96,9 @@ def test_pcs_is_shortest_job_first(tmp_path, burst):
     assert input_latency(run(paths_of(tmp_path, *burst), "pcs", tmp_path)) == pytest.approx(total / len(ordered))
 
 
-def test_not_with_later_arrivals(tmp_path):
-    """pcs runs the 2 s tuple, then begins the one of 3 s; ten short ones come at 2.5 s and wait until 5. The other way
-    round they would wait half a second. rr by path happens to do that."""
+def test_pcs_is_not_optimal_with_later_arrivals(tmp_path):
+    """pcs runs the tuple of 2 s, then begins the one of 3 s; ten short ones arrive at 2.5 s and wait until 5. In the
+    opposite order they would wait half a second. rr by path happens to use that order."""
     plan = paths_of(tmp_path, [[0.0], [2.5] * 10, [0.0]], [[(3.0, 1.0, 8.0)], [(0.1, 1.0, 8.0)], [(2.0, 1.0, 8.0)]])
     pcs = input_latency(run(plan, "pcs", tmp_path))
     other = input_latency(run(plan, "rr", tmp_path, unit="path", quantum=None))
@@ -106,7 +106,7 @@ def test_not_with_later_arrivals(tmp_path):
     assert pcs > other == pytest.approx((3 + 6 + sum(0.5 + 0.1 * n for n in range(1, 11))) / 12)
 
 
-def test_not_when_paths_are_interrupted(tmp_path):
+def test_pcs_is_not_optimal_when_paths_are_interrupted(tmp_path):
     """prb stops the long tuple for the short one."""
     plan = paths_of(tmp_path, [[0.0], [1.0]], [[(10.0, 1.0, 8.0)], [(1.0, 1.0, 8.0)]])
     assert input_latency(run(plan, "pcs", tmp_path)) == (10 + 10) / 2
@@ -133,7 +133,7 @@ def test_pcs_holds_the_least_memory_of_path_based_policies_at_any_instant(tmp_pa
             assert level(ours, time) <= level(other, time) + 1e-9, policy
 
 
-def test_not_with_tuples_of_different_sizes(tmp_path):
+def test_pcs_can_hold_more_memory_with_tuples_of_different_sizes(tmp_path):
     """pcs takes the small tuple of 1 s first, so after 2 s the large one is still there; fifo has finished it."""
     plan = paths_of(tmp_path, [[0.0], [0.0]], [[(2.0, 1.0, 8.0)], [(1.0, 1.0, 8.0)]])
     plan.streams["p0"].source["bytes"] = 100
@@ -150,7 +150,7 @@ def paths_steps(plan):
 
 
 def same_pieces(plan):
-    """Are Chain's pieces the segments, with releases far enough apart that no order depends on rounding?"""
+    """Whether Chain's pieces are the segments, with releases so far apart that no order depends on rounding."""
     releases = []
     for steps in paths_steps(plan):
         segments = partition([operator_release(step) for step in steps])
@@ -162,9 +162,9 @@ def same_pieces(plan):
 
 
 @some
-@given(st.lists(SWELLING, min_size=1, max_size=6))
+@given(st.lists(GROWING_STEP, min_size=1, max_size=6))
 def test_a_segment_releases_no_more_slowly_than_its_first_operator(tmp_path_factory, path):
-    """The sound core of the proof: a run of non-decreasing releases has at least the first of them."""
+    """The sound core of the proof: a run of non-decreasing releases has at least the release of its first operator."""
     (steps,) = paths_steps(paths_of(tmp_path_factory.getbasetemp(), [[0.0]], [path]))
     for first, end in partition([operator_release(step) for step in steps]):
         own = operator_release(steps[first])
@@ -172,9 +172,9 @@ def test_a_segment_releases_no_more_slowly_than_its_first_operator(tmp_path_fact
 
 
 @some
-@given(burst=bursts(SWELLING))
+@given(burst=bursts(GROWING_STEP))
 def test_segment_holds_no_more_memory_than_chain(tmp_path, burst):
-    """Peak and mean, with operators that swell tuples too."""
+    """Peak and mean, also with operators that make tuples larger."""
     plan = paths_of(tmp_path, *burst)
     assume(same_pieces(plan))
     ours, chain = (run(plan, policy, tmp_path).report["memory"] for policy in ("segment", "chain"))
@@ -183,15 +183,15 @@ def test_segment_holds_no_more_memory_than_chain(tmp_path, burst):
 
 
 def test_segment_can_hold_less_than_chain(tmp_path):
-    """Each tuple swells from 8 to 16 bytes and then vanishes: Chain lets all of them swell first."""
+    """Each tuple grows from 8 to 16 bytes and then vanishes: Chain lets all of them grow first."""
     plan = paths_of(tmp_path, [[0.0] * 3], [[(1.0, 1.0, 16.0), (1.0, 1.0, 8.0)]])
     assert run(plan, "segment", tmp_path).report["memory"]["max"] == 3 * 8 + 8
     assert run(plan, "chain", tmp_path).report["memory"]["max"] == 3 * 16
 
 
-def test_not_with_later_arrivals_because_segments_are_not_left_in_the_middle(tmp_path):
-    """One path: O1 halves a tuple in 1 s, then {O2, O3} take 20 s. A burst comes while they run: Chain leaves them
-    after O2 and shrinks the burst first, segment only after O3."""
+def test_segment_can_hold_more_than_chain_with_later_arrivals(tmp_path):
+    """One path: O1 halves a tuple in 1 s, then O2 and O3 take 20 s each. A burst arrives while O2 runs: Chain turns to
+    the burst after O2 and shrinks it first, segment only after O3."""
     steps = [[(1.0, 0.5, 8.0), (20.0, 1.0, 7.0), (20.0, 1.0, 8.0)]]
     plan = paths_of(tmp_path, [[0.0, 2.0, 2.0, 2.0, 12.0, 12.0]], steps)
     assert same_pieces(plan)
@@ -200,9 +200,9 @@ def test_not_with_later_arrivals_because_segments_are_not_left_in_the_middle(tmp
     assert segment["max"] > chain["max"]
 
 
-def test_not_when_the_pieces_differ(tmp_path):
-    """T5's last row, with an end behind it: Chain's piece {1,2,3} has slope 0.7333, segments {1,2} 0.7 and {3} 0.8. A
-    path with 0.72 comes before {1,2} and after {1,2,3}."""
+def test_segment_can_hold_more_than_chain_when_the_pieces_differ(tmp_path):
+    """T5's last row, followed by a last operator: Chain's piece {1,2,3} has slope 0.7333, the segments {1,2} 0.7 and
+    {3} 0.8. A path with 0.72 goes before {1,2} and after {1,2,3}."""
     t5 = [(1.0, 1.0, 9.5), (1.0, 1.0, 8.6), (1.0, 1.0, 7.8), (100.0, 1.0, 8.0)]
     other = [(1.0, 1.0, 8 - 0.72), (1000.0, 1.0, 8.0)]
     plan = paths_of(tmp_path, [[0.0], [0.0]], [t5, other])

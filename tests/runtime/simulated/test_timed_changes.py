@@ -19,7 +19,7 @@ def two_classes(rate=9.0, rows=200):
 
 
 def test_a_changed_priority_is_followed():
-    """Overload: under wehr the important class is served as it comes. From 10 s on that is the other one."""
+    """Overload: wehr serves the important class as it arrives. From 10 s on that is the other class."""
     app = make_app(two_classes(), "wehr", changes=(Change(10.0, {"two": 9}),))
     found = simulate(app, IDLE, trace=True)
     assert (
@@ -27,13 +27,13 @@ def test_a_changed_priority_is_followed():
     )
     assert {event.query for event in found.trace.results if 10.5 < event.time < 15.0} == {"b"}
     assert found.report["classes"]["two"]["priority"] == 9
-    course = found.report["course"]  # what waits of `two` is an inversion only once `two` is the important one
+    course = found.report["course"]  # the backlog of `two` is an inversion only once `two` is the important class
     inverted = [at for at, ratio in zip(course["times"], course["inversion"], strict=True) if ratio]
     assert min(inverted) >= 10.0 - course["bucket"]
 
 
 def test_changes_come_at_their_time_between_arrivals(monkeypatch):
-    """Neither before nor after: also while a long call runs, and while nothing happens."""
+    """Neither earlier nor later, even while a long call runs and while nothing happens."""
     seen = []
     original = WeightedHighestRate.worths
 
@@ -50,7 +50,7 @@ def test_changes_come_at_their_time_between_arrivals(monkeypatch):
     assert first[(7, 5)] >= 3.0
 
 
-def test_a_change_after_the_end_is_no_event():
+def test_a_change_after_the_end_does_not_prolong_the_run():
     app = make_app(two_classes(2.0, 10), "wehr", changes=(Change(100.0, {"one": 7}),))
     assert simulate(app, IDLE).report["seconds"] < 10.0
 
@@ -71,33 +71,33 @@ def test_a_selectivity_changes_with_the_arrival_of_tuples():
     ]
 
 
-def test_what_was_measured_of_a_union_holds_for_each_of_its_inputs(monkeypatch):
-    """A query costs what its operators behind the union get to do."""
+def test_the_measured_selectivity_of_a_union_holds_for_each_input(monkeypatch):
+    """The cost of a query follows from how many tuples reach the operators behind the union."""
     operators = [union("q/u", "s", "t", cost=0.001), project("q/x", "q/u", 0.001)]
     plan = make_plan({"s": feeder(50.0, 500), "t": feeder(50.0, 500)}, operators, {"q": "q/x"})
     profile = {"q/u": [(0.0, 1.0), (5.0, 0.25)]}
     costs = {}
 
-    class Watched(MultiBroadcastDisk):
+    class RecordingMbd(MultiBroadcastDisk):
         def round_ended(self):
             self.costs.adopt()
             costs[self.view.now] = self.costs.seconds["q"]
 
-    monkeypatch.setitem(POLICIES, "mbd", Watched)
+    monkeypatch.setitem(POLICIES, "mbd", RecordingMbd)
     parameters = {"fixed_costs": "ignored"}
     simulate(make_app(plan, "mbd", parameters, simulator={"selectivities": profile}), IDLE)
     assert {round(cost, 6) for now, cost in costs.items() if now < 5.0} == {0.004}
     assert next(cost for now, cost in costs.items() if now > 8.0) == pytest.approx(0.0025, abs=0.0003)
 
 
-def test_policies_see_what_was_measured(monkeypatch):
+def test_policies_see_measured_selectivities(monkeypatch):
     seen = {}
 
-    class Watched(MultiBroadcastDisk):
+    class RecordingMbd(MultiBroadcastDisk):
         def round_ended(self):
             seen[self.view.now] = self.view.stats("q/s").selectivity
 
-    monkeypatch.setitem(POLICIES, "mbd", Watched)
+    monkeypatch.setitem(POLICIES, "mbd", RecordingMbd)
     simulate(passing("mbd"), IDLE)
     assert all(passed == 1.0 for now, passed in seen.items() if now < 5.0)
     assert next(passed for now, passed in seen.items() if now > 8.0) == pytest.approx(0.25, abs=0.1)

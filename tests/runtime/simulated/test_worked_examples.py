@@ -70,7 +70,7 @@ def jiang_figure_1(folder):
 
 
 def levels(result, times):
-    """Bytes queued at each of some times, after what happens then."""
+    """Bytes queued at each of the given times, after the events at that time."""
     found = []
     for time in times:
         found.append([level for at, level in result.trace.memory if at <= time][-1])
@@ -127,7 +127,7 @@ def test_chain_example(tmp_path, policy, want):
 
 @pytest.mark.parametrize("policy", ["rb", "prb", "train", "hr", "pcs"])
 @pytest.mark.parametrize("order", [("s1", "s2"), ("s2", "s1")])
-def test_t1_the_faster_path_goes_first_whatever_comes_first(tmp_path, policy, order):
+def test_t1_the_faster_path_goes_first_in_any_plan_order(tmp_path, policy, order):
     app = make_app(prb_figure_2(tmp_path, order), policy, folder=tmp_path)
     assert simulate(app, IDLE).report["queries"]["q"]["latency"]["mean"] == 60
 
@@ -150,8 +150,8 @@ def test_t2_preemption_threshold(tmp_path, policy, at, departures, mean):
 
 
 def test_t2_burst_is_an_upper_bound_for_chain(tmp_path):
-    """1,000 tuples at once on a path that carries 10 a second: 100 s of work. Chain first does the leaf's 50 s for all
-    of them, so its first result comes well before 100 s; pcs gives its first after 0.1 s."""
+    """1,000 tuples at once on a path that processes 10 per second: 100 s of work. Chain first does the leaf's 50 s for
+    all of them, so its first result comes after 50 s; pcs gives its first after 0.1 s."""
     plan = make_plan(
         {"s": recorded(tmp_path, "s", *[0] * 1000) | {"bytes": 1}},
         [select("q/O1", "s", 0.05, 0.5), project("q/O2", "q/O1", 0.1)],

@@ -1,4 +1,4 @@
-"""The short cut for tuples served in order of arrival gives what the event loop gives, to the last digit."""
+"""The fast path for tuples served in order of arrival gives the same report as the event loop."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ARRIVALS = st.sampled_from(["constant", "poisson"])
 
 @st.composite
 def apps(draw: st.DrawFn) -> Any:
-    """Queries of one operator each; some streams are read by two of them, some arrivals coincide."""
+    """Queries of one operator each; two of them may read one stream, and arrivals may coincide."""
     streams = {
         f"s{i}": feeder(draw(st.sampled_from([1.0, 2.0, 5.0])), draw(st.integers(0, 40)), seed=i)
         | {"arrivals": draw(ARRIVALS)}
@@ -35,7 +35,7 @@ def apps(draw: st.DrawFn) -> Any:
 
 @st.composite
 def trees(draw: st.DrawFn) -> Any:
-    """Paths of two or three operators each, with filters and copies on the way; some end in a union."""
+    """Paths of two or three operators each that drop or copy tuples; some end in a union."""
     streams = {
         f"s{at}": feeder(2.0, draw(st.integers(0, 40)), seed=at) | {"arrivals": draw(ARRIVALS)}
         for at in range(draw(st.integers(1, 4)))
@@ -52,27 +52,27 @@ def trees(draw: st.DrawFn) -> Any:
 @settings(max_examples=examples(40, 120), deadline=None)
 @given(app=st.one_of(apps(), trees()))
 def test_same_report_as_the_event_loop(app: Any) -> None:
-    quick = simulate(app, RunLimits(until_idle=True))
+    fast = simulate(app, RunLimits(until_idle=True))
     slow = simulate(app, RunLimits(until_idle=True), fast_paths=False)
-    assert quick.operators == slow.operators
-    assert_close(quick.report, slow.report, 1e-13)  # means are summed up in other portions
+    assert fast.operators == slow.operators
+    assert_close(fast.report, slow.report, 1e-13)  # sums for means are added up in different portions
 
 
-def test_it_is_used_where_it_applies_and_only_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fast_path_is_used_only_where_it_applies(monkeypatch: pytest.MonkeyPatch) -> None:
     made = [project("q/o", "s", 0.1)]
     plan = make_plan({"s": feeder(5.0, 50)}, made, {"q": "q/o"})
-    asked: list[int] = []
+    choices: list[int] = []
     choose = Fifo.choose
-    monkeypatch.setattr(Fifo, "choose", lambda self, slot: asked.append(slot) or choose(self, slot))
+    monkeypatch.setattr(Fifo, "choose", lambda self, slot: choices.append(slot) or choose(self, slot))
     simulate(make_app(plan), RunLimits(until_idle=True))
     way = [*made, project("q/p", "q/o", 0.1), union("q/u", "q/p", cost=0.1)]
     simulate(make_app(make_plan({"s": feeder(5.0, 50)}, way, {"q": "q/u"})), RunLimits(until_idle=True))
-    assert asked == []
+    assert choices == []
     for other in (
         make_app(plan, slots=2),
         make_app(plan, simulator={"noise": 0.1}),
         make_app(plan, parameters={"unit": "operator"}),
     ):
-        asked.clear()
+        choices.clear()
         simulate(other, RunLimits(until_idle=True))
-        assert asked
+        assert choices

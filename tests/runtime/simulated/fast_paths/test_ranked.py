@@ -1,4 +1,4 @@
-"""The short cut for tuples served by rank gives what the event loop gives."""
+"""The fast path for tuples served by rank gives the same report as the event loop."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tests.tiers import examples
 
 IDLE = RunLimits(until_idle=True)
 LIMITS = st.sampled_from([IDLE, RunLimits(seconds=4.0), RunLimits(seconds=20.5, until_idle=True)])
-# Exact sums: with constant arrivals, ends of calls and arrivals on several streams coincide all the time.
+# Their sums are exact, so with constant arrivals the ends of calls often coincide with arrivals on several streams.
 COSTS = st.sampled_from([0.0, 0.0625, 0.125, 0.25, 0.375, 1.0, 2.5])
 PASSED = st.sampled_from([0.0, 0.5, 1.0, 1.0])
 
 
 @st.composite
 def trees(draw: st.DrawFn) -> Plan:
-    """Up to six streams, read by one or two leaves each; some ways meet in a union, which another operator reads."""
+    """Up to six streams, some read by several leaves; some paths meet in a union, which another operator reads."""
     count = draw(st.integers(1, 6))
     arrivals = draw(st.sampled_from(["constant", "poisson"]))
     streams = {
@@ -58,29 +58,29 @@ def both_ways(app: CheckedApplication, limits: RunLimits) -> tuple[Any, Any]:
     limits=LIMITS,
 )
 def test_same_report_as_the_event_loop(plan: Plan, policy: str, limits: RunLimits) -> None:
-    quick, slow = both_ways(make_app(plan, policy), limits)
-    assert quick.operators == slow.operators
-    assert_close(quick.report, slow.report, 1e-13)  # means are summed up in other portions
+    fast, slow = both_ways(make_app(plan, policy), limits)
+    assert fast.operators == slow.operators
+    assert_close(fast.report, slow.report, 1e-13)  # sums for means are added up in different portions
 
 
-WAYS = [select("q/a", "s", 0.1, 0.5), project("q/b", "q/a", 0.1), project("p/a", "t", 0.3)]
+OPERATORS = [select("q/a", "s", 0.1, 0.5), project("q/b", "q/a", 0.1), project("p/a", "t", 0.3)]
 STREAMS = {"s": feeder(5.0, 50), "t": feeder(3.0, 50)}
-PLAN = make_plan(STREAMS, WAYS, {"q": "q/b", "p": "p/a"})
-COPIES = make_plan(STREAMS, [select("q/a", "s", 0.1, 2.0), *WAYS[1:]], {"q": "q/b", "p": "p/a"})
-FREE = make_plan(STREAMS, [*WAYS[:2], project("p/a", "t", 0.0)], {"q": "q/b", "p": "p/a"})
+PLAN = make_plan(STREAMS, OPERATORS, {"q": "q/b", "p": "p/a"})
+COPIES = make_plan(STREAMS, [select("q/a", "s", 0.1, 2.0), *OPERATORS[1:]], {"q": "q/b", "p": "p/a"})
+FREE = make_plan(STREAMS, [*OPERATORS[:2], project("p/a", "t", 0.0)], {"q": "q/b", "p": "p/a"})
 
 
 def decisions(app: CheckedApplication, monkeypatch: pytest.MonkeyPatch) -> int:
-    asked: list[int] = []
+    choices: list[int] = []
     with monkeypatch.context() as patch:
         for kind in (RankedPolicy, Fifo):
-            patch.setattr(kind, "choose", lambda self, slot, was=kind.choose: asked.append(slot) or was(self, slot))
+            patch.setattr(kind, "choose", lambda self, slot, was=kind.choose: choices.append(slot) or was(self, slot))
         simulate(app, IDLE)
-    return len(asked)
+    return len(choices)
 
 
 @pytest.mark.parametrize("policy", ["rb", "prb", "pcs", "fifo", "chain", "segment", "simplified-segment"])
-def test_it_is_used_where_it_applies(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fast_path_is_used_where_it_applies(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert decisions(make_app(PLAN, policy), monkeypatch) == 0
 
 
@@ -99,5 +99,7 @@ def test_it_is_used_where_it_applies(policy: str, monkeypatch: pytest.MonkeyPatc
     ],
     ids=lambda app: app.policy.name,
 )
-def test_it_is_not_used_where_more_matters(app: CheckedApplication, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fast_path_is_not_used_where_more_than_the_rank_matters(
+    app: CheckedApplication, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert decisions(app, monkeypatch) > 0

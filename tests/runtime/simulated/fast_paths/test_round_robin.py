@@ -1,4 +1,4 @@
-"""The short cut for units served in turns gives what the event loop gives, turn by turn."""
+"""The fast path for units served in turns gives the same report as the event loop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.conformance.plans import feeder, make_app, make_plan, project, select
 from tests.tiers import examples
 
 IDLE = RunLimits(until_idle=True)
-# Sums of these are exact, so that ends of turns, of tuples and arrivals do coincide, and both ways agree to the bit.
+# Sums of these are exact, so turns, tuples and arrivals do end or come at equal times, and both ways agree exactly.
 EXACT_COSTS = [0.0, 0.125, 0.25, 0.375, 1.0, 2.5]
 EXACT_QUANTA = [0.0625, 0.125, 0.5, 1.0, 4.0]
 COSTS = [0.0, 0.07, 0.1, 0.31, 1.0, 1.7]
@@ -24,7 +24,7 @@ QUANTA = [0.013, 0.1, 0.3, 1.0, 5.0]
 
 @st.composite
 def trees(draw: st.DrawFn, costs: list[float], arrivals: str, rates: list[float]) -> Plan:
-    """One to five leaves, one to three of them read by a union, which another operator reads; the others are alone."""
+    """One to five leaves. A union reads one to three of them, and another operator reads it; the others are alone."""
     count = draw(st.integers(1, 5))
     streams = {
         f"s{at}": feeder(draw(st.sampled_from(rates)), draw(st.integers(0, 12)), seed=at, bytes=8 * (at + 1))
@@ -58,21 +58,21 @@ LIMITS = st.sampled_from([IDLE, RunLimits(seconds=4.0), RunLimits(seconds=20.5, 
     limits=LIMITS,
 )
 def test_same_report_when_all_is_exact(plan: Plan, quantum: float, limits: RunLimits) -> None:
-    """Everything coincides with everything, and every tie is broken in the same way."""
-    quick, slow = both_ways(plan, quantum, limits)
-    assert quick.operators == slow.operators
-    assert_close(quick.report, slow.report, 1e-15)  # but for the order in which latencies are summed up
+    """Many events coincide, and every tie is broken in the same way."""
+    fast, slow = both_ways(plan, quantum, limits)
+    assert fast.operators == slow.operators
+    assert_close(fast.report, slow.report, 1e-15)  # not 0: latencies are added up in a different order
 
 
 @settings(max_examples=examples(20, 60), deadline=None)
 @given(plan=trees(COSTS, "poisson", [0.4, 1.3, 5.0]), quantum=st.sampled_from(QUANTA), limits=LIMITS)
 def test_same_report_but_for_rounding(plan: Plan, quantum: float, limits: RunLimits) -> None:
-    quick, slow = both_ways(plan, quantum, limits)
-    assert quick.operators == slow.operators
-    assert_close(quick.report, slow.report, 1e-9)
+    fast, slow = both_ways(plan, quantum, limits)
+    assert fast.operators == slow.operators
+    assert_close(fast.report, slow.report, 1e-9)
 
 
-def test_a_long_tuple_of_many_turns() -> None:
+def test_a_long_tuple_takes_many_turns() -> None:
     """A tuple on each of two streams at 1 s, quantum 1 ms: the short one is done after 2 s, the other after 10."""
     made = [project("a/x", "s", 1.0), project("b/x", "t", 9.0)]
     plan = make_plan({"s": feeder(1.0, 1), "t": feeder(1.0, 1)}, made, {"a": "a/x", "b": "b/x"})
@@ -81,14 +81,14 @@ def test_a_long_tuple_of_many_turns() -> None:
     assert queries["b"]["latency"]["mean"] == pytest.approx(10.0)
 
 
-def test_it_is_used_where_it_applies_and_only_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fast_path_is_used_only_where_it_applies(monkeypatch: pytest.MonkeyPatch) -> None:
     made = [project("q/o", "s", 0.1), project("q/p", "q/o", 0.1)]
     plan = make_plan({"s": feeder(5.0, 50)}, made, {"q": "q/p"})
-    asked: list[int] = []
+    choices: list[int] = []
     choose = RoundRobin.choose
-    monkeypatch.setattr(RoundRobin, "choose", lambda self, slot: asked.append(slot) or choose(self, slot))
+    monkeypatch.setattr(RoundRobin, "choose", lambda self, slot: choices.append(slot) or choose(self, slot))
     simulate(make_app(plan, "rr"), IDLE)
-    assert asked == []
+    assert choices == []
     for other in (
         make_app(plan, "rr", slots=2),
         make_app(plan, "rr", {"unit": "path"}),
@@ -99,6 +99,6 @@ def test_it_is_used_where_it_applies_and_only_there(monkeypatch: pytest.MonkeyPa
             for setting in ("decision_s", "inspect_s", "switch_s", "preempt_s", "noise")
         ),
     ):
-        asked.clear()
+        choices.clear()
         simulate(other, IDLE)
-        assert asked
+        assert choices
