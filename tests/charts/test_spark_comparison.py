@@ -1,4 +1,4 @@
-"""The figure of `bench classes`: every class of every contestant, including those without results."""
+"""The figure of `bench classes`: every class of every contestant, also those without results."""
 
 from typing import Any
 

@@ -57,7 +57,7 @@ def test_a_change_in_mid_gap_shortens_the_rest_of_the_gap() -> None:
 
 def test_the_rest_of_a_gap_continues_after_a_pause() -> None:
     assert Constant(1, pauses=[[2.5, 10.0]]).take(4).tolist() == [1.0, 2.0, 13.0, 14.0]
-    # Due exactly at the start of the pause, it comes at the end.
+    # A tuple that is due exactly at the start of the pause comes at its end.
     assert Constant(1, pauses=[[2.0, 10.0]]).take(3).tolist() == [1.0, 12.0, 13.0]
 
 
@@ -149,7 +149,7 @@ def test_nothing_arrives_in_a_pause(
 def test_poisson_keeps_its_mean_rate(seed: int, rate: float) -> None:
     n = 20_000
     last = Poisson(rate, seed).take(n)[-1]
-    # The sum of n exponential gaps has a standard error of 1 / sqrt(n) of itself.
+    # The sum of n exponential gaps has a relative standard error of 1 / sqrt(n).
     assert last * rate / n == pytest.approx(1.0, abs=6 / np.sqrt(n))
 
 
@@ -170,6 +170,6 @@ def test_doubling_the_rate_doubles_the_arrivals(seed: int) -> None:
     assert (np.abs(per_phase - expected) <= 6 * np.sqrt(expected)).all()
 
 
-def test_without_changes_the_warp_keeps_every_digit() -> None:
+def test_changes_by_a_factor_of_1_keep_every_digit() -> None:
     plain, ones = Poisson(7, 1).take(1000), Poisson(7, 1, changes=[[3, 1.0]], pauses=[[4, 0]]).take(1000)
     assert plain.tobytes() == ones.tobytes()

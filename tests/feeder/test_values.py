@@ -108,7 +108,7 @@ def test_choice_constant_and_sequence() -> None:
     assert column("TINYINT", "sequence", 3, first=125).tolist() == [125, 126, 127]
 
 
-def test_time_is_the_arrival_as_a_timestamp_or_in_whole_seconds_since_the_run_began() -> None:
+def test_time_is_the_arrival_as_a_timestamp_or_in_whole_seconds_of_the_run() -> None:
     made = ValueGenerator([("ts", "TIMESTAMP"), ("at", "BIGINT")], {"at": "time"}, 1, "ts", 1_000_000_000)
     block = made.block(0, np.array([0.0, 0.1, 2.5]))
     assert block["ts"].dtype == np.int64  # type: ignore[union-attr]
@@ -197,7 +197,7 @@ def test_bad_specs_name_the_column_and_what_would_be_right(sql_type: str, spec: 
         column(sql_type, spec)
 
 
-def test_other_mistakes() -> None:
+def test_other_errors() -> None:
     with pytest.raises(ValueError, match="no column 'x': the columns are c"):
         ValueGenerator([("c", "INT")], {"x": "sequence"}, 1)
     with pytest.raises(ValueError, match="no column 'ts'"):

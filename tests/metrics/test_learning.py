@@ -23,7 +23,7 @@ def call(stats: LearnedStats, rows: int, seconds: float) -> None:
     stats.learn({"q/a": rows, "q/b": out}, given, seconds, {Port("q/b"): 24 * out})
 
 
-def cost_of_a_row(stats: LearnedStats) -> float:
+def cost_per_row(stats: LearnedStats) -> float:
     first, second = stats.of("q/a").cost_s, stats.of("q/b").cost_s
     assert first is not None
     assert second is not None
@@ -36,7 +36,7 @@ def test_costs_are_learned_when_batches_vary(true_cost: float) -> None:
     for _ in range(300):
         rows = int(rng.integers(500, 20_000))
         call(stats, rows, (FIXED + true_cost * rows) * rng.uniform(0.9, 1.1))
-    assert cost_of_a_row(stats) == pytest.approx(true_cost, rel=0.35)
+    assert cost_per_row(stats) == pytest.approx(true_cost, rel=0.35)
     assert stats.call_fixed_s is not None
     assert stats.call_fixed_s < FIXED + 1000 * true_cost
 
@@ -53,14 +53,14 @@ def test_operators_keep_the_declared_ratio() -> None:
 def test_equal_batches_do_not_make_the_cost_diverge() -> None:
     """With calls of one size, fixed cost and cost per row cannot be separated; the shared fixed cost decides.
 
-    A unit whose cost estimate ran away was given fewer tuples a call than arrived, and never recovered.
+    A unit whose cost estimate diverged used to get fewer tuples per call than arrived, and never recovered.
     """
     stats, rng = plan_stats(), np.random.default_rng(2)
     for _ in range(2000):
         call(stats, 200, FIXED * rng.uniform(0.9, 1.6))
     assert stats.call_fixed_s == pytest.approx(FIXED, rel=0.2)
-    # Imprecise, but bounded by the time of a call less the fixed cost: 5 ms of 25 on average.
-    assert cost_of_a_row(stats) * 200 < 0.5 * FIXED
+    # Imprecise, but bounded by the time of a call minus the fixed cost: 5 of 25 ms on average.
+    assert cost_per_row(stats) * 200 < 0.5 * FIXED
 
 
 def test_a_budget_from_learned_costs_recovers_from_a_bad_start() -> None:
@@ -70,7 +70,7 @@ def test_a_budget_from_learned_costs_recovers_from_a_bad_start() -> None:
     for _ in range(200):
         call(stats, rows, (FIXED + 2e-6 * rows) * rng.uniform(0.9, 1.3))
         fixed = stats.call_fixed_s or 0.0
-        rows = max(50, int((0.1 - fixed) / max(cost_of_a_row(stats), 1e-9)))
+        rows = max(50, int((0.1 - fixed) / max(cost_per_row(stats), 1e-9)))
         rows = min(rows, 100_000)
     assert rows > 10_000
 

@@ -75,14 +75,14 @@ def test_each_policy_gets_the_latencies_of_its_own_time(monitor):
     monitor.results("fire", 6.0, [0.1])
     for _ in range(2):  # the same answer while running and at the end
         report = monitor.report("spark", "mbd", 2, 6.5)
-    told = report["policies"]
-    assert {name: one["seconds"] for name, one in told.items()} == {"mbd": 3.5, "rr": 3.0}
-    assert told["mbd"]["classes"]["critical"]["outputs"] == 3
-    assert told["mbd"]["classes"]["critical"]["latency"]["mean"] == pytest.approx(0.3)
-    assert told["mbd"]["classes"]["critical"]["latency"]["max"] == pytest.approx(0.5, rel=0.002)
-    assert told["mbd"]["classes"]["archive"]["latency"]["mean"] is None
-    assert told["rr"]["classes"]["critical"]["latency"]["p50"] == pytest.approx(4.0, rel=0.002)
-    assert told["rr"]["classes"]["archive"]["latency"]["mean"] == pytest.approx(1.0)
+    by_policy = report["policies"]
+    assert {name: one["seconds"] for name, one in by_policy.items()} == {"mbd": 3.5, "rr": 3.0}
+    assert by_policy["mbd"]["classes"]["critical"]["outputs"] == 3
+    assert by_policy["mbd"]["classes"]["critical"]["latency"]["mean"] == pytest.approx(0.3)
+    assert by_policy["mbd"]["classes"]["critical"]["latency"]["max"] == pytest.approx(0.5, rel=0.002)
+    assert by_policy["mbd"]["classes"]["archive"]["latency"]["mean"] is None
+    assert by_policy["rr"]["classes"]["critical"]["latency"]["p50"] == pytest.approx(4.0, rel=0.002)
+    assert by_policy["rr"]["classes"]["archive"]["latency"]["mean"] == pytest.approx(1.0)
     assert report["classes"]["critical"]["outputs"] == 4
 
 
@@ -115,7 +115,8 @@ def test_latency_over_time_uses_priorities_and_classes_of_its_time(monitor):
         "classes": {"critical": [2.0, 2.0, None], "normal": [1.0, 1.0, None], "archive": [None, None, 5.0]},
         "inversion": [2.0, 0.0, 0.0],
     }
-    assert report["classes"]["archive"]["outputs"] == 3  # there all results of a query count for its current class
+    # This part of the report counts all results of a query for its current class.
+    assert report["classes"]["archive"]["outputs"] == 3
     assert report["classes"]["normal"]["priority"] == monitor.priorities["normal"] == 12
     assert report["changes"] == [
         {"at": 0.1, "class": "normal", "from": 3, "to": 12},
@@ -124,7 +125,7 @@ def test_latency_over_time_uses_priorities_and_classes_of_its_time(monitor):
 
 
 def test_a_class_without_queries_is_not_compared():
-    """critical and archive are compared, although the empty class normal lies between them and spare is the least."""
+    """Only critical and archive are compared; the empty classes around them are left out."""
     operators = [project(f"{q}/p", "s") for q in ("fire", "log")]
     members = {"fire": "critical", "log": "archive"}
     classes = {**CLASSES, "spare": 1, "spare too": 9}
@@ -172,9 +173,8 @@ def test_recent_percentiles_of_enough_results(monitor):
     assert monitor.recent("critical", look=Look(percentile=50), since=1.1) == pytest.approx(3.5)
     assert monitor.recent("critical", look=Look(least=5)) is None
     monitor.results("fire", [9.0], [10.0])
-    assert monitor.recent("critical", look=Look(window_s=math.inf)) == pytest.approx(
-        10.0
-    )  # as far back as values were kept so far
+    # Values are kept only for the longest window asked for so far.
+    assert monitor.recent("critical", look=Look(window_s=math.inf)) == pytest.approx(10.0)
     monitor.results("fire", [30.0], [20.0])
     assert monitor.recent("critical", look=Look(window_s=math.inf)) == pytest.approx(15.0)
 

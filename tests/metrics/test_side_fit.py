@@ -32,7 +32,7 @@ def test_no_selectivity_is_below_0():
 
 
 def test_equal_shares_keep_the_initial_ratio_and_explain_the_total():
-    """Every call has two rows on the left for one on the right, so the sides cannot be separated."""
+    """Every call has two rows on the left for each one on the right, so the sides cannot be separated."""
     fit = SideFit((1.0, 3.0))
     for rows in range(100, 400):
         fit.learn([2 * rows, rows], 10 * rows)
@@ -41,7 +41,7 @@ def test_equal_shares_keep_the_initial_ratio_and_explain_the_total():
     assert 2 * left + right == pytest.approx(10.0, rel=0.05)
 
 
-def test_it_follows_a_change():
+def test_the_fit_follows_a_change():
     fit, rng = SideFit((1.0, 1.0)), RNG(3)
     for sides in ((1.0, 2.0), (4.0, 0.5)):
         for _ in range(300):
@@ -57,14 +57,14 @@ def test_before_anything_is_learned():
     assert fit.values == (None, 2.0)
 
 
-def learned():
+def learned_stats():
     declared = Declared(cost_s=1e-6, sides=(DeclaredSide(1e-6, 1.0), DeclaredSide(4e-6, 1.0)))
     union = Union(id="q/u", inputs=(Port("s"), Port("t")), declared=declared)
     return LearnedStats(make_plan({"s": feeder(), "t": feeder()}, [union], {"q": "q/u"}))
 
 
 def test_learned_sides_of_an_operator():
-    stats, rng = learned(), RNG(4)
+    stats, rng = learned_stats(), RNG(4)
     assert [side.cost_s for side in stats.of("q/u").sides] == [1e-6, 4e-6]
     for _ in range(300):
         left, right = map(int, rng.integers(500, 20_000, 2))
@@ -78,7 +78,7 @@ def test_learned_sides_of_an_operator():
 
 
 def test_without_counts_by_input_the_sides_stay_as_declared():
-    stats = learned()
+    stats = learned_stats()
     for _ in range(50):
         stats.learn({"q/u": 100}, {Port("q/u"): 30}, 0.02, {})
     assert [side.selectivity for side in stats.of("q/u").sides] == [1.0, 1.0]

@@ -67,7 +67,7 @@ def test_schema_with_stamps() -> None:
     assert arrow_schema(parse_schema("k INT", "x"), stamps=False).names == ["k"]
 
 
-def test_schema_names_the_column_at_fault() -> None:
+def test_the_error_names_the_column_at_fault() -> None:
     with pytest.raises(ValueError, match="column b: its type is not known"):
         arrow_schema(Schema((Column("a", "INT"), Column("b", None))))
     with pytest.raises(ValueError, match="column b: no Arrow type is known for 'VOID'"):

@@ -27,17 +27,17 @@ def slides(texts, *queries):
         ("ISTREAM(SELECT s.k FROM s [RANGE 3], r [RANGE 3] WHERE s.k = r.k)", None),
     ],
 )
-def test_a_query(text, expected):
+def test_slides_before_the_results_of_a_query(text, expected):
     assert slides([text]) == expected
 
 
-def test_a_unit_waits_only_if_all_of_it_may():
+def test_a_unit_waits_only_if_all_its_queries_may():
     texts = [f"RSTREAM({COUNT} GROUP BY k)", "SELECT k FROM s WHERE k > 1", f"RSTREAM({COUNT} GROUP BY k, t)"]
     assert slides(texts, "q0", "q2") == [5, 5]
     assert slides(texts, "q0", "q1") is None
 
 
-def test_operators_alone():
+def test_single_operators():
     plan = plan_of({"q": f"RSTREAM({COUNT} WHERE k > 1 GROUP BY k)"})
     found = {name.split("/")[1]: slides_before_results(plan, [name]) for name in plan.operators}
     assert [name for name, slide in found.items() if slide is not None] == ["group"]

@@ -34,7 +34,7 @@ JOIN = "id: j, kind: join, inputs: [a, half], on: k, "
 
 
 def test_a_join_by_the_probability_of_a_match(tmp_path: Path) -> None:
-    """A row of a meets 50/s * 3 s = 150 rows, one of half 40/s * 2 s = 80; a hundredth of them match."""
+    """A row of `a` meets 50/s * 3 s = 150 rows, a row of `half` 40/s * 2 s = 80; one in a hundred matches."""
     plan = load(tmp_path, HALF, JOIN + "windows: [RANGE 2 SECONDS, RANGE 3 SECONDS], match: 0.01")
     found = estimate(plan)
     assert found.rates[Port("q/half")] == 50.0
@@ -51,7 +51,7 @@ def test_rows_windows_hold_a_fixed_number(tmp_path: Path) -> None:
 
 
 def test_a_join_of_a_join(tmp_path: Path) -> None:
-    """The first holds 0.1 * 40 * 100 = 400 pairs at a time and yields 0.1 * (40 * 100 + 100 * 40) = 800 per second."""
+    """The first join holds 0.1 * 40 * 100 = 400 pairs and yields 0.1 * (40 * 100 + 100 * 40) = 800 per second."""
     plan = load(
         tmp_path,
         "id: j, kind: join, inputs: [a, b], on: k, window: RANGE 1 SECOND, match: 0.1",

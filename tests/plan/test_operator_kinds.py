@@ -122,8 +122,8 @@ def test_one_window_for_both_sides_and_no_columns(tmp_path: Path) -> None:
     assert (dict(join.on), join.condition) == ({}, "")
 
 
-@pytest.mark.parametrize(("kind", "made"), [("except", Except), ("intersect", Intersect)])
-def test_sets(tmp_path: Path, kind: str, made: Any) -> None:
+@pytest.mark.parametrize(("kind", "expected"), [("except", Except), ("intersect", Intersect)])
+def test_sets(tmp_path: Path, kind: str, expected: Any) -> None:
     plan = load(
         tmp_path,
         "id: a, kind: project, input: sensors, columns: [location]",
@@ -131,7 +131,7 @@ def test_sets(tmp_path: Path, kind: str, made: Any) -> None:
         f"id: x, kind: {kind}, inputs: [a, b], windows: [RANGE 20 SECONDS, null], all: true, selectivities: [0.5, 0]",
     )
     operator = plan.operators["q/x"]
-    assert isinstance(operator, made)
+    assert isinstance(operator, expected)
     assert (operator.all, operator.windows) == (True, (TWENTY, None))
     assert [side.selectivity for side in operator.declared.sides] == [0.5, 0.0]
 
@@ -147,7 +147,7 @@ def test_distinct_windows_and_changes(tmp_path: Path) -> None:
     )
     assert [type(o) for o in plan.operators.values()] == [TimeWindow, Distinct, Changes, RowWindow, Changes]
     assert not plan.flows[Port("q/i")].relation
-    assert plan.queries["q"].root == Port("q/c")  # is `changes` already: none is appended
+    assert plan.queries["q"].root == Port("q/c")  # it is a `changes` already, so none is appended
 
 
 def rstream_of(plan: Plan) -> RStream:
@@ -180,7 +180,7 @@ def test_rstream_is_triggered_at_boundaries(tmp_path: Path) -> None:
     assert (marks.boundaries, marks.inputs) == (True, (Port("doors"),))
 
 
-def test_rstream_of_a_stream_of_changes_is_triggered_by_those(tmp_path: Path) -> None:
+def test_rstream_over_an_istream_is_triggered_by_its_rows(tmp_path: Path) -> None:
     plan = load(
         tmp_path,
         "id: i, kind: istream, input: clicks, window: ROWS 2",
@@ -196,20 +196,20 @@ def test_an_operator_named_changes_is_not_replaced(tmp_path: Path) -> None:
 
 
 JOIN = "id: j, kind: join, inputs: [sensors, doors], "
-MISTAKES = {
-    "no window": (["id: d, kind: distinct, input: clicks, window: LAST 3"], "d.window", WINDOW_REMEDY),
-    "no window of a join": ([JOIN + "windows: [NOW, LATER]"], "j.windows.1", "'LATER' is not a window"),
+ERRORS = {
+    "not a window": (["id: d, kind: distinct, input: clicks, window: LAST 3"], "d.window", WINDOW_REMEDY),
+    "not a window of a join": ([JOIN + "windows: [NOW, LATER]"], "j.windows.1", "'LATER' is not a window"),
     "a window without a unit": (["id: d, kind: distinct, input: clicks, window: RANGE 3"], "d.window", "no unit"),
     "too many windows": ([JOIN + "windows: [NOW, NOW, NOW]"], "j.windows", "3 windows for 2 inputs"),
     "both kinds of windows": ([JOIN + "windows: [NOW, NOW], window: NOW"], "j.windows", "keep one"),
-    "a window that is missing": (["id: w, kind: window, input: clicks"], "w", "'window' is missing"),
+    "a missing window": (["id: w, kind: window, input: clicks"], "w", "'window' is missing"),
     "a window on a select": (['id: s, kind: select, input: clicks, where: "k > 1", window: NOW'], "s.window", "no key"),
     "a window on a relation": (
         ["id: w, kind: window, input: clicks, window: NOW", "id: d, kind: distinct, input: w, window: NOW"],
         "d.window",
         "a relation already",
     ),
-    "a partition that is not there": (
+    "a partition by an unknown column": (
         ["id: d, kind: distinct, input: clicks, window: PARTITION BY x ROWS 2"],
         "d.window",
         "no column 'x'",
@@ -228,11 +228,11 @@ MISTAKES = {
     "a table and two inputs": ([JOIN + "table: t, on: k"], "j.inputs", "has one input"),
     "a table and a window": (["id: j, kind: join, input: clicks, table: t, on: k, window: NOW"], "j.window", "no 'win"),
     "left": ([JOIN + "how: left"], "j.how", "always inner"),
-    "a column that is not there": ([JOIN + "on: location"], "j.on", "'doors' has no column 'location'"),
+    "an unknown column": ([JOIN + "on: location"], "j.on", "'doors' has no column 'location'"),
     "columns that do not compare": ([JOIN + "on: {temperature: place}"], "j.on", "is INT and 'place'"),
-    "columns of one name": (["id: j, kind: join, inputs: [clicks, clicks]"], "j", "both inputs have a column 'k'"),
+    "columns of the same name": (["id: j, kind: join, inputs: [clicks, clicks]"], "j", "both inputs have a column 'k'"),
     "two clocks": (["id: j, kind: join, inputs: [clicks, doors]"], "j", "arrival time and event time"),
-    "a condition that is none": ([JOIN + "where: people"], "j.where", "not a condition"),
+    "a condition that is not BOOLEAN": ([JOIN + "where: people"], "j.where", "not a condition"),
     "too few costs": ([JOIN + "costs: [1us]"], "j.costs", "1 costs for 2 inputs"),
     "two kinds of costs": ([JOIN + "cost: 1us, costs: [1us, 2us]"], "j.costs", "keep one"),
     "match and selectivity": ([JOIN + "match: 0.1, selectivity: 2"], "j.match", "keep one"),
@@ -244,9 +244,9 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("name", MISTAKES)
-def test_mistake(tmp_path: Path, name: str) -> None:
-    operators, place, words = MISTAKES[name]
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(tmp_path: Path, name: str) -> None:
+    operators, place, words = ERRORS[name]
     with pytest.raises(ApplicationError) as caught:
         load(tmp_path, *operators)
     assert f"operators.{place}: " in str(caught.value)

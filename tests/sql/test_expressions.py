@@ -1,4 +1,4 @@
-"""Expressions and schemas are either accepted or refused with an ApplicationError; nothing in between."""
+"""Expressions and schemas are either accepted or refused with an ApplicationError; nothing else happens."""
 
 import pytest
 from hypothesis import given, settings
