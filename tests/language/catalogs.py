@@ -1,4 +1,4 @@
-"""Schemas that the tests in this folder compile against; no files needed."""
+"""Catalogs that the tests in this folder compile queries against, without any files."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The fixtures: a query, and the operators it becomes, as written and as rewritten.
+"""Fixture files: a query and the operators it becomes, as written and as rewritten.
 
     python -m tests.language.fixture_files      regenerates the plans in all fixtures; review the diff before committing
 

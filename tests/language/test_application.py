@@ -30,7 +30,7 @@ def write(folder: Path, queries: str, tail: str = "") -> Path:
     return path
 
 
-def test_the_example_of_the_design(tmp_path: Path) -> None:
+def test_the_example_from_the_design(tmp_path: Path) -> None:
     path = write(
         tmp_path,
         """\
@@ -120,8 +120,8 @@ def test_warnings_are_logged_once_and_shown_by_explain(tmp_path: Path, caplog: p
     assert len(app.plan.warnings) == 1
 
 
-def test_there_is_one_warning_however_many_queries_grow(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Two hundred such queries used to log two hundred lines."""
+def test_one_warning_covers_all_queries_that_grow(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Two hundred such queries used to log two hundred warnings."""
     queries = "".join(f"  q{n}:\n    cql: SELECT DISTINCT location FROM sensors\n" for n in range(9))
     bounded = "  fine:\n    cql: SELECT DISTINCT location FROM sensors [RANGE 1 MINUTE]\n"
     with caplog.at_level(logging.WARNING):

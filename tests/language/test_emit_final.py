@@ -1,4 +1,4 @@
-"""`emit: final` in the application file: which queries have windows that close, and the errors for the others."""
+"""`emit: final` in the application file: queries whose windows close, and the errors for all others."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_sliding_windows_of_cql(tmp_path: Path) -> None:
     assert not app.plan.flows[app.plan.queries["q"].root].relation
 
 
-def test_others_read_a_stream(tmp_path: Path) -> None:
+def test_other_queries_read_the_result_as_a_stream(tmp_path: Path) -> None:
     text = "SELECT k, window.start AS b, count(*) AS n FROM s GROUP BY k, window(ts, '1 minute')"
     app = load(tmp_path, f'cql: "{text}"', more="r: {cql: 'SELECT max(n) AS n FROM q [ROWS 3]'}")
     assert set(app.plan.queries) == {"q", "r"}
@@ -104,7 +104,7 @@ def test_errors(tmp_path: Path, text: str, problem: str) -> None:
     assert error.value.remedy
 
 
-def test_an_unknown_word(tmp_path: Path) -> None:
+def test_an_unknown_value_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ApplicationError, match="final") as error:
         load(tmp_path, 'cql: "SELECT k FROM s"', emit="finally")
     assert error.value.place == "queries.q.emit"

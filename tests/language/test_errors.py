@@ -1,4 +1,4 @@
-"""Every mistake is reported with its position, in words that help."""
+"""Every error in a query is reported with its position, in words that help."""
 
 import pytest
 
@@ -143,7 +143,7 @@ def test_errors(text: str) -> None:
     assert CASES[text] in str(caught.value)
 
 
-def test_places_count_lines_and_characters_from_one() -> None:
+def test_positions_count_lines_and_characters_from_one() -> None:
     with pytest.raises(ApplicationError) as caught:
         compiled("ISTREAM(\n  SELECT location\n  FROM sensors [RANGE 5 MINUTES]\n  WHERE wet > 3\n)")
     assert caught.value.problem == "line 4, character 9: there is no column 'wet'"

@@ -1,8 +1,8 @@
-"""Every function that Spark lists, on the examples in its documentation: Spark gets the user's own text, and the value
-equals that of plain Spark on the same row.
+"""Every function that Spark lists, on the examples in its documentation: Spark gets exactly the user's text, and the
+value equals that of plain Spark on the same row.
 
-Each example is also wrapped in a subscript, a lambda, a CASE with signs, and a struct field, because rewriters tend to
-get the surroundings of a call wrong.
+Each example is also wrapped in a subscript, a lambda, a CASE with signs, and a struct field, because rewriting tends to
+break what surrounds a call.
 """
 
 import re
@@ -22,7 +22,7 @@ from tests.language.test_against_spark import run
 
 pytestmark = pytest.mark.spark
 
-AROUND = (
+WRAPPERS = (
     "{}",
     "array({0}, {0})[1]",
     "transform(array(v), x -> {})[0]",
@@ -30,8 +30,8 @@ AROUND = (
     "named_struct('p', named_struct('q', {})).p.q",
 )
 # Not functions of a row: keywords around expressions, table functions, and functions that CQL refuses.
-NO_EXPRESSION = {"grouping", "grouping_id", "window", "session_window", "window_time", "measure"}
-REFUSED = NONDETERMINISTIC | GENERATORS | WINDOW_FUNCTIONS | set(FORBIDDEN) | NO_EXPRESSION
+NOT_EXPRESSIONS = {"grouping", "grouping_id", "window", "session_window", "window_time", "measure"}
+REFUSED = NONDETERMINISTIC | GENERATORS | WINDOW_FUNCTIONS | set(FORBIDDEN) | NOT_EXPRESSIONS
 ROW = "7 AS v, 'it' AS t, array(1, 2) AS xs"
 CATALOG = Catalog({"s": stream("s", "v INT, t STRING, xs ARRAY<INT>")})
 _EXAMPLE = re.compile(r"^\s*> SELECT\s+(.*?);\s*$", re.MULTILINE | re.DOTALL)
@@ -61,12 +61,12 @@ def _is_scalar(text: str) -> bool:
     return re.search(r"\bFROM\s+(VALUES|\(|range|TABLE)|\bSELECT\b|\bOVER\b", text, re.IGNORECASE) is None
 
 
-def squeezed(text: str) -> str:
+def without_blanks(text: str) -> str:
     return re.sub(r"\s+", "", text)
 
 
-def texts_of(expressions: Sequence[str]) -> list[str]:
-    """What Spark gets for each expression, as a column of a query over one stream."""
+def compiled_texts(expressions: Sequence[str]) -> list[str]:
+    """The text that Spark gets for each expression, as a column of a query over one stream."""
     listed = ", ".join(f"{text} AS c{number}" for number, text in enumerate(expressions))
     plan = plan_of(f"SELECT {listed} FROM s", CATALOG)
     (operator,) = plan.operators.values()
@@ -74,20 +74,20 @@ def texts_of(expressions: Sequence[str]) -> list[str]:
     return list(operator.columns.values())
 
 
-def test_the_words_of_the_user_are_kept(session: Any) -> None:
-    written = [around.format(text) for text in scalar(session) for around in AROUND]
+def test_the_text_of_the_user_is_kept(session: Any) -> None:
+    written = [around.format(text) for text in scalar(session) for around in WRAPPERS]
     assert len(written) > 2000
-    assert not [text for text in written if squeezed(sql_of(read_expression(text))) != squeezed(text)]
+    assert not [text for text in written if without_blanks(sql_of(read_expression(text))) != without_blanks(text)]
 
 
 def row_of(session: Any) -> Any:
-    """One row with the stamps that rows carry inside the runtime."""
+    """One row with the stamps of rows inside the runtime."""
     stamps = ", ".join(f"CAST({number} AS BIGINT) AS {name}" for number, name in enumerate(RELATION_STAMPS))
     return session.sql(f"SELECT {ROW}, {stamps}")
 
 
-def values(session: Any, expressions: Sequence[str]) -> list[str]:
-    """Compare the expressions; returns them without those that plain Spark fails on, such as raise_error(..)."""
+def comparable(session: Any, expressions: Sequence[str]) -> list[str]:
+    """Compare the values of expressions. Returns those that plain Spark can compute, so not raise_error(..), say."""
     try:
         columns = [f"{text} AS c{number}" for number, text in enumerate(expressions)]
         plain = session.sql(f"SELECT {ROW}").selectExpr(*columns)
@@ -96,8 +96,8 @@ def values(session: Any, expressions: Sequence[str]) -> list[str]:
         if len(expressions) == 1:
             return []
         half = len(expressions) // 2
-        return values(session, expressions[:half]) + values(session, expressions[half:])
-    given = row_of(session).selectExpr(*[f"{text} AS c{i}" for i, text in enumerate(texts_of(expressions))])
+        return comparable(session, expressions[:half]) + comparable(session, expressions[half:])
+    given = row_of(session).selectExpr(*[f"{text} AS c{i}" for i, text in enumerate(compiled_texts(expressions))])
     found = given.collect()[0]
     types = [[f.dataType.simpleString() for f in frame.schema] for frame in (given, plain)]
     wrong = [
@@ -109,31 +109,31 @@ def values(session: Any, expressions: Sequence[str]) -> list[str]:
     return list(expressions)
 
 
-def in_batches(session: Any, expressions: Sequence[str]) -> int:
-    return sum(len(values(session, expressions[i : i + 60])) for i in range(0, len(expressions), 60))
+def compared_in_batches(session: Any, expressions: Sequence[str]) -> int:
+    return sum(len(comparable(session, expressions[i : i + 60])) for i in range(0, len(expressions), 60))
 
 
-def test_some_values_are_those_of_plain_spark(session: Any) -> None:
-    assert in_batches(session, scalar(session)[::12]) > 30
+def test_some_values_equal_those_of_plain_spark(session: Any) -> None:
+    assert compared_in_batches(session, scalar(session)[::12]) > 30
 
 
 @pytest.mark.soak
-def test_values_are_those_of_plain_spark_wherever_a_call_stands(session: Any) -> None:
-    written = [around.format(text) for text in scalar(session) for around in AROUND]
-    assert in_batches(session, written) > 2000
+def test_values_equal_those_of_plain_spark_wherever_a_call_stands(session: Any) -> None:
+    written = [around.format(text) for text in scalar(session) for around in WRAPPERS]
+    assert compared_in_batches(session, written) > 2000
 
 
-def test_some_aggregates_are_those_of_plain_spark(session: Any) -> None:
+def test_some_aggregates_equal_those_of_plain_spark(session: Any) -> None:
     assert compared_aggregates(session, list(examples(session))[::8]) > 8
 
 
 @pytest.mark.soak
-def test_aggregates_are_those_of_plain_spark(session: Any) -> None:
+def test_aggregates_equal_those_of_plain_spark(session: Any) -> None:
     assert compared_aggregates(session, list(examples(session))) > 90
 
 
 def compared_aggregates(session: Any, chosen: Sequence[tuple[str, str]]) -> int:
-    """Compare the examples over VALUES; returns how many there were."""
+    """Compare the examples over VALUES. Returns how many were compared."""
     compared = 0
     for name, text in chosen:
         found = _VALUES.fullmatch(text)
@@ -144,7 +144,7 @@ def compared_aggregates(session: Any, chosen: Sequence[tuple[str, str]]) -> int:
             frame = session.sql(f"SELECT * FROM {rows}")
             expected = frame.selectExpr(f"struct({what}) AS r")
             wanted = expected.collect()
-        except Exception:  # the example shows an error
+        except Exception:  # the example demonstrates an error
             continue
         if any(f.dataType.simpleString() == "void" for f in frame.schema):  # streams cannot declare this type
             continue

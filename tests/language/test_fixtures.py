@@ -1,4 +1,4 @@
-"""Queries in, plans out, as written and as rewritten (fixture_files.py regenerates them)."""
+"""Fixtures: the plans of queries, as written and as rewritten (fixture_files.py regenerates them)."""
 
 from pathlib import Path
 

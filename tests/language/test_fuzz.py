@@ -1,4 +1,4 @@
-"""Whatever is written as CQL: it compiles, or there is one ApplicationError. Never a traceback."""
+"""Any text given as CQL either compiles or raises one ApplicationError, and nothing else."""
 
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st

@@ -1,6 +1,6 @@
 """Hostile query texts and application files from a seeded generator: each loads, or gives one clean error.
 
-`make soak` tries 10,000; the other tiers a few hundred.
+`make soak` and `make nightly` try 10,000 of them, the other tiers a hundred.
 """
 
 import copy
@@ -54,7 +54,7 @@ def hostile_file(draw: random.Random) -> str:
                 target = target[part]
             target[key] = draw.choice([None, -1, 1e308, [], {}, True, draw.choice(NASTY), draw.choice(HOSTILE)])
         except (KeyError, IndexError, TypeError):
-            continue  # an earlier change took its place away
+            continue  # an earlier change removed this place
     return yaml.safe_dump(data, allow_unicode=draw.random() < 0.5)
 
 
@@ -74,7 +74,7 @@ def try_all(count: int, seed: int, folder: Path) -> None:
         assert problem is None or problem.problem
 
 
-def test_a_slice_of_hostile_input(tmp_path: Path) -> None:
+def test_some_hostile_inputs(tmp_path: Path) -> None:
     try_all(examples(100, 300), 18, tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""Columns that Headgate adds to rows are invisible to every expression: results equal Spark's over plain tables."""
+"""No expression sees the columns that Headgate adds to rows: results equal those of Spark over plain tables."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ QUERIES = {
 }
 
 
-def test_a_run_gives_what_plain_tables_give(session: Any, tmp_path: Path) -> None:
+def test_a_run_gives_the_same_as_plain_tables(session: Any, tmp_path: Path) -> None:
     from headgate.runtime.spark.engine import run
 
     (tmp_path / "l.csv").write_text("".join(f"{i},{t or ''},{n}\n" for n, (i, t) in enumerate(LEFT)))

@@ -1,4 +1,4 @@
-"""What queries mean, as shown by the operators they become."""
+"""The meaning of queries, as shown by the operators they become."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Windows and stream functions are found, taken out, and attached where they belong."""
+"""Windows and stream functions are found, removed from the text, and attached where they belong."""
 
 import pytest
 from sqlglot import exp
@@ -104,5 +104,5 @@ def test_a_field_may_be_called_like_a_keyword(word: str) -> None:
     assert operator.columns == {"c": text, word: f"user.{word}"}
 
 
-def test_a_column_may_be_called_like_a_stream_function() -> None:
+def test_a_column_may_have_the_name_of_a_stream_function() -> None:
     assert functions_of("SELECT istream, `ISTREAM`, 'ISTREAM(' FROM s") == {}

@@ -1,4 +1,4 @@
-"""The remedies in error messages work: each of them, filled in, compiles."""
+"""The remedies in error messages work: each of them compiles once it is filled in."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""If a query skips bad rows, expressions that may fail are moved out of operators with state."""
+"""If a query skips bad rows, expressions that can fail are moved out of operators with state."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def plan_of(folder: Path, cql: str, on_error: str = "skip", more: str = "") -> P
         ("SELECT count(*) AS x FROM s", None, {"x": "count(*)"}),
     ],
 )
-def test_what_an_aggregate_computes_of_each_row(
+def test_what_an_aggregate_computes_per_row_moves_in_front_of_it(
     tmp_path: Path, cql: str, columns: dict[str, str] | None, values: dict[str, str]
 ) -> None:
     operators = plan_of(tmp_path, cql).operators
@@ -60,7 +60,7 @@ def test_groups(tmp_path: Path) -> None:
 
 
 def test_conditions_of_a_join(tmp_path: Path) -> None:
-    """Equalities and safe conditions stay; operators that read the join now read the selection behind it."""
+    """Equalities and safe conditions stay; operators that read the join now read the selection after it."""
     cql = "SELECT s.k, t.w FROM s [NOW] AS s, t [NOW] AS t WHERE s.k = t.k AND s.v < t.w AND 100 / s.v < t.w"
     plan = plan_of(tmp_path, cql)
     join, where = plan.operators["q/join"], plan.operators["q/join-where"]

@@ -1,4 +1,4 @@
-"""Each rule on its own; the fixtures show what they make of whole queries."""
+"""Each rewriting rule alone; the fixtures show what all rules do to whole queries."""
 
 import pytest
 import sqlglot
@@ -25,7 +25,7 @@ from tests.language.catalogs import plan_lines, plan_of
         ("a > 2 * 3 + 1", "a > 7"),
         ("a > 2 - 5", "a > (-3)"),
         ("a = 1 + b", "a = 1 + b"),
-        ("2147483647 + 1 > a", "2147483647 + 1 > a"),  # overflows, which is for Spark to handle
+        ("2147483647 + 1 > a", "2147483647 + 1 > a"),  # overflows; Spark has to handle it
         ("5 / 2 > a", "5 / 2 > a"),
         ("0.1 + 0.2 = 0.3", "0.1 + 0.2 = 0.3"),
         ("'a' = 'a'", "'a' = 'a'"),
@@ -41,7 +41,7 @@ def rewritten(text: str) -> list[str]:
     return plan_lines(plan_of(text, rules=RULES))
 
 
-def test_selections_never_pass_rows() -> None:
+def test_selections_never_pass_rows_windows() -> None:
     lines = rewritten("SELECT location FROM sensors [ROWS 3] WHERE humidity > 1")
     assert [line.split(" = ")[0] for line in lines] == ["select", "rows", "where", "select2", "changes"]
 
