@@ -1,4 +1,4 @@
-"""Write the tables of docs/benchmarks.md and README.md anew from docs/results. `make tables` runs it.
+"""Write the tables of docs/benchmarks.md, and the one of README.md, from docs/results. `make tables` runs it.
 
 docs/results has what `headgate bench NAME --json` printed. A table stands between `<!-- table: NAME -->` and
 `<!-- end of table -->`.
@@ -20,7 +20,6 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md")
 RESULTS, CHART = ROOT / "docs" / "results", ROOT / "docs" / "images" / "bench-classes.svg"
 WORKLOADS = ("heavy", "medium", "easy")
-OURS = {"mbd": "Headgate, `mbd`"}  # in short, and by its full name
 TABLE = re.compile(r"(?<=<!-- table: )(.+?)( -->\n).*?(?=<!-- end of table -->)", re.DOTALL)
 Found = Mapping[str, Any]
 
@@ -36,7 +35,7 @@ def all_tables() -> dict[str, str]:
     made = {table.title.split(": ")[0]: table for table in tables(classes)}
     return {
         **{name: captioned(table) for name, table in made.items()},
-        "in short": in_short(classes, {name: made[name].rows for name in WORKLOADS}),
+        "in short": in_short([made[name] for name in WORKLOADS]),
         "speedups": speedups(classes),
         "headline": headline(classes),
         "decisions": decision_costs(found("decisions")),
@@ -47,15 +46,16 @@ def all_tables() -> dict[str, str]:
     }
 
 
-def in_short(classes: Found, rows: Mapping[str, Sequence[Sequence[str]]]) -> str:
-    """Of each workload the mean latencies under the ways that are best known and best, and under mbd."""
-    chosen = [
-        [f"{name}: {OURS.get(row[0], row[0])}", *(cell.split(", ")[0] for cell in row[1:4]), row[4]]
-        for name in WORKLOADS
-        for row in rows[name]
-        if row[0] in (FIFO, f"{FAIR}, weights", *OURS) or row[0].endswith("(best)")
-    ]
-    return markdown(["", *classes["settings"]["priorities"], "completed, %"], chosen)
+def in_short(workloads: Sequence[ShownTable]) -> str:
+    """One row per workload: mean latency of the first and the last class, under stock in three ways and under mbd."""
+    rows = []
+    for table in workloads:
+        means = {way: [cell.split(", ")[0] for cell in (first, last)] for way, first, _, last, *_ in table.rows}
+        (best,) = (way for way in means if way.endswith("(best)"))
+        chosen = (FIFO, f"{FAIR}, weights", best, "mbd")
+        rows.append([table.title, *(" / ".join(means[way]) for way in chosen)])
+    columns = ["most / least important class", "Spark, FIFO", "FAIR, weighted", "FAIR, tuned by hand", "Headgate"]
+    return markdown(columns, rows)
 
 
 def speedups(classes: Found) -> str:

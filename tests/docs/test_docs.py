@@ -2,7 +2,8 @@
 
 In ```console blocks a line that begins with `$ ` is a command and what follows is its output; a line `...` stands for
 any lines, `...` at the end of a line for any text. Commands run in a copy of the examples folder. `make` lines are only
-checked for being targets. In ```python blocks, `print(...)  # text` must print that text.
+checked for being targets. In ```python blocks, `print(...)  # text` must print that text. The Python of the README and
+of the tutorial is executed by test_read_in_order.py.
 """
 
 from __future__ import annotations
@@ -12,16 +13,13 @@ import importlib.util
 import io
 import re
 import shlex
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
-from typer.testing import CliRunner
 
 from headgate.application import file, operator_sections
 from headgate.application.checked import CheckedApplication, PolicySettings, RunLimits
@@ -33,53 +31,13 @@ from headgate.policies.registry import POLICIES
 from headgate.runtime.simulated import SimulationResult, simulate
 from headgate.scheduling.policy import Policy, View
 from headgate.settings.sections import Section
+from tests.docs.pages import PAGES, README, ROOT, TUTORIAL, blocks, commands, matches, printed_as_told, run_headgate
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-README = PAGES[0]
 IDLE = RunLimits(until_idle=True)
 
 
 def named(page: Path) -> str:
     return page.name
-
-
-def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-
-
-def commands(page: Path) -> Iterator[tuple[str, list[str]]]:
-    """Every command of a page's console blocks, with the output that is shown for it."""
-    for block in blocks(page, "console"):
-        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            command, *shown = part.rstrip("\n").split("\n")
-            yield command, shown
-
-
-def matches(shown: list[str], actual: str) -> bool:
-    """Does the output look as shown? Blanks at line ends do not count."""
-    pattern = ""
-    for line in shown:
-        if line == "...":
-            pattern += r"(?:.*\n)*"
-        else:
-            pattern += r".*".join(map(re.escape, line.rstrip().split("..."))) + r"\n"
-    lines = [line.rstrip() + "\n" for line in actual.splitlines()]
-    return re.fullmatch(pattern, "".join(lines)) is not None
-
-
-def run_headgate(command: str, exit_code: int = 0) -> Any:
-    result = CliRunner().invoke(cli, shlex.split(command)[1:])
-    assert result.exit_code == exit_code, f"{command}: {result.output}"
-    return result
-
-
-@pytest.fixture
-def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The examples in a folder of their own, which is the current one."""
-    shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("out", "__pycache__"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 # Commands --------------------------------------------------------------------------------------------------------
@@ -113,7 +71,12 @@ def test_commands_that_run_nothing(spark: Any, copy: Path) -> None:
 
 @pytest.mark.spark
 def test_the_readme_runs_on_spark(spark: Any, copy: Path) -> None:
-    assert runs_of(README) == 3
+    assert runs_of(README) == 1
+
+
+@pytest.mark.spark
+def test_the_tutorial_runs_on_spark(spark: Any, copy: Path) -> None:
+    assert runs_of(TUTORIAL) == 3
 
 
 @pytest.mark.spark
@@ -136,18 +99,10 @@ def runs_of(page: Path) -> int:
     return ran
 
 
-@pytest.mark.spark
-def test_the_python_way_runs_on_spark(spark: Any, copy: Path) -> None:
-    from headgate.runtime.spark.engine import run
-
-    assert "from headgate.runtime.spark.engine import run" in README.read_text(encoding="utf-8")
-    report = run(load_application("examples/first.yaml"), IDLE)
-    assert report["classes"]["critical"]["outputs"] == 2
-
-
 # Code and YAML ---------------------------------------------------------------------------------------------------
 
-PYTHON = [(page, code) for page in PAGES if page.name != "CONTRIBUTING.md" for code in blocks(page, "python")]
+ELSEWHERE = (README, TUTORIAL, ROOT / "CONTRIBUTING.md")
+PYTHON = [(page, code) for page in PAGES if page not in ELSEWHERE for code in blocks(page, "python")]
 
 
 NEEDS_SPARK = re.compile(r"\.(start|run)\(")
@@ -170,9 +125,7 @@ def check_python(page: Path, code: str) -> None:
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         exec(compile(code, page.name, "exec"), {"__name__": "docs"})
-    printed = out.getvalue().splitlines()
-    for expected in re.findall(r"^ *print\(.*\)  # (.*)$", code, re.MULTILINE):
-        assert expected in printed
+    printed_as_told(code, out.getvalue())
 
 
 def test_yaml_blocks_load(copy: Path) -> None:
@@ -184,8 +137,9 @@ def test_yaml_blocks_load(copy: Path) -> None:
         assert load_application(file).plan.queries, page.name
 
 
-def test_the_readme_shows_the_example_itself() -> None:
-    assert blocks(README, "yaml") == [(ROOT / "examples" / "first.yaml").read_text(encoding="utf-8")]
+@pytest.mark.parametrize(("page", "example"), [(README, "importance.yaml"), (TUTORIAL, "first.yaml")])
+def test_pages_show_the_examples_themselves(page: Path, example: str) -> None:
+    assert (ROOT / "examples" / example).read_text(encoding="utf-8") in blocks(page, "yaml")
 
 
 # The policy of CONTRIBUTING --------------------------------------------------------------------------------------

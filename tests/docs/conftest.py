@@ -1,0 +1,18 @@
+"""Fixtures of the tests that execute the docs."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import ROOT
+
+
+@pytest.fixture
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The examples in a folder of their own, which is the current one."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("out", "__pycache__"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
