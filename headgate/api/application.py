@@ -181,11 +181,11 @@ class Application:
             except ValidationError as error:
                 raise first_error(error, section, lambda place: 0, place) from None
         trial = {**data, key: {**(data.get(key) or {}), name: section}}
-        self._check_part(trial, key, name)
+        self._checked_part(trial, key, name)
         self._draft.data = trial
 
-    def _check_part(self, data: dict[str, Any], key: str, name: str) -> None:
-        """Check a new section with what it needs; whole-application checks come later."""
+    def _checked_part(self, data: dict[str, Any], key: str, name: str) -> CheckedApplication:
+        """Check a section with what it needs and nothing else; whole-application checks come later."""
         part = {k: v for k, v in data.items() if k not in ("queries", "policy")}
         if key == "queries":
             needed = _read_by(data["queries"], name)
@@ -198,7 +198,22 @@ class Application:
             part["classes"] = data.get("classes") or {}
             first = {"class": next(iter(part["classes"]))} if part["classes"] else {}
             part["queries"] = {f"{_ANY}_query": {"cql": f"SELECT k FROM {_ANY}", **first}}
-        self._draft.checked(part)
+        return self._draft.checked(part)
+
+    # While it runs -----------------------------------------------------------------------------------------------
+
+    def copy(self) -> Application:
+        """Another one with the same sections: a run adds queries to its own."""
+        return Application._of(copy.copy(self._draft))
+
+    def checked_query(self, name: str) -> CheckedApplication:
+        """One query with those that it reads, checked: what joins a run."""
+        return self._checked_part(self._draft.data, "queries", name)
+
+    def forget_query(self, name: str) -> None:
+        """Take a query out again."""
+        queries = {key: section for key, section in self._draft.data["queries"].items() if key != name}
+        self._draft.data = {**self._draft.data, "queries": queries}
 
     # Look --------------------------------------------------------------------------------------------------------
 
@@ -278,7 +293,7 @@ class Application:
         """
         from headgate.api.start import start
 
-        return start(self.checked(), spark, self._draft.located)
+        return start(self.copy(), spark)
 
     def __repr__(self) -> str:
         data = self._draft.data

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from headgate.api.channels import with_channels
 from headgate.api.report import Report
 from headgate.application.checked import PolicySettings, RunLimits
 from headgate.connect.sinks.memory import MemorySink
@@ -22,6 +23,7 @@ from headgate.policies.registry import make_policy
 if TYPE_CHECKING:
     import pandas as pd
 
+    from headgate.api.application import Application
     from headgate.runtime.spark.engine import SparkRuntime
 
 log = logging.getLogger("headgate.run")
@@ -36,20 +38,27 @@ class Run:
     def __init__(
         self,
         runtime: SparkRuntime,
-        channels: Mapping[str, PushChannel],
-        located: Callable[[], AbstractContextManager[None]],
+        channels: dict[str, PushChannel],
+        app: Application,
     ) -> None:
         self._runtime = runtime
         self._channels = channels
-        self._located = located
+        self._app = app
+        self._changing = threading.Lock()  # held while queries come and go
         self._over = threading.Event()  # nothing more will happen
         self._ending = threading.Event()  # `stop` was called
         self._stopping = threading.Lock()
         self._failure: BaseException | None = None
         self._report: Report | None = None  # of a run that was stopped
         runtime.start()
-        self._watcher = threading.Thread(target=self._watch, name="headgate-run", daemon=True)
-        self._watcher.start()
+        self._watcher = self._watching()
+
+    def _watching(self) -> threading.Thread:
+        """Begin to watch for the end of the run."""
+        self._over.clear()
+        watcher = threading.Thread(target=self._watch, name="headgate-run", daemon=True)
+        watcher.start()
+        return watcher
 
     def _watch(self) -> None:
         """Until nothing more can happen, or the run is stopped: sinks that follow their results keep up meanwhile."""
@@ -89,14 +98,12 @@ class Run:
 
     def results(self, query: str) -> Results:
         """The results of a query whose sink is in memory, as all are that say nothing else."""
-        sinks = self._runtime.sinks
-        if query not in sinks:
-            raise ApplicationError(f"queries.{query}", "there is no such query", known_names("queries", sinks, query))
-        sink = sinks[query]
+        self._known(query)
+        sink = self._runtime.sinks[query]
         if not isinstance(sink, MemorySink):
             remedy = "leave its sink out, or use sinks.Memory()"
             raise ApplicationError(f"queries.{query}.sink", "the results of this query are not kept in memory", remedy)
-        return Results(query, sink, lambda: self._over.is_set() or query in self._runtime.errors)
+        return Results(query, sink, lambda: self._over.is_set() or not self._runtime.runs(query))
 
     def report(self) -> Report:
         """The report as of now; the last one, once the run was stopped."""
@@ -119,6 +126,58 @@ class Run:
         with _as_application_error("policy"):
             make_policy(name, parameters)  # wrong settings must not reach the run
             self._runtime.use(PolicySettings(name, parameters))
+
+    # Queries come and go -----------------------------------------------------------------------------------------
+
+    def add_stream(self, name: str, schema: str, **settings: Any) -> None:
+        """Add a stream, as `Application.stream` does, for queries that join later."""
+        with self._changing:
+            self._app.stream(name, schema, **settings)
+
+    def add_table(self, name: str, rows: Any, schema: str | None = None) -> None:
+        """Add a stored table, as `Application.table` does, for queries that join later."""
+        with self._changing:
+            self._app.table(name, rows, schema)
+
+    def add_class(self, name: str, priority: int) -> None:
+        """Add a class, as `Application.add_class` does, for queries that join later."""
+        with self._changing:
+            self._app.add_class(name, priority)
+
+    def add_query(self, name: str, cql: str | None = None, **settings: Any) -> None:
+        """Let a query join, with the settings of `Application.query`; it reads what arrives from now on.
+
+        ApplicationError: it is not right, or cannot run; then nothing has changed.
+        """
+        with self._changing:
+            app = self._app.copy()
+            app.query(name, cql, **settings)
+            checked = app.checked_query(name)
+            channels = dict(self._channels)
+            with app.located(), _as_application_error(f"queries.{name}"):
+                self._runtime.add_queries(with_channels(checked, channels))
+            self._app = app
+            self._channels.update(channels)
+            if not self._watcher.is_alive():  # nothing was left to do
+                self._watcher = self._watching()
+
+    def stop_query(self, query: str) -> None:
+        """End a query; the others go on. What waits for it is given up. It stays in the report."""
+        self._known(query)
+        self._runtime.stop_queries([query])
+
+    def remove_query(self, query: str) -> None:
+        """Forget a query, in the report too; if it still runs, it ends. Its name is free from then on."""
+        with self._changing:
+            self._known(query)
+            self._runtime.remove_query(query)
+            self._app = self._app.copy()
+            self._app.forget_query(query)
+
+    def _known(self, query: str) -> None:
+        sinks = self._runtime.sinks
+        if query not in sinks:
+            raise ApplicationError(f"queries.{query}", "there is no such query", known_names("queries", sinks, query))
 
     # The end -----------------------------------------------------------------------------------------------------
 
@@ -166,7 +225,7 @@ class Run:
                     channel.close()
                 self._watcher.join()
                 try:
-                    with self._located():
+                    with self._app.located():
                         self._report = Report(self._runtime.stop())
                 finally:
                     self._over.set()

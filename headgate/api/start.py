@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from headgate.api.channels import with_channels
 from headgate.api.run import Run
-from headgate.application.checked import CheckedApplication
-from headgate.connect.sources.push import OpenPush, Push, PushChannel
-from headgate.plan.operators.base import Port
+from headgate.connect.sources.push import PushChannel
+
+if TYPE_CHECKING:
+    from headgate.api.application import Application
 
 
-def start(app: CheckedApplication, spark: Any, located: Callable[[], AbstractContextManager[None]]) -> Run:
+def start(app: Application, spark: Any) -> Run:
     """Start Spark, unless `spark` is a session, give every pushed stream its channel, and let the run go.
 
-    ApplicationError, located by `located`: Spark refuses a query, or a sink cannot be opened.
+    The run keeps `app`, and adds to it the queries that join. ApplicationError: Spark refuses a query, or a sink cannot
+    be opened.
     """
     channels: dict[str, PushChannel] = {}
-    streams = dict(app.plan.streams)
-    for name, stream in streams.items():
-        if isinstance(stream.connector, Push):
-            channels[name] = PushChannel(stream, stream.connector.memory)
-            if not app.plan.consumers[Port(name)]:
-                channels[name].close()  # nobody reads it: nothing would take rows out
-            streams[name] = replace(stream, connector=OpenPush(channel=channels[name], memory=stream.connector.memory))
-    with located():
+    checked = with_channels(app.checked(), channels)
+    with app.located():
         from headgate.runtime.spark.engine import SparkRuntime
 
-        return Run(SparkRuntime(replace(app, plan=replace(app.plan, streams=streams)), spark), channels, located)
+        return Run(SparkRuntime(checked, spark), channels, app)

@@ -131,3 +131,52 @@ def test_spark_data_frames_are_tables(spark: Any) -> None:
         run.push("s", [(2,), (3,)])
         assert run.drain(PATIENCE_S)
         assert run.results("q").to_arrow().to_pylist() == [{"name": "two"}]
+
+
+def test_queries_come_and_go(spark: Any, app: hg.Application) -> None:
+    with app.start(spark) as run:
+        run.push("clicks", [("ann", 20.0)])
+        assert run.drain(PATIENCE_S)
+        run.add_class("new", priority=3)
+        run.add_query("dear", "SELECT price FROM clicks WHERE price > 15", in_class="new")
+        run.add_query("twice", "SELECT price * 2 AS p FROM fraud", in_class="new")
+        run.add_stream("visits", "page STRING")
+        run.add_query("pages", "SELECT page FROM visits", in_class="new")
+        run.push("clicks", [("bob", 30.0), ("bob", 16.0)])
+        run.push("visits", [("home",)])
+        assert run.drain(PATIENCE_S)
+        assert run.results("dear").to_arrow().column("price").to_pylist() == [30.0, 16.0]
+        assert run.results("twice").to_arrow().column("p").to_pylist() == [60.0]
+        assert run.results("pages").to_arrow().to_pylist() == [{"page": "home"}]
+        run.stop_query("dear")
+        assert [batch.num_rows for batch in run.results("dear")] == [2], "a reader of a stopped query comes to an end"
+        assert run.report().queries["dear"].outputs == 2
+        with pytest.raises(hg.ApplicationError, match="another of the name 'dear'"):
+            run.add_query("dear", "SELECT user FROM clicks", in_class="new")
+        run.remove_query("dear")
+        assert "dear" not in run.report().queries
+        run.add_query("dear", "SELECT user FROM clicks", in_class="new")
+        run.push("clicks", [("eve", 1.0)])
+        assert run.drain(PATIENCE_S)
+        assert run.results("dear").to_arrow().to_pylist() == [{"user": "eve"}]
+        with pytest.raises(hg.ApplicationError, match=r"queries\.wrong\.cql"):
+            run.add_query("wrong", "SELECT nothing FROM clicks", in_class="new")
+        with pytest.raises(hg.ApplicationError, match="there is no such query"):
+            run.remove_query("wrong")
+
+
+def test_a_stream_can_be_read_again_after_its_last_reader_was_removed(spark: Any, tmp_path: Path) -> None:
+    app = hg.Application(folder=tmp_path)
+    app.stream("clicks", "user STRING, price DOUBLE")
+    app.stream("visits", "page STRING")
+    app.query("users", "SELECT user FROM clicks")
+    app.query("pages", "SELECT page FROM visits")
+    with app.start(spark) as run:
+        run.push("visits", [("home",)])
+        assert run.drain(PATIENCE_S)
+        run.remove_query("pages")
+        run.add_query("pages", "SELECT upper(page) AS page FROM visits")
+        run.push("visits", [("shop",)])
+        assert run.drain(PATIENCE_S)
+        assert run.results("pages").to_arrow().to_pylist() == [{"page": "SHOP"}]
+    assert run.report().errors == {}

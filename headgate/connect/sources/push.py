@@ -74,6 +74,11 @@ class PushChannel:
         self._ended = False
         self._closed = False
 
+    @property
+    def closed(self) -> bool:
+        """Has it been closed for good, at the end of the run or because nobody reads the stream any more?"""
+        return self._closed
+
     def put(self, rows: Any, now: Callable[[], float], timeout_s: float | None = None) -> int:
         """Take rows in, all or none; how many there were. `now` is the clock of the run: rows arrive when they are in.
 

@@ -24,7 +24,7 @@ from headgate.policies.registry import make_policy
 from headgate.runtime.spark.calls.rehearsal import rehearsal_s, rehearses, sample, warm_up
 from headgate.runtime.spark.execution import Executor
 from headgate.runtime.spark.failures.error_messages import essence
-from headgate.runtime.spark.feed import Feed, open_sources
+from headgate.runtime.spark.feed import TICK_S, Feed, open_sources
 from headgate.runtime.spark.launch.session import goes_with_spark, own_session, spark_runs, start_spark, stop_spark
 from headgate.runtime.spark.outputs import Outputs
 from headgate.runtime.spark.setup import extend_caller, make_caller
@@ -206,6 +206,10 @@ class SparkRuntime:
         with self._changed:
             return self._report(self.now())
 
+    def runs(self, query: str) -> bool:
+        """Does a query still run?"""
+        return query in self.core.plan.queries
+
     def unfinished(self) -> dict[str, int]:
         """Tuples that wait in the queues of each query or that a call has in hand."""
         with self._changed:
@@ -237,6 +241,8 @@ class SparkRuntime:
             try:
                 self.sinks.open(plan, app.folder, app.name)
                 unread = [name for name in plan.streams if plan.readers(name) and self.core.time.starts(name)]
+                while any(feed.reads(unread) for feed in self._feeds):
+                    time.sleep(TICK_S)  # their last readers have just stopped
                 sources = open_sources(app, letters=self.dead_letters, streams=unread, since=self.now())
                 self._done.clear()
                 self._handle(lambda at: QueriesAdded(at, plan))

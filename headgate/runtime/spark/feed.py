@@ -13,7 +13,7 @@ from headgate.application.checked import CheckedApplication
 from headgate.connect.dead_letters import DeadLetters
 from headgate.connect.sources import Source, make_source
 from headgate.connect.sources.delayed import DelayedSource
-from headgate.connect.sources.push import PushChannel
+from headgate.connect.sources.push import PushedSource
 from headgate.connect.sources.rejects import Tell
 from headgate.plan.operators.base import Port
 
@@ -42,7 +42,7 @@ def open_sources(
         if name in streams if streams is not None else app.plan.consumers[Port(name)]:
             tell = None if letters is None else _tell(letters, name)
             source = make_source(stream, app.folder, app.seed, epoch_us, quiet, tell)
-            pushed = isinstance(source, PushChannel)  # what is pushed arrives when it is pushed
+            pushed = isinstance(source, PushedSource)  # what is pushed arrives when it is pushed
             found[name] = DelayedSource(source, since) if since and not pushed else source
     return found
 
@@ -144,6 +144,10 @@ class Feed(threading.Thread):
         rest, now = max(TICK_S, spent * (1 - DUTY) / DUTY), self._now()
         left = self._next_boundary(now) - now
         return left if rest / 2 <= left < rest * 3 / 2 else rest
+
+    def reads(self, streams: Collection[str]) -> bool:
+        """Does it still read one of these streams? It finds at its next round that nobody wants it to."""
+        return self.is_alive() and not self._open.keys().isdisjoint(streams)
 
     def stop(self) -> None:
         self._stopping.set()

@@ -1,0 +1,26 @@
+"""Ways in for the rows that are pushed into a run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from headgate.application.checked import CheckedApplication
+from headgate.connect.sources.push import OpenPush, Push, PushChannel
+from headgate.plan.operators.base import Port
+
+
+def with_channels(app: CheckedApplication, channels: dict[str, PushChannel]) -> CheckedApplication:
+    """The application with a way in for every pushed stream: the one in `channels`, or a new one that is put there.
+
+    A channel that was closed because nobody read its stream gives way to a new one if somebody does now.
+    """
+    streams = dict(app.plan.streams)
+    for name, stream in streams.items():
+        if isinstance(stream.connector, Push):
+            read = bool(app.plan.consumers[Port(name)])
+            if name not in channels or (read and channels[name].closed):
+                channels[name] = PushChannel(stream, stream.connector.memory)
+                if not read:
+                    channels[name].close()  # nothing would take rows out
+            streams[name] = replace(stream, connector=OpenPush(channel=channels[name], memory=stream.connector.memory))
+    return replace(app, plan=replace(app.plan, streams=streams))
