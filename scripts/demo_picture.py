@@ -32,7 +32,13 @@ comparison = Comparison(app, keys=str, turn_s=SECONDS / TURNS)
 report = run(app, RunLimits(seconds=SECONDS), tick=comparison.watch)
 console = Console(record=True, width=96, file=io.StringIO())
 console.print(load_in_words(app.plan), "", policy_table(report), "", sep="\n", highlight=False)
-console.print(query_table(report["queries"], "queries, the whole run"), "", *told(report), sep="\n", highlight=False)
+console.print(
+    query_table(report["queries"], "queries, the whole run"),
+    "",
+    *told(report, comparison.left_out_s),
+    sep="\n",
+    highlight=False,
+)
 drawing = console.export_svg(title=f"headgate demo --compare --seconds {SECONDS:g}")
 target = Path(__file__).parent.parent / "docs" / "images" / "demo.svg"
 drawing = re.sub(r"@font-face \{.*?\}\s*", "", drawing, flags=re.DOTALL)  # no font from the network

@@ -14,13 +14,18 @@ if TYPE_CHECKING:
 
 KEY = "p"
 TURN_S = 15.0  # of `--compare` without an end: long enough for windows of ten seconds
+WARM_S = 10.0  # of a run without turns: what Java takes to compile most of what each call runs
 _SAME = 1.1  # latencies that differ by less than this factor differ by chance
 ROUND_ROBIN = PolicySettings("rr", {"unit": "query"})
 BY_CLASS = PolicySettings("mbd")
 
 
 class Comparison:
-    """Switches between the application's policy and another: at a key, and every `turn_s` seconds if there is such."""
+    """Switches between the application's policy and another: at a key, and every `turn_s` seconds if there is such.
+
+    The first turn, or the first seconds where there are no turns, is a warm-up: the JVM is still compiling what calls
+    run, which would be charged to the policy that happens to be in charge.
+    """
 
     def __init__(self, app: CheckedApplication, keys: Keys, turn_s: float | None) -> None:
         self._keys = keys
@@ -28,6 +33,8 @@ class Comparison:
         self._current = app.policy
         self._other = BY_CLASS if app.policy.name == ROUND_ROBIN.name else ROUND_ROBIN
         self._since = 0.0
+        self._warm_s = WARM_S if turn_s is None else turn_s
+        self.left_out_s = 0.0  # of the beginning, from the latencies by policy
 
     @property
     def hint(self) -> str:
@@ -38,14 +45,20 @@ class Comparison:
         """Called now and then while the run goes on."""
         pressed = KEY in self._keys().lower()
         now = runtime.now()
-        due = self._turn_s is not None and now - self._since >= self._turn_s
+        if not self.left_out_s and now >= self._warm_s:
+            runtime.compare_anew()
+            self.left_out_s = self._since = now  # the policy's own turn begins
+        due = self._turn_s is not None and self.left_out_s and now - self._since >= self._turn_s
         if pressed or due:
             self._current, self._other, self._since = self._other, self._current, now
             runtime.use(self._current, f"the key {KEY} was pressed" if pressed else "its turn in the comparison")
 
 
-def told(report: Mapping[str, Any]) -> list[str]:
-    """What the first two policies of a run did to each class, in plain words; of a single one, how long they waited."""
+def told(report: Mapping[str, Any], left_out_s: float = 0.0) -> list[str]:
+    """What the first two policies of a run did to each class, in plain words; of a single one, how long they waited.
+
+    `left_out_s`: of the beginning, from what was measured.
+    """
     classes, policies = report.get("classes", {}), report.get("policies", {})
     if not classes or not policies:
         return []
@@ -53,14 +66,17 @@ def told(report: Mapping[str, Any]) -> list[str]:
     order = sorted(priorities, key=lambda name: -priorities[name])
     names = list(policies)
     if len(names) < 2:
-        means = {name: classes[name]["latency"]["mean"] for name in order}
-        waited = ", ".join(f"{name} {time(mean, 'no results')}" for name, mean in means.items())
-        return [f"Mean latency under {names[0]}: {waited}."]
+        waited = ", ".join(f"{name} {time(_mean(report, names[0], name), 'no results')}" for name in order)
+        return [f"Mean latency under {names[0]}{_without(left_out_s)}: {waited}."]
     first, second = names[0], names[1]
     found = {name: tuple(_mean(report, policy, name) for policy in (first, second)) for name in order}
-    lines = ["What the policy did to each class, mean latencies under the same load:"]
+    lines = [f"What the policy did to each class, mean latencies under the same load{_without(left_out_s)}:"]
     lines += [f"  {name} waits {_words(first, second, *found[name])}" for name in order]
     return [*lines, *_sum_up(order, found, first, second)]
+
+
+def _without(left_out_s: float) -> str:
+    return f", without the first {left_out_s:.0f} s, in which Spark warms up" if left_out_s else ""
 
 
 def _mean(report: Mapping[str, Any], policy: str, class_name: str) -> float | None:

@@ -40,7 +40,7 @@ headgate demo --seconds 30 --policy fifo
 headgate demo --seconds 30 --set streams.sensors.source.rate=5000
 """
 APP = Path(__file__).parent.parent / "demo" / "app.yaml"
-TURNS = 3  # of a comparison with an end: the policy, the other one, and back
+TURNS = 4  # of a comparison with an end: a warm-up, the policy, the other one, and back
 
 
 @speaks_plainly
@@ -51,7 +51,9 @@ def demo(
     changes: SetOption = None,
     compare: Annotated[
         bool,
-        typer.Option("--compare", help="Switch to round robin and back, and end with what that did to each class."),
+        typer.Option(
+            "--compare", help="Switch to round robin and back, after a warm-up; end with what that did to each class."
+        ),
     ] = False,
     rehearse: RehearseOption = None,
     plots: PlotsOption = None,
@@ -79,6 +81,10 @@ def demo(
         out.print(f"The application file is {APP}", highlight=False, markup=False, soft_wrap=True)
         out.print("Ctrl-C ends it with a report." if seconds is None else f"It ends after {seconds:g} s with a report.")
     turn_s = None if not compare else TURN_S if seconds is None else seconds / TURNS
+    if turn_s is not None and not as_json:
+        out.print(
+            f"It switches policies every {turn_s:g} s; the first {turn_s:g} s only warm Spark up.", highlight=False
+        )
     with pressed_keys(wanted=out.is_terminal and not as_json) as keys:
         comparison = Comparison(app, keys, turn_s)
         with table(not as_json, out, lambda: comparison.hint) as show:
@@ -93,7 +99,7 @@ def demo(
         print_json(report)
     else:
         print_report(report, out)
-        for line in ["", *told(report)]:
+        for line in ["", *told(report, comparison.left_out_s)]:
             out.print(line, highlight=False, markup=False)
     plot(report, plots, quiet=as_json)
     exit_with(report)

@@ -29,6 +29,12 @@ class PolicyLatencies:
         self._since = now
         self._at_switch = {query: recorder.copy() for query, recorder in recorders.items()}
 
+    def compare_anew(self, now: float, recorders: Recorders) -> None:
+        """Forget what was measured so far, as a warm-up."""
+        self._since = now
+        self._seconds, self._recorded = {}, {}
+        self._at_switch = {query: recorder.copy() for query, recorder in recorders.items()}
+
     def remove(self, query: str) -> None:
         """Forget the results of a query."""
         for recorders in (self._at_switch, *self._recorded.values()):

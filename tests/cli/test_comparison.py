@@ -6,7 +6,7 @@ import pytest
 
 from headgate.application.checked import PolicySettings
 from headgate.application.load import load_application
-from headgate.cli.comparison import Comparison, told
+from headgate.cli.comparison import WARM_S, Comparison, told
 from headgate.cli.demo import APP
 from headgate.policies.registry import make_policy
 
@@ -17,9 +17,13 @@ class Runtime:
     def __init__(self) -> None:
         self.seconds = 0.0
         self.used: list[tuple[float, str, str]] = []
+        self.began: list[float] = []
 
     def now(self) -> float:
         return self.seconds
+
+    def compare_anew(self) -> None:
+        self.began.append(self.seconds)
 
     def use(self, policy: PolicySettings, reason: str) -> None:
         make_policy(policy.name, policy.parameters)
@@ -27,13 +31,18 @@ class Runtime:
 
 
 def watched(keys: dict[float, str], turn_s: float | None, policy: str = "mbd") -> list[tuple[float, str, str]]:
+    return seen(keys, turn_s, policy).used
+
+
+def seen(keys: dict[float, str], turn_s: float | None, policy: str = "mbd") -> Runtime:
     runtime = Runtime()
     app = load_application(APP, [f"policy={policy}"])
     comparison = Comparison(app, lambda: keys.get(runtime.seconds, ""), turn_s)
     for at in range(40):
         runtime.seconds = float(at)
         comparison.watch(runtime)  # type: ignore[arg-type]
-    return runtime.used
+    assert runtime.began in ([], [comparison.left_out_s])
+    return runtime
 
 
 def test_a_key_switches_and_switches_back() -> None:
@@ -42,12 +51,24 @@ def test_a_key_switches_and_switches_back() -> None:
 
 
 def test_turns() -> None:
-    assert [(at, name) for at, name, _ in watched({}, 15.0)] == [(15.0, "rr"), (30.0, "mbd")]
-    assert [(at, name) for at, name, _ in watched({2.0: "p"}, 15.0)] == [(2.0, "rr"), (17.0, "mbd"), (32.0, "rr")]
+    assert [(at, name) for at, name, _ in watched({}, 9.0)] == [(18.0, "rr"), (27.0, "mbd"), (36.0, "rr")]
+    assert [(at, name) for at, name, _ in watched({12.0: "p"}, 9.0)] == [
+        (12.0, "rr"),
+        (21.0, "mbd"),
+        (30.0, "rr"),
+        (39.0, "mbd"),
+    ]
+
+
+def test_the_comparison_begins_after_a_warm_turn() -> None:
+    assert seen({}, 9.0).began == [9.0]
+    assert seen({2.0: "p"}, 9.0).began == [9.0]
+    assert seen({}, None).began == [WARM_S]
+    assert seen({}, 60.0).began == []
 
 
 def test_round_robin_is_compared_with_mbd() -> None:
-    assert [name for _, name, _ in watched({}, 15.0, policy="rr")] == ["mbd", "rr"]
+    assert [name for _, name, _ in watched({}, 13.0, policy="rr")] == ["mbd", "rr"]
 
 
 def test_the_demonstration_runs_mbd() -> None:
@@ -91,6 +112,12 @@ def test_the_last_lines_say_what_happened_to_each_class() -> None:
 )
 def test_what_was_measured_is_said_whatever_it_is(means: dict[str, tuple[float | None, ...]], last: str) -> None:
     assert told(report(**means))[-1].startswith(last)
+
+
+def test_what_was_left_out_is_said() -> None:
+    without = ", without the first 15 s, in which Spark warms up:"
+    assert told(report(critical=(0.02, 0.08)), 15.2)[0].endswith(f"under the same load{without}")
+    assert told(report(critical=(0.02,)), 15.2) == [f"Mean latency under mbd{without} critical 20 ms."]
 
 
 def test_nothing_to_tell() -> None:

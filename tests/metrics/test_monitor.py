@@ -86,6 +86,22 @@ def test_each_policy_gets_the_latencies_of_its_own_time(monitor):
     assert report["classes"]["critical"]["outputs"] == 4
 
 
+def test_a_warm_up_is_left_out_of_the_latencies_by_policy(monitor):
+    monitor.results("fire", 1.0, [9.0, 9.0])
+    monitor.switched(2.0, "mbd", "fifo", "a key")
+    monitor.result("fire", 3.0, 8.0)
+    monitor.compare_anew(4.0)
+    monitor.result("fire", 5.0, 0.5)
+    monitor.switched(6.0, "fifo", "rr", "a key")
+    monitor.result("fire", 7.0, 0.7)
+    report = monitor.report("spark", "rr", 2, 9.0)
+    by_policy = report["policies"]
+    assert {name: one["seconds"] for name, one in by_policy.items()} == {"fifo": 2.0, "rr": 3.0}
+    assert by_policy["fifo"]["classes"]["critical"]["latency"]["mean"] == pytest.approx(0.5)
+    assert by_policy["rr"]["classes"]["critical"]["latency"]["mean"] == pytest.approx(0.7)
+    assert report["classes"]["critical"]["outputs"] == 5
+
+
 def test_classes_are_compared_by_every_statistic(monitor):
     """Every tenth result of the critical class is slow: the means are in order, the upper percentiles are not."""
     monitor.results("fire", 1.0, np.array([0.1] * 90 + [3.0] * 10))

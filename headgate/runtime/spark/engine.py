@@ -221,6 +221,11 @@ class SparkRuntime:
         """Replace the policy."""
         self._handle(lambda at: PolicyReplaced(at, policy.name, policy.parameters, reason))
 
+    def compare_anew(self) -> None:
+        """Leave what was measured so far out of the latencies by policy, as a warm-up."""
+        with self._changed:
+            self.core.monitor.compare_anew(self.now())
+
     def set_priority(self, class_name: str, priority: int) -> None:
         """Give a class another priority; policies follow it as they do (see the docs)."""
         whole("priority", priority)
