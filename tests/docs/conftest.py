@@ -12,7 +12,7 @@ from tests.docs.pages import ROOT
 
 @pytest.fixture
 def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The examples in a folder of their own, which is the current one."""
+    """The working directory, a new folder with a copy of the examples."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("out", "__pycache__"))
     monkeypatch.chdir(tmp_path)
     return tmp_path

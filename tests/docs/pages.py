@@ -48,7 +48,7 @@ def run_headgate(command: str, exit_code: int = 0) -> Any:
     return result
 
 
-def printed_as_told(code: str, printed: str) -> None:
-    """What stands behind `print(...)  # ` in code is among the lines that were printed."""
+def assert_printed(code: str, printed: str) -> None:
+    """Every text after `print(...)  # ` in the code is among the lines that were printed."""
     for expected in re.findall(r"^ *print\(.*\)  # (.*)$", code, re.MULTILINE):
         assert expected in printed.splitlines()

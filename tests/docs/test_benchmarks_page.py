@@ -1,4 +1,4 @@
-"""docs/benchmarks.md and README.md show what docs/results says, and not other numbers."""
+"""docs/benchmarks.md and README.md show exactly the numbers of docs/results."""
 
 import importlib.util
 from pathlib import Path
@@ -26,7 +26,7 @@ def test_the_tables_are_those_of_the_results(page):
     text = page.read_text(encoding="utf-8")
     shown = PAGE.all_tables()
     assert PAGE.TABLE.search(text), "the page has no table of results"
-    assert PAGE.renewed(text, shown) == text, "`make tables` writes the tables anew"
+    assert PAGE.renewed(text, shown) == text, "`make tables` writes the tables again"
 
 
 def test_a_table_is_replaced_and_the_rest_left_alone():
@@ -34,6 +34,6 @@ def test_a_table_is_replaced_and_the_rest_left_alone():
     assert PAGE.renewed(page, {"one two": "| new |\n"}) == page.replace("old", "new")
 
 
-def test_a_table_that_nobody_makes_is_an_error():
+def test_an_unknown_table_is_an_error():
     with pytest.raises(KeyError, match="mistyped"):
         PAGE.renewed("<!-- table: mistyped -->\n<!-- end of table -->\n", {"right": ""})

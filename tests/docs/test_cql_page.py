@@ -1,4 +1,4 @@
-"""docs/cql.md is true: its queries compile against the catalog on the page, its tables of instants are computed."""
+"""docs/cql.md is true: its queries compile against the catalog on the page, its tables of instants are recomputed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_there_is_something_to_compile() -> None:
 
 
 def rows(block: str) -> list[tuple[str, list[str]]]:
-    """The lines of a table of instants: what stands in front, and a cell for each of the instants 0 to 8."""
+    """The lines of a table of instants: the text in front, and a cell for each of the instants 0 to 8."""
     found = []
     for line in block.splitlines():
         name, cells = line[:34].strip(), line[34:]
@@ -58,7 +58,7 @@ TABLES = [rows(block) for block in blocks("text") if block.startswith("instant")
 
 
 def evaluated(text: str) -> list[str]:
-    """What a query over `letters` holds, or gives out, at each of the instants."""
+    """What a query over `letters` contains or outputs at each of the instants."""
     streams = {"letters": stream_of(("x", "kind", "t"), LETTERS, "t")}
     changes = Reference(streams, queries={"q": text}).changes("q")
     held: Counter[str] = Counter()
@@ -74,11 +74,11 @@ def evaluated(text: str) -> list[str]:
 
 @pytest.mark.parametrize("table", TABLES)
 def test_instants(table: list[tuple[str, list[str]]]) -> None:
-    (_, instants), (_, tuples), *told = table
+    (_, instants), (_, tuples), *results = table
     assert instants == [str(instant) for instant in range(9)]
     assert tuples == [next((x for x, _, t in LETTERS if t == instant), "") for instant in range(9)]
-    assert len(told) >= 3
-    for name, cells in told:
+    assert len(results) >= 3
+    for name, cells in results:
         window = re.search(r"\[.*\]", name)
         assert window is not None, name
         text = f"SELECT x FROM letters {window[0]}"

@@ -1,8 +1,8 @@
 """README, CONTRIBUTING and docs are executed: commands and their shown output, code, YAML, links, options, names.
 
-In ```console blocks a line that begins with `$ ` is a command and what follows is its output; a line `...` stands for
-any lines, `...` at the end of a line for any text. Commands run in a copy of the examples folder. `make` lines are only
-checked for being targets. In ```python blocks, `print(...)  # text` must print that text. The Python of the README and
+In ```console blocks a line that begins with `$ ` is a command, and what follows is its output; a line `...` stands for
+any lines, `...` at the end of a line for any text. Commands run in a copy of the examples folder. For `make` lines only
+the target is checked. In ```python blocks, `print(...)  # text` must print that text. The Python of the README and
 of the tutorial is executed by test_read_in_order.py.
 """
 
@@ -31,7 +31,7 @@ from headgate.policies.registry import POLICIES
 from headgate.runtime.simulated import SimulationResult, simulate
 from headgate.scheduling.policy import Policy, View
 from headgate.settings.sections import Section
-from tests.docs.pages import PAGES, README, ROOT, TUTORIAL, blocks, commands, matches, printed_as_told, run_headgate
+from tests.docs.pages import PAGES, README, ROOT, TUTORIAL, assert_printed, blocks, commands, matches, run_headgate
 
 IDLE = RunLimits(until_idle=True)
 
@@ -58,11 +58,11 @@ def test_commands_that_run_nothing(spark: Any, copy: Path) -> None:
     for page in PAGES:
         for command, shown in commands(page):
             if command.startswith(("headgate run", "cat ")):
-                continue  # below
+                continue  # other tests run these
             if command.startswith("make "):
                 words = ["make", "-n", *shlex.split(command)[1:]]
-                made = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
-                assert made.returncode == 0, made.stderr
+                dry_run = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+                assert dry_run.returncode == 0, dry_run.stderr
             else:
                 assert command.startswith("headgate "), f"{page.name}: cannot try '{command}'"
                 output = run_headgate(command).stdout
@@ -85,7 +85,7 @@ def test_the_cql_page_runs_on_spark(spark: Any, copy: Path) -> None:
 
 
 def runs_of(page: Path) -> int:
-    """Run what a page runs on Spark, and look at what it shows; how many commands that were."""
+    """Run the commands of a page that need Spark, and compare their output. Returns how many commands there were."""
     ran = 0
     for command, shown in commands(page):
         if command.startswith("headgate run"):
@@ -125,7 +125,7 @@ def check_python(page: Path, code: str) -> None:
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         exec(compile(code, page.name, "exec"), {"__name__": "docs"})
-    printed_as_told(code, out.getvalue())
+    assert_printed(code, out.getvalue())
 
 
 def test_yaml_blocks_load(copy: Path) -> None:
@@ -147,7 +147,7 @@ def test_pages_show_the_examples_themselves(page: Path, example: str) -> None:
 
 @pytest.fixture
 def longest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The policy as a module of its own, registered for one test; its name."""
+    """The name of the policy, which is a module of its own here, registered for one test."""
     (code,) = blocks(ROOT / "CONTRIBUTING.md", "python")
     assert len(code.splitlines()) <= 15
     file = tmp_path / "longest.py"
@@ -189,13 +189,13 @@ def test_the_policy_takes_the_longest_queue(longest: str, copy: Path) -> None:
     app = load_application("examples/two.yaml", [f"policy={longest}"])
     trace = simulate(app, IDLE, trace=True).trace
     assert trace is not None
-    assert [call.unit for call in trace.calls[:2]] == ["fire", "many"]  # `many` waits a moment later
+    assert [call.unit for call in trace.calls[:2]] == ["fire", "many"]  # tuples of `many` arrive a moment later
 
 
-def test_the_registry_has_the_line_that_is_told() -> None:
-    told = blocks(ROOT / "CONTRIBUTING.md", "text")[0]
+def test_the_registry_has_the_lines_that_are_shown() -> None:
+    shown = blocks(ROOT / "CONTRIBUTING.md", "text")[0]
     registry = (ROOT / "headgate" / "policies" / "registry.py").read_text(encoding="utf-8")
-    assert told.split("    ...")[0] in registry
+    assert shown.split("    ...")[0] in registry
 
 
 @pytest.mark.usefixtures("longest")
@@ -256,7 +256,7 @@ def test_files_and_targets_exist(page: Path) -> None:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"{page.name}: there is no make {target}"
 
 
-def test_every_key_of_the_application_file_is_told() -> None:
+def test_every_key_of_the_application_file_is_documented() -> None:
     text = (ROOT / "docs" / "application.md").read_text(encoding="utf-8")
     named = [*vars(file).values(), *vars(operator_sections).values(), *TABLES.values()]
     named += [kinds[name] for kinds in (SOURCES, SINKS) for name in kinds.own]
@@ -265,7 +265,7 @@ def test_every_key_of_the_application_file_is_told() -> None:
     assert not missing
 
 
-def test_every_part_of_the_protocol_is_told() -> None:
+def test_every_part_of_the_protocol_is_documented() -> None:
     text = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
     parts = {name for kind in (Policy, View) for name in vars(kind) if not name.startswith("_")}
     assert {name for name in parts if not re.search(rf"`{name}\b", text)} == set()
@@ -274,31 +274,31 @@ def test_every_part_of_the_protocol_is_told() -> None:
         assert kind.paper, name
 
 
-def test_the_protocol_is_told_in_the_words_of_the_code() -> None:
+def test_the_protocol_on_the_page_is_that_of_the_code() -> None:
     source = (ROOT / "headgate" / "scheduling" / "policy.py").read_text(encoding="utf-8")
     lines = {line.partition("  # ")[0].strip() for line in source.splitlines()}
-    told = blocks(ROOT / "docs" / "policies.md", "text")[0].splitlines()
-    assert [line for line in told if line.strip() not in lines] == []
+    shown = blocks(ROOT / "docs" / "policies.md", "text")[0].splitlines()
+    assert [line for line in shown if line.strip() not in lines] == []
 
 
-def test_every_key_of_the_report_is_told(copy: Path) -> None:
+def test_every_key_of_the_report_is_documented(copy: Path) -> None:
     text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     report = simulate(load_application("examples/first.yaml"), IDLE).report
     inner = [*report["queries"]["fire"], *report["classes"]["critical"]]
     assert {key for key in (*report, *inner) if f"`{key}`" not in text} == set()
 
 
-def test_errors_are_told_as_they_are(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = (ROOT / "docs" / "application.md").read_text(encoding="utf-8")
+def test_errors_on_the_page_are_the_real_ones(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = (ROOT / "docs" / "application.md").read_text(encoding="utf-8")
     monkeypatch.chdir(copy / "examples")
-    said = run_headgate("headgate explain first.yaml --set queries.fire.class=critcal", exit_code=2).stderr
-    assert said.strip() in told
+    error = run_headgate("headgate explain first.yaml --set queries.fire.class=critcal", exit_code=2).stderr
+    assert error.strip() in shown
     text = Path("first.yaml").read_text(encoding="utf-8")
     Path("first.yaml").write_text(text.replace("temperature > 35", "temprature > 35"), encoding="utf-8")
-    assert run_headgate("headgate explain first.yaml", exit_code=2).stderr.strip() in told
+    assert run_headgate("headgate explain first.yaml", exit_code=2).stderr.strip() in shown
 
 
-def test_docs_speak_of_the_project_alone() -> None:
+def test_docs_name_no_folder_of_this_machine() -> None:
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         assert str(ROOT) not in text, page.name

@@ -25,10 +25,10 @@ def simulated(*options: str) -> dict[str, Any]:
 
 
 def test_classes_without_a_policy_are_served_by_their_priorities() -> None:
-    """Also: what nobody declared is assumed, and named."""
+    """The report also names the costs that were not declared and had to be assumed."""
     mine, other = simulated(), simulated("--policy", "rr:unit=query")
     assert (mine["policy"], other["policy"]) == ("mbd", "rr")
-    means = [{name: one["latency"]["mean"] for name, one in told["classes"].items()} for told in (mine, other)]
+    means = [{name: one["latency"]["mean"] for name, one in report["classes"].items()} for report in (mine, other)]
     assert 2 * means[0]["fraud"] < means[0]["reports"]
     assert means[1]["fraud"] > means[1]["reports"], "round robin knows no classes"
     assert 2 * means[0]["fraud"] < means[1]["fraud"]
@@ -75,7 +75,7 @@ def test_scripts_run(spark: Any, script: Path, tmp_path: Path, capsys: pytest.Ca
 
 @pytest.mark.spark
 def test_the_tour_runs(spark: Any) -> None:
-    """Every cell that shows something ends in a value that a notebook can show."""
+    """The value of every cell can be shown by a notebook."""
     cells = [cell for cell in json.loads((EXAMPLES / "tour.ipynb").read_text())["cells"] if cell["cell_type"] == "code"]
     names: dict[str, Any] = {}
     for cell in cells:

@@ -1,6 +1,6 @@
 """README and tutorial are read from top to bottom: their Python blocks share their names, like the cells of a notebook.
 
-A ```text or ```yaml block right behind a Python block is what that one prints, with `...` as in console
+A ```text or ```yaml block right after a Python block shows what that block prints, with `...` as in console
 blocks; empty lines at the end do not count.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.docs.pages import README, TUTORIAL, blocks, matches, printed_as_told
+from tests.docs.pages import README, TUTORIAL, assert_printed, blocks, matches
 
 STEP = re.compile(r"^```python\n(.*?)^```\n(?:\n^```(?:text|yaml)\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 
@@ -30,6 +30,6 @@ def test_every_block_does_what_is_shown(spark: Any, page: Path, copy: Path) -> N
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             exec(compile(code, page.name, "exec"), names)
-        printed_as_told(code, out.getvalue())
+        assert_printed(code, out.getvalue())
         if shown:
             assert matches(shown.rstrip().splitlines(), out.getvalue().rstrip()), f"{code} printed\n{out.getvalue()}"

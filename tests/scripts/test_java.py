@@ -1,4 +1,4 @@
-"""scripts/java.sh against pretended Java installations; the machine's own Java is never looked at."""
+"""scripts/java.sh on fake Java installations; it never sees the Java of this machine."""
 
 import shutil
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "java.sh"
-TOOLS = ("sh", "sed", "readlink", "mkdir", "chmod")  # all that the script and the pretended programs may use
+TOOLS = ("sh", "sed", "readlink", "mkdir", "chmod")  # all that the script and the fake programs may use
 
 
 def executable(path: Path, body: str) -> Path:
@@ -17,9 +17,9 @@ def executable(path: Path, body: str) -> Path:
     return path
 
 
-def java(home: Path, version: str, *, tells_home: bool = True) -> Path:
-    """A Java installation in `home` that answers to -version the way the real one does, on standard error."""
-    settings = f"echo '    java.home = {home}' >&2\n" if tells_home else ""
+def java(home: Path, version: str, *, shows_home: bool = True) -> Path:
+    """A Java installation in `home` that answers `-version` on standard error, as the real one does."""
+    settings = f"echo '    java.home = {home}' >&2\n" if shows_home else ""
     executable(home / "bin" / "java", f"{settings}echo 'openjdk version \"{version}\" 2025-04-15' >&2")
     return home
 
@@ -79,7 +79,7 @@ def assert_one_clear_line(result: subprocess.CompletedProcess[str]) -> None:
 
 
 @pytest.mark.parametrize("version", ["17.0.15", "17", "21.0.2", "25-ea", "25"])
-def test_java_home_is_taken_when_new_enough(machine: Machine, tmp_path: Path, version: str) -> None:
+def test_java_home_is_used_when_new_enough(machine: Machine, tmp_path: Path, version: str) -> None:
     home = java(tmp_path / "good home", version)
     assert found(machine.run(java_home=home)) == str(home)
 
@@ -90,8 +90,8 @@ def test_path_is_used_when_java_home_is_unset(machine: Machine, tmp_path: Path) 
     assert found(machine.run()) == str(home)
 
 
-def test_home_is_worked_out_when_java_does_not_tell_it(machine: Machine, tmp_path: Path) -> None:
-    home = java(tmp_path / "quiet", "17.0.1", tells_home=False)
+def test_home_is_derived_from_the_path_when_java_does_not_show_it(machine: Machine, tmp_path: Path) -> None:
+    home = java(tmp_path / "quiet", "17.0.1", shows_home=False)
     machine.on_path(home)
     assert found(machine.run()) == str(home)
 
@@ -102,12 +102,12 @@ def test_old_java_home_is_passed_over(machine: Machine, tmp_path: Path, old: str
     assert found(machine.run(java_home=java(tmp_path / "old", old))) == str(tmp_path / "new")
 
 
-def test_java_home_that_is_not_there_is_passed_over(machine: Machine, tmp_path: Path) -> None:
+def test_missing_java_home_is_passed_over(machine: Machine, tmp_path: Path) -> None:
     machine.on_path(java(tmp_path / "new", "17.0.1"))
     assert found(machine.run(java_home=tmp_path / "gone")) == str(tmp_path / "new")
 
 
-def test_program_that_is_no_java_is_passed_over(machine: Machine, tmp_path: Path) -> None:
+def test_program_that_is_not_java_is_passed_over(machine: Machine, tmp_path: Path) -> None:
     executable(machine.bin / "java", "echo hello")
     home = java(machine.jvm / "java-17", "17.0.1")
     assert found(machine.run()) == str(home)
@@ -145,9 +145,9 @@ def test_find_never_installs(machine: Machine) -> None:
 def test_root_with_apt_installs(machine: Machine, tmp_path: Path, packaged: str) -> None:
     machine.user(0)
     log = tmp_path / "apt.log"
-    installed = java(tmp_path / "package", "17.0.15", tells_home=False)
+    installed = java(tmp_path / "package", "17.0.15", shows_home=False)
     place = machine.jvm / "java-new" / "bin"
-    # The pretended package is put in place by a symbolic link made at "install" time.
+    # Installing the fake package means making a symbolic link.
     (machine.bin / "ln").symlink_to(shutil.which("ln") or "ln")
     executable(
         machine.bin / "apt-get",

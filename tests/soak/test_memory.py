@@ -1,8 +1,8 @@
 """Ten minutes at a load that Spark can hold: memory stays flat and no queue grows. `make soak` runs it.
 
-Measured every ten seconds, after a warm-up fifth: the driver's heap in use right after a full collection, the resident
-size of the Python process, and the tuples waiting in all queues. Flat means that a straight line fitted to the samples
-rises over the rest of the run by no more than the tolerances below.
+Every ten seconds the test measures the driver's heap right after a full collection, the resident size of the Python
+process, and the tuples waiting in all queues. The first fifth of the run is the warm-up. Flat means that a straight
+line fitted to the other samples rises by no more than the tolerances below.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ SECONDS = float(os.environ.get("HEADGATE_SOAK_SECONDS", "600"))
 RATE = os.environ.get("HEADGATE_SOAK_RATE", "1000")
 CHANGES_RATE = float(os.environ.get("HEADGATE_SOAK_CHANGES_RATE", "3000"))  # of both streams of state.yaml
 EVERY_S = min(10.0, SECONDS / 12)
-HEAP_MB = 15.0  # what the retained lists of Spark's status store may still add
+HEAP_MB = 15.0  # the lists that Spark's status store retains may still grow by this much
 PYTHON_MB = 15.0
-WAITING_S = 1.0  # tuples in the queues never exceed this many seconds of input at the end
+WAITING_S = 1.0  # at the end, the queues hold at most this many seconds of input
 
 
 JOIN = Path(__file__).with_name("join.yaml")
 STATE = Path(__file__).with_name("state.yaml")
-SLOWER = 1.5  # how many times as long results may take in the last third as in the second
+SLOWER = 1.5  # latency in the last third may be this many times that in the second
 
 
 def test_memory_is_flat(spark: Any, tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def _streams(app: CheckedApplication, query: str) -> set[str]:
 
 
 def _latency(samples: list[dict[str, float]], start: float, end: float) -> float:
-    """Mean latency of the results of a part of the run."""
+    """Mean latency of the results in a part of the run."""
     first, last = samples[int(start * (len(samples) - 1))], samples[int(end * (len(samples) - 1))]
     return (last["latency_sum"] - first["latency_sum"]) / (last["outputs"] - first["outputs"])
 
@@ -107,20 +107,20 @@ def _sample(spark: Any, runtime: SparkRuntime) -> dict[str, float]:
     jvm.System.gc()
     java = jvm.Runtime.getRuntime()
     report = runtime.report()
-    told = report["queries"].values()
+    queries = report["queries"].values()
     return {
         "at": round(runtime.now(), 1),
         "heap_mb": (java.totalMemory() - java.freeMemory()) / 2**20,
         "python_mb": psutil.Process().memory_info().rss / 2**20,
         "waiting": sum(runtime.unfinished().values()),
         "state_rows": sum(size["rows"] for size in report["state"].values()),
-        "outputs": sum(query["outputs"] for query in told),
-        "latency_sum": sum(query["outputs"] * (query["latency"].get("mean") or 0.0) for query in told),
+        "outputs": sum(query["outputs"] for query in queries),
+        "latency_sum": sum(query["outputs"] * (query["latency"].get("mean") or 0.0) for query in queries),
     }
 
 
 def _rise(samples: list[dict[str, float]], key: str) -> float:
-    """How much a straight line through the samples rises, the first fifth left out."""
+    """The rise of a straight line fitted to the samples, without the first fifth."""
     kept = samples[len(samples) // 5 :]
     at, values = np.array([s["at"] for s in kept]), np.array([s[key] for s in kept])
     return float(np.polyfit(at, values, 1)[0] * (at[-1] - at[0]))
