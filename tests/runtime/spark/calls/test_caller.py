@@ -1,4 +1,4 @@
-"""Calls of units: prepared and partitioned, the same answer for all data and after every kind of failure."""
+"""Calls of units: prepared and partitioned plans give the same answer on all data and after every kind of failure."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ def caller_of(session: Any, plan: Plan, partitioned_rows: int | None = None) -> 
     return make_caller(session, app_of(plan), partitioned_rows)
 
 
-def trusted(caller: Caller, operators: Any, batches: list[dict[Edge, pa.Table]]) -> None:
-    """Make enough calls for the prepared plan to be trusted."""
+def gain_trust(caller: Caller, operators: Any, batches: list[dict[Edge, pa.Table]]) -> None:
+    """Make as many calls as it takes until the prepared plan is trusted."""
     for inputs in batches[:CHECKS]:
         assert not caller.run(operators, inputs).steady
 
 
-def test_both_ways_agree_and_count_the_same(session: Any) -> None:
+def test_prepared_and_partitioned_calls_agree_and_count_the_same(session: Any) -> None:
     plan = simple_plan()
-    ways = caller_of(session, plan), caller_of(session, plan, partitioned_rows=0)
+    callers = caller_of(session, plan), caller_of(session, plan, partitioned_rows=0)
     for seed, rows in enumerate((500, 3, 0, 1, 4000)):
         inputs = {IN: queued_numbers(rows, seed)}
-        prepared, partitioned = (caller.run(plan.operators, inputs) for caller in ways)
+        prepared, partitioned = (caller.run(plan.operators, inputs) for caller in callers)
         assert rows_of(prepared.outputs[Port("q/project")]) == rows_of(partitioned.outputs[Port("q/project")])
         assert prepared.given == partitioned.given
         assert prepared.taken == partitioned.taken == {"q/select": rows, "q/project": prepared.given[Port("q/select")]}
-    assert ways[0].calls["prepared"] == 3
-    assert ways[1].calls["prepared"] == 0
+    assert callers[0].calls["prepared"] == 3
+    assert callers[1].calls["prepared"] == 0
 
 
-def test_large_batches_go_the_partitioned_way(session: Any) -> None:
+def test_large_batches_are_partitioned(session: Any) -> None:
     plan = simple_plan()
     caller = caller_of(session, plan, partitioned_rows=1000)
     for seed, rows in enumerate((10, 20, 30, 60_000)):
@@ -102,22 +102,22 @@ def test_large_batches_go_the_partitioned_way(session: Any) -> None:
     ],
     ids=["arrays and maps", "structs", "times", "decimals", "texts"],
 )
-def test_types_survive(session: Any, schema: str, columns: Any, where: str, project: dict[str, str]) -> None:
+def test_all_types_pass_through(session: Any, schema: str, columns: Any, where: str, project: dict[str, str]) -> None:
     plan = simple_plan(where, project, schema)
     declared = parse_schema(schema, "s")
-    ways = caller_of(session, plan), caller_of(session, plan, partitioned_rows=0)
+    callers = caller_of(session, plan), caller_of(session, plan, partitioned_rows=0)
     for turn in range(CHECKS + 1):
         table = batch(declared, {name: values[turn:] + values for name, values in columns.items()}, first=turn)
-        prepared, partitioned = (caller.run(plan.operators, {IN: table}) for caller in ways)
+        prepared, partitioned = (caller.run(plan.operators, {IN: table}) for caller in callers)
         assert rows_of(prepared.outputs[Port("q/project")]) == rows_of(partitioned.outputs[Port("q/project")])
-    assert not ways[0].fallbacks
-    assert ways[0].calls["prepared"] == 1
+    assert not callers[0].fallbacks
+    assert callers[0].calls["prepared"] == 1
 
 
-def test_the_first_call_is_run_once_and_the_second_compared(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_call_runs_once_and_the_second_is_compared(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     plan, compared = simple_plan(), []
-    afresh = PreparedJob.run_replanned
-    monkeypatch.setattr(PreparedJob, "run_replanned", lambda job: (compared.append(job), afresh(job))[1])
+    run_replanned = PreparedJob.run_replanned
+    monkeypatch.setattr(PreparedJob, "run_replanned", lambda job: (compared.append(job), run_replanned(job))[1])
     caller = caller_of(session, plan)
     for seed in range(CHECKS + 1):
         caller.run(plan.operators, {IN: queued_numbers(20, seed)})
@@ -173,7 +173,7 @@ def test_all_operators_in_one_job(session: Any, tmp_path: Any) -> None:
     assert caller.calls["prepared"] == 2
 
 
-def test_each_operator_alone_gives_the_same_as_the_whole(session: Any) -> None:
+def test_operators_one_by_one_give_the_same_as_the_whole_unit(session: Any) -> None:
     operators = [
         Select(id="q/select", inputs=(Port("s"),), where="v > 0.2"),
         Split(id="q/split", inputs=(Port("q/select"),), conditions={"low": "k < 5", "odd": "k % 2 = 1"}, match="all"),
@@ -199,14 +199,14 @@ def test_a_failing_job_leaves_no_old_data_behind(session: Any) -> None:
     def good(first: int) -> pa.Table:
         return batch(schema, {"k": [first + 1, first + 2], "v": [0.0, 0.0]}, first)
 
-    trusted(caller, plan.operators, [{IN: good(0)}, {IN: good(10)}])
+    gain_trust(caller, plan.operators, [{IN: good(0)}, {IN: good(10)}])
     with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
         caller.run(plan.operators, {IN: batch(schema, {"k": [1, 0], "v": [0.0, 0.0]}, 20)})
     result = caller.run(plan.operators, {IN: good(30)})
     assert result.outputs[Port("q/project")]["k"].to_pylist() == [31, 32]
 
 
-def test_a_call_cut_off_in_the_middle(session: Any) -> None:
+def test_a_call_that_is_canceled_in_the_middle(session: Any) -> None:
     """Cancel a running prepared job: later calls must not see its data, and it must not see theirs."""
     slow = Function(
         id="q/select",
@@ -217,7 +217,7 @@ def test_a_call_cut_off_in_the_middle(session: Any) -> None:
     plan = plan_of([slow], {"q": Port("q/select")})
     caller = caller_of(session, plan)
     schema = plan.streams["s"].schema
-    trusted(caller, plan.operators, [{IN: queued_numbers(5, seed)} for seed in range(CHECKS)])
+    gain_trust(caller, plan.operators, [{IN: queued_numbers(5, seed)} for seed in range(CHECKS)])
     context = session.sparkContext
     context.setJobGroup("cut-off", "a test", True)
     timer = threading.Timer(1.0, lambda: context.cancelJobGroup("cut-off"))
@@ -253,7 +253,7 @@ def test_a_wrong_prepared_answer_is_caught_and_never_used(session: Any, monkeypa
     assert "differs from a newly planned one" in caller.fallbacks["q/select + q/project"]
 
 
-def test_where_leaves_do_not_work_every_call_is_planned(
+def test_every_call_is_planned_where_leaves_do_not_work(
     session: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(Leaf, "set", lambda self, table: None)  # new data never reaches the leaf
@@ -275,7 +275,7 @@ def test_only_current_units_have_prepared_plans(session: Any) -> None:
     caller = caller_of(session, plan)
     whole, single = units_of(plan, "query"), units_of(plan, "operator")
     caller.keep(plan, whole)
-    caller.run(["q/select"], {IN: queued_numbers(50, 1)})  # as after a failure
+    caller.run(["q/select"], {IN: queued_numbers(50, 1)})  # as happens after a failure
     assert not caller.prepared_units
     caller.run(plan.operators, {IN: queued_numbers(50, 1)})
     assert caller.prepared_units == [("q/select", "q/project")]
@@ -287,22 +287,24 @@ def test_only_current_units_have_prepared_plans(session: Any) -> None:
     assert caller.prepared_units == [("q/select",)]
 
 
-def test_a_plan_whose_unit_has_gone_when_it_is_ready_is_not_kept(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_is_not_kept_if_its_unit_is_gone_by_the_time_it_is_ready(
+    session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plan = simple_plan()
     caller = caller_of(session, plan)
     make = PreparedJob.__init__
 
-    def queries_stop_meanwhile(*given: Any) -> None:
+    def stop_queries_meanwhile(*given: Any) -> None:
         make(*given)
         caller.keep(plan.without(["q"]), ())
 
-    monkeypatch.setattr(PreparedJob, "__init__", queries_stop_meanwhile)
+    monkeypatch.setattr(PreparedJob, "__init__", stop_queries_meanwhile)
     assert caller.run(plan.operators, {IN: queued_numbers(50, 1)}).outputs
     assert not caller.prepared_units
 
 
-def test_no_call_is_lost_in_counting(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Slow(Counter[str]):
+def test_concurrent_calls_are_all_counted(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    class SlowCounter(Counter[str]):
         def __getitem__(self, way: str) -> int:
             found = super().__getitem__(way)
             time.sleep(0.5)
@@ -311,16 +313,16 @@ def test_no_call_is_lost_in_counting(session: Any, monkeypatch: pytest.MonkeyPat
     operators = [Select(id=f"{name}/select", inputs=(Port("s"),), where="v > 0") for name in "ab"]
     plan = plan_of(operators, {name: Port(f"{name}/select") for name in "ab"})
     caller = caller_of(session, plan, partitioned_rows=0)
-    caller.calls = Slow()
+    caller.calls = SlowCounter()
     both_have_run = threading.Barrier(2)
     run = caller_module.run_partitioned
 
-    def together(*given: Any) -> Any:
+    def run_and_wait(*given: Any) -> Any:
         found = run(*given)
         both_have_run.wait(60)
         return found
 
-    monkeypatch.setattr(caller_module, "run_partitioned", together)
+    monkeypatch.setattr(caller_module, "run_partitioned", run_and_wait)
     threads = [
         threading.Thread(target=caller.run, args=([o.id], {Edge(o.id, 0): queued_numbers(5, 1)})) for o in operators
     ]

@@ -1,4 +1,4 @@
-"""Operators on Spark in cases that are easy to get almost right."""
+"""Operators on Spark, in cases where a mistake is easily overlooked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.runtime.spark.helpers import NUMBERS, app_of, batch, plan_of, simple_
 pytestmark = pytest.mark.spark
 
 
-def test_split_does_not_try_a_later_condition_on_what_an_earlier_one_has_taken(session: Any) -> None:
+def test_split_does_not_evaluate_later_conditions_on_rows_already_taken(session: Any) -> None:
     conditions = {"zero": "k = 0", "big": "100 / k > 20", "rest": "true"}
     split = Split(id="q/split", inputs=(Port("s"),), conditions=conditions)
     whole = Union(id="q/all", inputs=split.ports)
@@ -31,8 +31,8 @@ def test_split_does_not_try_a_later_condition_on_what_an_earlier_one_has_taken(s
 
 @pytest.mark.parametrize("present", [("a",), ("b",), ("a", "b")])
 @pytest.mark.parametrize("operators", [("q/union",), ("q/union", "q/select")])
-def test_a_union_keeps_its_columns_whichever_input_has_tuples(session: Any, present: Any, operators: Any) -> None:
-    """Inputs are matched by position: other names, and a wider type, on the second."""
+def test_a_union_keeps_its_columns_whichever_inputs_have_tuples(session: Any, present: Any, operators: Any) -> None:
+    """Inputs are matched by position; the second has other names and a wider type."""
     streams = [stream("a", "k INT, v INT"), stream("b", "x BIGINT, y INT")]
     union = Union(id="q/union", inputs=(Port("a"), Port("b")))
     select = Select(id="q/select", inputs=(Port("q/union"),), where="v > 1")
@@ -71,7 +71,7 @@ def test_expressions_that_depend_on_batches_are_refused(session: Any, expression
         make_caller(session, app_of(simple_plan("v > 0", {"x": expression})))
 
 
-def test_a_split_at_random_is_refused(session: Any) -> None:
+def test_a_random_split_is_refused(session: Any) -> None:
     split = Split(id="q/split", inputs=(Port("s"),), conditions={"a": "rand() < 0.5", "b": "true"})
     plan = plan_of([split, Union(id="q/all", inputs=split.ports)], {"q": Port("q/all")})
     with pytest.raises(ApplicationError, match="not deterministic"):
@@ -91,8 +91,8 @@ def test_a_stream_may_have_any_column_name_beside_a_table(session: Any, tmp_path
     assert (row["mine"], row["theirs"]) == ("x", "one")
 
 
-def test_an_empty_input_beside_a_full_one_is_no_reason_to_distrust_a_plan(session: Any) -> None:
-    """A plan made for empty input drops that branch, and with it the branch's row counts."""
+def test_a_plan_stays_trusted_when_one_of_its_inputs_is_empty(session: Any) -> None:
+    """A plan made for an empty input drops that branch, and the branch's row counts with it."""
     first = Select(id="q/a", inputs=(Port("a"),), where="v > 0.2")
     second = Select(id="q/b", inputs=(Port("b"),), where="v > 0.4")
     union = Union(id="q/union", inputs=(Port("q/a"), Port("q/b")))

@@ -1,4 +1,4 @@
-"""The rehearsal, without Spark: when there is one, what comes first, and what is left out when time is short."""
+"""The rehearsal, without Spark: when there is one, in what order it runs units, and what it skips if time is short."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -16,7 +16,7 @@ from tests.runtime.spark.helpers import app_of, plan_of, queued_numbers, simple_
 CLASSES = {"archive": "low", "alarm": "high", "log": "low", "fire": "high"}
 
 
-class StandIn:
+class FakeCaller:
     """A caller that passes on every tuple and records what it ran."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class StandIn:
         self.forgotten = list(self.ran)
 
 
-def of_classes() -> Plan:
+def plan_with_classes() -> Plan:
     selects = [Select(id=f"{name}/select", inputs=(Port("s"),), where="v > 0.5") for name in CLASSES]
     return plan_of(selects, {name: Port(f"{name}/select") for name in CLASSES}, classes=CLASSES)
 
@@ -46,21 +46,22 @@ def units(plan: Plan) -> Any:
 
 
 def rehearsed(seconds: float | None) -> tuple[list[str], list[str]]:
-    plan, caller, told = of_classes(), StandIn(), []
-    warm_up(caller, plan, units(plan), {"s": queued_numbers(10, 1)}, seconds, told.append)  # type: ignore[arg-type]
+    plan, caller, messages = plan_with_classes(), FakeCaller(), []
+    warm_up(caller, plan, units(plan), {"s": queued_numbers(10, 1)}, seconds, messages.append)  # type: ignore[arg-type]
     assert all(rows == 10 // CHECKS for _, rows in caller.ran)
-    return [name.removesuffix("/select") for name, _ in caller.ran], told
+    return [name.removesuffix("/select") for name, _ in caller.ran], messages
 
 
-def test_every_unit_is_planned_before_any_is_compared_the_most_important_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rehearsal, "THREADS", 1)  # several threads start units in this order too, but finish in any
-    ran, told = rehearsed(None)
+def test_all_units_are_planned_before_any_is_compared_most_important_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Several threads also start units in this order, but may finish in any order.
+    monkeypatch.setattr(rehearsal, "THREADS", 1)
+    ran, messages = rehearsed(None)
     assert ran == ["alarm", "fire", "archive", "log"] * 2
-    assert len(told) == 8
-    assert told[0].startswith("rehearsing: call 1 of 8, ")
+    assert len(messages) == 8
+    assert messages[0].startswith("rehearsing: call 1 of 8, ")
 
 
-def test_out_of_time_the_most_important_class_is_still_planned_once() -> None:
+def test_the_most_important_class_is_planned_once_even_without_time() -> None:
     ran, _ = rehearsed(-1.0)
     assert sorted(ran) == ["alarm", "fire"]
 

@@ -1,4 +1,4 @@
-"""User functions that do not let themselves be ended, without Spark."""
+"""User functions that cannot be interrupted, without Spark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ with user_functions._guarded("m:f", 0.1):
 """
 
 
-def test_a_function_that_goes_on_after_its_time_limit_is_ended_without_a_word() -> None:
-    """Its stack was printed for each try, some twenty lines on standard error."""
+def test_a_function_that_ignores_its_time_limit_is_ended_silently() -> None:
+    """Each attempt used to print its stack, some twenty lines on standard error."""
     ended = subprocess.run([sys.executable, "-c", STUBBORN], capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", "")

@@ -1,4 +1,4 @@
-"""The message that a person sees of an error from Spark."""
+"""The message that a person sees when Spark raises an error."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ ValueError: no such key: a
 """
 
 
-class Java(Py4JJavaError):
+class FakeJavaError(Py4JJavaError):
     def __init__(self, text: str) -> None:
         self._text = text
 
@@ -34,11 +34,11 @@ class Java(Py4JJavaError):
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "cause"),
     [
-        (Java(JAVA), "long overflow"),
+        (FakeJavaError(JAVA), "long overflow"),
         (
-            Java("An error occurred while calling o404482.executedPlan.\n: java.lang.StackOverflowError"),
+            FakeJavaError("An error occurred while calling o404482.executedPlan.\n: java.lang.StackOverflowError"),
             "StackOverflow",
         ),
         (AnalysisException(UPGRADE), "Fail to parse 'x' in the new parser."),
@@ -46,8 +46,8 @@ class Java(Py4JJavaError):
         (ValueError(""), "ValueError"),
     ],
 )
-def test_the_message_names_the_cause(error: Any, said: str) -> None:
-    told = essence(error)
-    assert said in told
-    assert "An error occurred while calling" not in told
-    assert "\n" not in told
+def test_the_message_names_the_cause(error: Any, cause: str) -> None:
+    message = essence(error)
+    assert cause in message
+    assert "An error occurred while calling" not in message
+    assert "\n" not in message

@@ -1,4 +1,4 @@
-"""on_error: if rows that make an operator fail are skipped, the answer is that of the others under every schedule."""
+"""on_error: if rows that make an operator fail are skipped, every schedule gives the answer over all other rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUERIES = {
 
 
 def expected() -> dict[str, Counter[str]]:
-    """The answer by the meaning of the queries, over the good rows; the counts leave out the group with four rows."""
+    """The results that the queries define without bad rows. For `counts` no row is bad, but a group of four rows is."""
     windows = {
         (at, k): [row for row in S if row[1] == k and at - 16 < row[0] <= at] for at in (0, 8, 16) for k in range(3)
     }
@@ -51,7 +51,7 @@ def expected() -> dict[str, Counter[str]]:
 
 
 def application(folder: Path, queries: dict[str, str], policy: str, on_error: str = "skip") -> CheckedApplication:
-    """A row of s is bad when v is 0."""
+    """The queries over files with the rows of S and T; v is 0 in the bad rows of S."""
     rows = [(n, k, 0 if n in BAD else v) for n, k, v in S]
     (folder / "s.csv").write_text("n,k,v\n" + "".join(f"{n},{k},{v}\n" for n, k, v in rows))
     (folder / "t.csv").write_text("n,k,w\n" + "".join(f"{n},{k},{w}\n" for n, k, w in T))
@@ -95,7 +95,7 @@ def run(
 
 
 @pytest.mark.parametrize(("policy", "piece"), [("{name: rr, unit: query}", 24), ("{name: fifo, unit: operator}", 7)])
-def test_the_answer_is_that_of_the_other_rows_whatever_the_schedule(
+def test_every_schedule_gives_the_answer_over_the_other_rows(
     spark: Any, tmp_path: Path, policy: str, piece: int
 ) -> None:
     answers, report, letters = run(spark, application(tmp_path, QUERIES, policy), piece)
@@ -112,7 +112,7 @@ def test_the_answer_is_that_of_the_other_rows_whatever_the_schedule(
     )
 
 
-def test_a_query_that_stops_has_given_all_before(spark: Any, tmp_path: Path) -> None:
+def test_a_query_that_stops_has_given_all_earlier_results(spark: Any, tmp_path: Path) -> None:
     queries = {"plain": "SELECT n, 100 / v AS q FROM s", "good": "SELECT n FROM s WHERE v >= 0"}
     answers, report, letters = run(spark, application(tmp_path, queries, "{name: rr, unit: query}", "stop"), 24)
     assert answers["plain"].total() == min(BAD)

@@ -1,4 +1,4 @@
-"""The parts in which a failed call is run again, without Spark."""
+"""How a failed call is run again in parts, without Spark."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ PLAN = plan_of(
 ROWS = queued_numbers(5, 1)
 
 
-class Jobs:
-    """A caller that returns its input; jobs with one operator fail if they have a bad row, given by its number."""
+class FakeCaller:
+    """A caller that returns its input. Calls of the operator `failing` fail if they have a row whose number is bad."""
 
     def __init__(
         self, failing: str = "", then: Callable[[], None] = lambda: None, bad: Collection[int] = range(1000)
@@ -60,7 +60,7 @@ class Jobs:
 
 
 def rescued(
-    jobs: Jobs,
+    caller: FakeCaller,
     policy: str = "mbd",
     stopping: Callable[[], bool] = lambda: False,
     rows: pa.Table = ROWS,
@@ -68,7 +68,7 @@ def rescued(
     suspect: bool = False,
     **parameters: Any,
 ) -> Rescued:
-    """Run a call of everything that waits again, in parts."""
+    """Rescue a failed call that took everything waiting."""
     queues = {edge: BatchQueue() for edge in plan.edges}
     board = Board(plan, queues, make_policy(policy, parameters), DeclaredStats(plan), 1)
     for edge in plan.consumers[Port("s")]:
@@ -78,31 +78,31 @@ def rescued(
     assert claim is not None
     inputs = {edge: rows for edge in claim.decision.unit.edges if edge.input == 0 and edge.operator.endswith("x")}
     call = Call(0, claim.decision.unit, plan, inputs, {}, 0)
-    return Rescue(jobs, call, suspect, stopping).run()  # type: ignore[arg-type]
+    return Rescue(caller, call, suspect, stopping).run()  # type: ignore[arg-type]
 
 
-def test_queries_of_a_unit_are_tried_one_by_one_and_the_rows_of_the_bad_one_go_back() -> None:
-    jobs = Jobs("b/y")
-    outcome, _ = rescued(jobs, together=3)
-    assert jobs.ran == [("a/x", "a/y"), ("b/x", "b/y"), ("c/x", "c/y")]
+def test_queries_of_a_unit_are_tried_one_by_one_and_rows_of_the_bad_one_go_back() -> None:
+    caller = FakeCaller("b/y")
+    outcome, _ = rescued(caller, together=3)
+    assert caller.ran == [("a/x", "a/y"), ("b/x", "b/y"), ("c/x", "c/y")]
     assert not outcome.failed
     assert not outcome.stranded
     assert list(outcome.unused) == [Edge("b/x", 0)]
     assert len(outcome.results) == 2
 
 
-def test_a_passing_fault_is_tried_once_more() -> None:
-    jobs = Jobs()
-    outcome, _ = rescued(jobs, "fifo", unit="query")
-    assert jobs.ran == [("a/x", "a/y")]
+def test_a_transient_fault_is_retried_once() -> None:
+    caller = FakeCaller()
+    outcome, _ = rescued(caller, "fifo", unit="query")
+    assert caller.ran == [("a/x", "a/y")]
     assert not outcome.unused
-    assert not rescued(Jobs("a/y"), "fifo", unit="query", suspect=True).outcome.results
+    assert not rescued(FakeCaller("a/y"), "fifo", unit="query", suspect=True).outcome.results
 
 
-def test_the_operators_are_tried_for_a_single_row() -> None:
-    jobs = Jobs("b/y")
-    outcome, _ = rescued(jobs, together=3, rows=ROWS.slice(3, 1))
-    assert jobs.ran == [("a/x", "a/y"), ("b/x", "b/y"), ("b/x",), ("b/y",), ("c/x", "c/y")]
+def test_operators_are_tried_one_by_one_on_a_single_row() -> None:
+    caller = FakeCaller("b/y")
+    outcome, _ = rescued(caller, together=3, rows=ROWS.slice(3, 1))
+    assert caller.ran == [("a/x", "a/y"), ("b/x", "b/y"), ("b/x",), ("b/y",), ("c/x", "c/y")]
     assert list(outcome.failed) == ["b"]
     assert "division by zero (operator y, stream s, position 3, row {" in str(outcome.failed["b"])
     assert list(outcome.stranded) == [Edge("b/y", 0)]
@@ -114,8 +114,8 @@ def skipping(*queries: str) -> Plan:
     return replace(PLAN, queries={**PLAN.queries, **changed})
 
 
-def test_a_query_that_skips_goes_on() -> None:
-    outcome, bad = rescued(Jobs("b/y"), together=3, rows=ROWS.slice(3, 1), plan=skipping("b"))
+def test_a_query_that_skips_bad_rows_goes_on() -> None:
+    outcome, bad = rescued(FakeCaller("b/y"), together=3, rows=ROWS.slice(3, 1), plan=skipping("b"))
     assert not outcome.failed
     assert not outcome.stranded
     assert [(row.operator, row.stream, row.position, row.reason) for row in bad] == [
@@ -126,8 +126,8 @@ def test_a_query_that_skips_goes_on() -> None:
 def test_bad_rows_are_found_by_halving() -> None:
     """Three of 1024 rows are bad: a few dozen calls find them, and no row is lost."""
     many, bad = queued_numbers(1024, 1), [0, 500, 501]
-    jobs = Jobs("a/x", bad=bad)
-    outcome, found = rescued(jobs, "fifo", rows=many, plan=skipping("a"), unit="query")
+    caller = FakeCaller("a/x", bad=bad)
+    outcome, found = rescued(caller, "fifo", rows=many, plan=skipping("a"), unit="query")
     assert [row.position for row in found] == bad
     given = [
         n
@@ -136,28 +136,28 @@ def test_bad_rows_are_found_by_halving() -> None:
         for n in table.column("_sequence").to_pylist()
     ]
     assert given == [n for n in range(1024) if n not in bad]
-    assert len(jobs.ran) <= 2 * 10 * len(bad) + 1
+    assert len(caller.ran) <= 2 * 10 * len(bad) + 1
 
 
-def test_when_the_run_stops_no_more_is_tried() -> None:
-    jobs = Jobs()
-    outcome, _ = rescued(jobs, stopping=lambda: len(jobs.ran) > 1, together=3)
-    assert jobs.ran == [("a/x", "a/y"), ("b/x", "b/y")]
+def test_nothing_more_is_tried_once_the_run_stops() -> None:
+    caller = FakeCaller()
+    outcome, _ = rescued(caller, stopping=lambda: len(caller.ran) > 1, together=3)
+    assert caller.ran == [("a/x", "a/y"), ("b/x", "b/y")]
     assert list(outcome.unused) == [Edge("c/x", 0)]
     assert not outcome.failed
 
 
-def test_a_call_that_is_cut_off_is_no_failure() -> None:
+def test_a_call_that_is_cut_off_is_not_a_failure() -> None:
     stopped: list[bool] = []
-    jobs = Jobs("a/y", lambda: stopped.append(True) if len(jobs.ran) > 1 else None)
-    outcome, _ = rescued(jobs, "fifo", lambda: bool(stopped), unit="query", rows=ROWS.slice(0, 1))
-    assert jobs.ran == [("a/x",), ("a/y",)]
+    caller = FakeCaller("a/y", lambda: stopped.append(True) if len(caller.ran) > 1 else None)
+    outcome, _ = rescued(caller, "fifo", lambda: bool(stopped), unit="query", rows=ROWS.slice(0, 1))
+    assert caller.ran == [("a/x",), ("a/y",)]
     assert not outcome.failed
     assert list(outcome.stranded) == [Edge("a/y", 0)]
 
 
-def test_suspects_are_halved_until_one_stands_alone() -> None:
-    """As the scheduler does it: each call takes half of the rows that are known to hold a bad one."""
+def test_suspects_are_halved_until_one_row_is_left() -> None:
+    """The scheduler's part: each call takes half of the rows that are known to contain a bad one."""
     edge, suspects = Edge("a/x", 0), Suspects()
     waiting, bad, calls = list(range(1000)), 700, 0
     suspects.failed({edge: queued_numbers(1000, 1)})

@@ -1,4 +1,4 @@
-"""No plan that would keep old data, or freeze the time, gets through the guards."""
+"""The guards let no plan pass that would keep old data or a fixed time."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_refuses_a_plan_that_lost_an_input(session: Any) -> None:
     assert why_not_prepared(leaf.frame.where("v > 0"), [], 2) == "its plan reads 1 of 2 inputs"
 
 
-def test_a_spark_that_keeps_leaves_elsewhere_is_noticed(spark: Any) -> None:
+def test_a_spark_that_stores_the_data_of_leaves_elsewhere_is_noticed(spark: Any) -> None:
     other = spark.newSession()
     other.conf.set("spark.sql.execution.arrow.localRelationThreshold", "1g")  # data goes into the plan itself
     with pytest.raises(LeafError, match="leaf"):

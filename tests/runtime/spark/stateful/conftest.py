@@ -1,4 +1,4 @@
-"""A session with small size estimates, so that joins of joins in one partition need no exchange."""
+"""A session that estimates sizes as small, so that joins of joins in one partition need no exchange."""
 
 from __future__ import annotations
 

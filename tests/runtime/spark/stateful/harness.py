@@ -1,4 +1,4 @@
-"""Runs an operator with state as the runtime would: calls with bounds, logs in chunks that expire, compaction."""
+"""Runs an operator with state as the runtime does: calls with bounds, logs whose chunks expire, compaction."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Call:
 
 
 def input_schema(columns: str, flow: Flow) -> pa.Schema:
-    """`columns`, in Spark SQL, then the flow's stamps."""
+    """The schema of `columns`, written in Spark SQL, followed by the stamps of the flow."""
     users = to_arrow_schema(StructType.fromDDL(columns), timezone="UTC")
     stamps = [pa.field(n, pa.int64(), nullable=n == TIME) for n in flow.stamps]
     return pa.schema([*users, *stamps])
@@ -49,7 +49,7 @@ def table(rows: Iterable[Row], schema: pa.Schema) -> pa.Table:
 
 
 class Prepared:
-    """One plan for all calls, over leaves."""
+    """One plan over leaves, used for all calls."""
 
     def __init__(
         self, session: SparkSession, stateful: Stateful, inputs: Sequence[pa.Schema], allow: Sequence[str] = ()
@@ -62,7 +62,7 @@ class Prepared:
             [x.frame for x in self._leaves], {n: x.frame for n, x in self._logs.items()}, self._bounds.frame
         )
         self.output_schema = step.output.schema
-        self.frame = side_by_side(step, single=True)
+        self.frame = combined_outputs(step, single=True)
         self.names = ["", *step.grown]
         self.schema = to_arrow_schema(self.frame.schema, timezone="UTC")
         self.reason = why_not_prepared(self.frame, [], 0)
@@ -73,14 +73,14 @@ class Prepared:
         for name, leaf in self._logs.items():
             leaf.set(logs[name])
         self._bounds.set(bounds)
-        return apart(collect(self.frame, self.schema), self.names)
+        return split_outputs(collect(self.frame, self.schema), self.names)
 
 
 def collect(frame: Any, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_batches(frame._collect_as_arrow(), schema=schema)
 
 
-def side_by_side(step: StepResult, single: bool) -> DataFrame:
+def combined_outputs(step: StepResult, single: bool) -> DataFrame:
     results = [step.output, *step.grown.values()]
     tagged = []
     for index, result in enumerate(results):
@@ -93,7 +93,7 @@ def side_by_side(step: StepResult, single: bool) -> DataFrame:
     return united.coalesce(1) if single else united
 
 
-def apart(rows: pa.Table, names: Sequence[str]) -> dict[str, pa.Table]:
+def split_outputs(rows: pa.Table, names: Sequence[str]) -> dict[str, pa.Table]:
     found = {}
     for index, name in enumerate(names):
         column = rows.filter(pc.equal(rows["_output"], index)).column(f"_{index}")
@@ -105,7 +105,7 @@ def apart(rows: pa.Table, names: Sequence[str]) -> dict[str, pa.Table]:
 
 @dataclass
 class Runner:
-    """The state of an operator between calls."""
+    """Runs calls of one operator and keeps its state between them."""
 
     session: SparkSession
     operator: Operator
@@ -136,7 +136,7 @@ class Runner:
         return pa.concat_tables([schema.empty_table(), *[c.cast(schema) for c in self.chunks[name]]])
 
     def run(self, calls: Sequence[Call]) -> pa.Table:
-        """All results of the calls, one after the other, from a fresh start."""
+        """Run the calls one after another from an empty state. Returns all their results."""
         self.reset()
         outputs = [self.call(call) for call in calls]
         self.result = pa.concat_tables(outputs)
@@ -178,8 +178,8 @@ class Runner:
             {n: self._frame(t, self.log_schemas[n]) for n, t in logs.items()},
             bounds,
         )
-        frame = side_by_side(step, self.single)
-        return apart(collect(frame, to_arrow_schema(frame.schema, timezone="UTC")), ["", *step.grown])
+        frame = combined_outputs(step, self.single)
+        return split_outputs(collect(frame, to_arrow_schema(frame.schema, timezone="UTC")), ["", *step.grown])
 
     def _compacted(self, name: str) -> pa.Table:
         bounds = Instants(BEGINNING, self.since, 0)
@@ -195,7 +195,7 @@ class Runner:
 def cut(
     inputs: Sequence[Sequence[Row]], stops: Sequence[int], time_at: Sequence[int], lead: Callable[[int], int]
 ) -> list[Call]:
-    """The rows of each input cut into calls that evaluate up to each of `stops`.
+    """The rows of each input, cut into calls that evaluate up to each of `stops`.
 
     Row n arrives in the call of its time or up to `lead(n)` calls earlier; late rows arrive in any call.
     """
@@ -211,7 +211,7 @@ def cut(
 
 
 def content(results: pa.Table, users: int, at: int) -> Counter[str]:
-    """The relation at an instant, from result rows."""
+    """The relation at an instant, according to the result rows."""
     found: Counter[str] = Counter()
     for row in results.to_pylist():
         if row[TIME] <= at < row[UNTIL]:
@@ -237,7 +237,7 @@ def check_stamps(results: pa.Table) -> None:
 
 
 def stream_content(results: pa.Table) -> Counter[str]:
-    """A stream's rows as a multiset: values and time."""
+    """The rows of a stream as a multiset of values and time."""
     check_stamps(results)
     users = len(results.schema.names) - 3
     return Counter(repr((list(r.values())[:users], r[TIME])) for r in results.to_pylist())

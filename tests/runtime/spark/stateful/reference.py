@@ -1,4 +1,4 @@
-"""The meaning of the operators in its simplest form: relations evaluated instant by instant."""
+"""The meaning of the operators in the simplest form: relations evaluated instant by instant."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def intervals(
     slide: int | None = None,
     relation: bool = False,
 ) -> list[Interval]:
-    """Input rows (user columns, arrival, sequence, time[, until, change]) as intervals, without late ones."""
+    """Input rows (user columns, arrival, sequence, time[, until, change]) as intervals, without late rows."""
     found = []
     for row in rows:
         values, time = row[:users], row[users + 2]
@@ -52,5 +52,5 @@ def text(relation: Counter[Values]) -> Counter[str]:
 def differences(
     relation: Callable[[int], Counter[Values]], instants: Sequence[int]
 ) -> dict[int, tuple[Counter[Values], Counter[Values]]]:
-    """What comes and goes at each instant (one tick apart)."""
+    """The rows added and the rows removed at each instant, compared with the tick before."""
     return {t: (relation(t) - relation(t - 1), relation(t - 1) - relation(t)) for t in instants}

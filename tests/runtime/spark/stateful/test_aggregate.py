@@ -1,4 +1,4 @@
-"""aggregate against an evaluation instant by instant; sums of DOUBLE to the last bit, however the rows are cut."""
+"""aggregate against an evaluation instant by instant; sums of DOUBLE are equal to the last bit for all cuts of rows."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def known(values: list[Any]) -> list[Any]:
     return [v for v in values if v is not None]
 
 
-# Each value: Spark SQL, and the same over a list of rows (k, v, d).
+# Each value in Spark SQL, and as a function of a list of rows (k, v, d).
 VALUES: dict[str, tuple[str, Callable[[list[Any]], Any]]] = {
     "n": ("count(*)", len),
     "nv": ("count(v)", lambda g: len(known([r[1] for r in g]))),
@@ -168,7 +168,7 @@ EMITS = ["changes", "istream", "dstream", "rstream"]
     ],
 )
 def test_emits(session: Any, emits: Any, values: Any) -> None:
-    """The same as `changes` or `rstream` would make of the relation, but computed by the aggregate itself."""
+    """The same result as `changes` or `rstream` over the relation, but computed by the aggregate itself."""
     shape = (6, 4) if values is EXACT else (3, 5)
     for grouped in (True, False) if emits == "changes" else (True,):
         op = replace(operator(values, grouped, window(*shape)), emits=emits)
@@ -193,7 +193,7 @@ def _check_emitted(runner: Runner, relation: Any, emits: str, slide: int) -> Non
 
 
 def test_values_that_may_fail_or_have_odd_names(session: Any) -> None:
-    """Values are computed only where there is a group, as Spark defines its functions, and under any name."""
+    """Values are computed only for groups that exist, by Spark's own functions, and under any name."""
     values = {
         "share": "100 / count(*)",
         "text": "to_char(sum(v), '99999.0')",
@@ -208,16 +208,16 @@ def test_values_that_may_fail_or_have_odd_names(session: Any) -> None:
         assert isinstance(runner.stateful, way)
         given = [(1, 3, 0.5, 0, 0, 1), (1, 4, 0.5, 1, 1, 2), (2, 3, 0.5, 2, 2, 6)]
         found = runner.run(cut([given], [3, 5, END], [5], lambda n: 0)).to_pylist()
-        told = sorted((r["_time"], r["_change"], r["g"], r["share"], r["text"].strip(), r["quoted"]) for r in found)
+        shown = sorted((r["_time"], r["_change"], r["g"], r["share"], r["text"].strip(), r["quoted"]) for r in found)
         first, second = (1, 50.0, "7.0", 1), (2, 100.0, "3.0", 1)
-        assert told == [(4, 1, *first), (8, -1, *first), (8, 1, *second), (12, -1, *second)]
+        assert shown == [(4, 1, *first), (8, -1, *first), (8, 1, *second), (12, -1, *second)]
 
 
 SUMS = {"s": ("sum(d)", len), "a": ("avg(d)", len), "r": ("sum(d * 3) / sum(d)", len)}
 
 
 @pytest.mark.parametrize("shape", only_nightly([(6, 4), (None, None), (5, None), "relation"], but=[(6, 4), "relation"]))
-def test_bits(session: Any, shape: Any) -> None:
+def test_sums_are_equal_to_the_last_bit_however_rows_are_cut(session: Any, shape: Any) -> None:
     if isinstance(shape, str):
         given, flow, win = changes(3), RELATION, None
     else:
@@ -240,7 +240,7 @@ def test_bits(session: Any, shape: Any) -> None:
 )
 @pytest.mark.parametrize("win", only_nightly([(None, None), (9, None)], but=[(9, None)]))
 def test_windows_of_spark(session: Any, group: dict[str, str], win: Any) -> None:
-    """At each instant, the values that Spark computes for the rows of that instant."""
+    """At each instant the values are those that Spark computes over the rows of that instant."""
     columns = "k INT, v INT, ts TIMESTAMP"
     rng = random.Random(5)
     given = [(rng.choice([1, None]), n, rng.randrange(0, 20) * 10**6, n, n, rng.randrange(0, 20)) for n in range(25)]
@@ -263,11 +263,12 @@ def test_windows_of_spark(session: Any, group: dict[str, str], win: Any) -> None
 
 
 def _numbers(row: str) -> str:
+    """The count and the sum in a printed row."""
     n, s, _ = row.rstrip("]").rsplit(", ", 3)[-3:]
     return n + s
 
 
-def test_types_are_those_of_spark(session: Any) -> None:
+def test_types_equal_those_of_spark(session: Any) -> None:
     columns = "b TINYINT, f FLOAT, m DECIMAL(9,2), t STRING, k INT"
     values = {
         "a": "sum(b)",
@@ -294,7 +295,7 @@ def test_values_may_refer_to_groups(session: Any) -> None:
         assert found.to_pylist()[0]["x"] == 2
 
 
-def test_decimals_keep_their_digits_when_rows_are_taken_away(session: Any) -> None:
+def test_decimals_keep_their_digits_when_rows_are_removed(session: Any) -> None:
     first, second = Decimal("1.0000000001"), Decimal("2.0000000002")
     given = [(first, 0, 0, 1, ref.FOREVER, 1), (second, 1, 1, 2, ref.FOREVER, 1), (first, 2, 2, 5, ref.FOREVER, -1)]
     for more in ({}, {"m": "max(d)"}):

@@ -1,4 +1,4 @@
-"""The state of every kind of operator is bounded by what is live, however many changes there were."""
+"""The state of every kind of operator is bounded by its live rows, however many changes there were."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ pytestmark = pytest.mark.spark
 
 SCHEMA = parse_schema("k INT, v INT, t BIGINT", "test")
 WINDOW = 10  # ticks
-MOST_LIVE = 12  # rows of the relation at a time
-PATIENT_ROWS = 40  # a log may have this many rows beyond twice what it needs; thousands in a real run
-PART = 60  # changes that come in one call
+MAX_LIVE = 12  # rows of the relation at a time
+MAX_EXTRA_ROWS = 40  # rows that a log may have beyond twice what it needs; thousands in a real run
+MAX_CHANGES = 60  # changes that arrive in one call
 QUERIES = {
     "plain": "SELECT k + 1 AS k1, v FROM c",
     "most": "SELECT max(v) AS x FROM c",
@@ -47,7 +47,7 @@ QUERIES = {
     "last": "SELECT max(v) AS x FROM s [ROWS 5]",
     "last_by": "SELECT k, v FROM s [PARTITION BY k ROWS 2]",
 }
-FEW = ("most", "kinds_by", "kinds", "pairs", "last_by")  # the rest of the ground; `make soak`
+FEW = ("most", "kinds_by", "kinds", "pairs", "last_by")  # the others run in `make soak` and `make nightly`
 FILE = """
 policy: {name: rr, unit: query, quantum: null}
 streams:
@@ -57,8 +57,8 @@ queries:
 """
 
 
-class World:
-    """A run that continues from example to example: what is live now, and how much has passed through."""
+class ContinuedRun:
+    """A run that continues from example to example: the rows that are live, and how many rows have been sent."""
 
     def __init__(self, runtime: SparkRuntime) -> None:
         self.runtime = runtime
@@ -66,7 +66,7 @@ class World:
         self.time = self.sent = 0
 
     def change(self, rng: random.Random, live: int, count: int) -> None:
-        """`count` instants: at each, a row appears or goes, and a tuple arrives."""
+        """Let `count` instants pass; at each, a row is added or removed, and a tuple arrives."""
         changes: list[tuple[int, ...]] = []
         tuples: list[tuple[int, ...]] = []
         for _ in range(count):
@@ -94,7 +94,7 @@ class World:
 
 
 @pytest.fixture(scope="module", params=[FEW, pytest.param(tuple(QUERIES), marks=pytest.mark.soak)], ids=["few", "all"])
-def world(request: Any, spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def continued_run(request: Any, spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ContinuedRun]:
     path: Path = tmp_path_factory.mktemp("bounded") / "app.yaml"
     queries = [
         f'  {name}: {{sink: {{kind: none}}, cql: "{text}"}}' for name, text in QUERIES.items() if name in request.param
@@ -102,21 +102,21 @@ def world(request: Any, spark: Any, tmp_path_factory: pytest.TempPathFactory) ->
     path.with_name("c.csv").touch()  # nothing is read from it: the test delivers the rows
     path.write_text(FILE + "\n".join(queries))
     patch = pytest.MonkeyPatch()
-    patch.setattr(state, "COMPACT_ROWS", PATIENT_ROWS)
+    patch.setattr(state, "COMPACT_ROWS", MAX_EXTRA_ROWS)
     runtime = SparkRuntime(load_application(path), spark)
     runtime.open()
-    yield World(runtime)
+    yield ContinuedRun(runtime)
     report = runtime.stop()
     patch.undo()
     assert report["errors"] == {}
 
 
 @settings(max_examples=examples(2, 3), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
-@given(seed=st.integers(0, 10**6), live=st.integers(1, MOST_LIVE), count=st.integers(PART // 2, PART))
-def test_state_is_bounded_by_what_is_live(world: World, seed: int, live: int, count: int) -> None:
+@given(seed=st.integers(0, 10**6), live=st.integers(1, MAX_LIVE), count=st.integers(MAX_CHANGES // 2, MAX_CHANGES))
+def test_state_is_bounded_by_live_rows(continued_run: ContinuedRun, seed: int, live: int, count: int) -> None:
     rng = random.Random(seed)
     for _ in range(2):
-        world.change(rng, live, count)
-    sizes = {name: size["rows"] for name, size in world.runtime.report()["state"].items()}
-    most = 2 * (2 * MOST_LIVE + WINDOW) + PATIENT_ROWS + PART
-    assert {name: rows for name, rows in sizes.items() if rows > most} == {}, world.sent
+        continued_run.change(rng, live, count)
+    sizes = {name: size["rows"] for name, size in continued_run.runtime.report()["state"].items()}
+    most = 2 * (2 * MAX_LIVE + WINDOW) + MAX_EXTRA_ROWS + MAX_CHANGES
+    assert {name: rows for name, rows in sizes.items() if rows > most} == {}, continued_run.sent

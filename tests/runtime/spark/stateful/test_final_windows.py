@@ -1,4 +1,4 @@
-"""emit: final: each window once, as Spark computes it from all its rows, however rows are cut into calls."""
+"""emit: final gives each window once, as Spark computes it from all its rows, however rows are cut into calls."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def test_each_window_once(session: Any, group: dict[str, str], values: dict[str,
     assert closed
     for stops in ([END], [7 * SECOND, 8 * SECOND, 31 * SECOND, END], [*range(0, END, 3 * SECOND), END]):
         found = runner.run(cut([given], stops, [5], lambda n: n % 2)).to_pylist()
-        assert Counter(_told(row, values, group) for row in found) == Counter(
-            _told(row, values, group) for row in closed
+        assert Counter(_text(row, values, group) for row in found) == Counter(
+            _text(row, values, group) for row in closed
         )
         assert all(row["_time"] == row["w"]["end"].timestamp() * SECOND for row in found)
 
 
-def _told(row: dict[str, Any], values: dict[str, str], group: dict[str, str]) -> str:
+def _text(row: dict[str, Any], values: dict[str, str], group: dict[str, str]) -> str:
     return repr([row[name] for name in (*group, *values)])
 
 

@@ -58,22 +58,22 @@ def test_join(session: Any, condition: str) -> None:
 
 
 def positions(given: list[Any], win: RowsWindow) -> tuple[list[ref.Interval], list[Any]]:
-    """The relation of a rows window, and the tuples at its boundaries."""
-    line = sorted((r for r in given if r[4] is not None), key=lambda r: (r[4], r[3]))
+    """The relation of a rows window, and the tuples that reach its boundaries."""
+    in_order = sorted((r for r in given if r[4] is not None), key=lambda r: (r[4], r[3]))
     parts: dict[Any, list[Any]] = {}
-    for row in line:
+    for row in in_order:
         parts.setdefault(row[0] if win.partition else None, []).append(row)
-    found, turns = [], []
+    found, boundaries = [], []
     for part in parts.values():
         for p, row in enumerate(part, start=1):
             enter = -(-p // win.slide) * win.slide
             leave = -(-(p + win.count) // win.slide) * win.slide
             if p % win.slide == 0:
-                turns.append(row)
+                boundaries.append(row)
             if enter <= len(part):
                 until = part[leave - 1][4] if leave <= len(part) else ref.FOREVER
                 found.append((row[:2], part[enter - 1][4], until, 1))
-    return found, turns
+    return found, boundaries
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def positions(given: list[Any], win: RowsWindow) -> tuple[list[ref.Interval], li
 def test_row_window(session: Any, count: tuple[int, int], partition: tuple[str, ...]) -> None:
     win = RowsWindow(*count, partition)
     given = rows(9, 50)
-    relation, turns = positions(given, win)
+    relation, boundaries = positions(given, win)
     op = RowWindow(id="q/w", inputs=(Port("a"),), window=win)
     runner = Runner(session, op, [COLUMNS], [STREAM], compact=True)
     assert runner.prepared is not None
@@ -105,7 +105,7 @@ def test_row_window(session: Any, count: tuple[int, int], partition: tuple[str, 
     assert runner.prepared is not None
     assert runner.prepared.reason is None
     for calls in cuts([given], [4]):
-        assert stream_content(runner.run(calls)) == Counter(repr((list(r[:2]), r[4])) for r in turns)
+        assert stream_content(runner.run(calls)) == Counter(repr((list(r[:2]), r[4])) for r in boundaries)
 
 
 @pytest.mark.parametrize("kind", only_nightly(["tuples", "slides", "both", "relation"], but=["both", "relation"]))
@@ -116,10 +116,10 @@ def test_rstream(session: Any, kind: str) -> None:
     flows = [RELATION if kind == "relation" else STREAM, *[STREAM for _ in given[1:]]]
     win = None if kind == "relation" else window(length)
     relation = ref.intervals(given[0], 2, length, relation=kind == "relation")
-    asked = {r[4] for g in given[1:] for r in g if r[4] is not None}
-    asked |= {t for t in INSTANTS for s in slides if t % int(s.amount) == 0}
+    triggers = {r[4] for g in given[1:] for r in g if r[4] is not None}
+    triggers |= {t for t in INSTANTS for s in slides if t % int(s.amount) == 0}
     want: Counter[str] = Counter()
-    for t in asked:
+    for t in triggers:
         for values, n in ref.at(relation, t).items():
             want[repr((list(values), t))] += n
     op = RStream(id="q/r", inputs=tuple(Port(str(i)) for i in range(len(given))), window=win, slides=slides)
@@ -148,8 +148,8 @@ def test_partitioned(session: Any) -> None:
         assert contents(both[0], INSTANTS) == contents(both[1], INSTANTS)
 
 
-def test_time_of_day(session: Any) -> None:
-    """On time clocks, lengths of time are microseconds."""
+def test_lengths_on_time_clocks_are_microseconds(session: Any) -> None:
+    """Windows of 1 and 2 seconds over rows at 0 and 500,000 us."""
     flow = Flow(Clock.EVENT)
     op = StreamJoin(
         id="q/j",

@@ -32,7 +32,7 @@ def rows(seed: int, count: int = 40) -> list[tuple[Any, ...]]:
 
 
 def changes(seed: int, count: int = 25) -> list[tuple[Any, ...]]:
-    """Rows of a relation: some have an end, some are taken away later."""
+    """Rows of a relation: some have an end, some are removed later."""
     rng = random.Random(seed)
     found: list[tuple[Any, ...]] = []
     for n in range(count):

@@ -22,7 +22,7 @@ def rows(*times: int | None) -> pa.Table:
     return pa.table({"at": pa.array(times, pa.int64()), "value": pa.array(range(len(times)), pa.int64())})
 
 
-class NoSpace(state.Compactor):
+class CompactorWithoutSpace(state.Compactor):
     def __init__(self, *_: Any) -> None:
         pass
 
@@ -30,7 +30,7 @@ class NoSpace(state.Compactor):
         raise RuntimeError("no space left")
 
 
-class Failing(Stateful):
+class Compactable(Stateful):
     """An operator with a log that can be compacted."""
 
     logs = {"rows": LogSpec(SCHEMA, expiry=None, shrinks=True)}  # noqa: RUF012
@@ -39,16 +39,16 @@ class Failing(Stateful):
         raise AssertionError("no call is made here")
 
 
-class Session:
+class FakeSession:
     def createDataFrame(self, table: pa.Table, schema: Any) -> pa.Table:
         return table
 
 
 @pytest.mark.fails_to_compact
-def test_a_failed_compaction_repeats_nothing(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "Compactor", NoSpace)
-    session: Any = Session()
-    states = States(session, {"q/x": Failing()}, {"q/x": Failing()})
+def test_a_failed_compaction_is_not_repeated(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "Compactor", CompactorWithoutSpace)
+    session: Any = FakeSession()
+    states = States(session, {"q/x": Compactable()}, {"q/x": Compactable()})
     name, many = LogName("q/x", "rows"), rows(*range(COMPACT_ROWS + 1))
     with caplog.at_level(logging.WARNING, "headgate.spark"):
         states.grow({"q/x": Bounds(0, 1)}, {name: many})
@@ -58,7 +58,7 @@ def test_a_failed_compaction_repeats_nothing(caplog: pytest.LogCaptureFixture, m
     assert len(caplog.records) == 1, "it is not tried again at every call"
 
 
-def test_rows_are_held_beyond_their_expiry() -> None:
+def test_rows_are_kept_for_a_while_after_their_expiry() -> None:
     log = Log(LogSpec(SCHEMA, expiry="at", hold=10))
     log.append(rows(1, 5, None))
     log.append(rows(None))  # a tuple without a time is never needed
