@@ -1,8 +1,8 @@
-"""The compiler understands queries as Spark SQL does: names, grouping, joins, every function.
+"""The compiler gives queries the meaning they have in Spark SQL: names, grouping, joins, every function.
 
-At a single instant, with all rows in their windows, a query is plain SQL. So Spark runs each fixture's text without
-windows and stream functions, and the result is compared with its operators, as written and as rewritten, on the same
-rows.
+At a single instant, with all rows in their windows, a query is plain SQL. So Spark runs the text of each fixture
+without windows and stream functions, and the result is compared with that of its operators on the same rows, both as
+written and as rewritten.
 """
 
 import random
@@ -74,7 +74,7 @@ _FRAMES: dict[int, dict[str, Any]] = {}  # by catalog; making them takes longer 
 
 
 def frames(session: Any, catalog: Catalog) -> dict[str, Any]:
-    """Rows for every stream and table, registered as views."""
+    """Frames with rows for every stream and table, registered as views."""
     if id(catalog) not in _FRAMES:
         draw = random.Random(3)
         schemas: dict[str, Schema] = {name: one.schema for name, one in {**catalog.streams, **catalog.tables}.items()}
@@ -90,7 +90,7 @@ def _frame(session: Any, schema: Schema, draw: random.Random) -> Any:
 
 
 def run(operator: Operator, inputs: Sequence[Any], tables: Mapping[str, Any]) -> Any:
-    """One operator over all rows at once."""
+    """The output of one operator, over all rows at once."""
     from pyspark.sql import functions as F
 
     first = inputs[0]
@@ -157,7 +157,7 @@ def test_fixtures(session: Any, file: Path) -> None:
             done[Port(operator.id)] = run(operator, [done[port] for port in operator.inputs], tables)
         result = done[plan.queries["q"].root]
         assert rows_of(result) == wanted
-        # Spark calls count(*) count(1); everything else has the same name.
+        # Spark names count(*) count(1); all other columns have the same name.
         assert [n.lower() for n in result.columns] == [
             n.replace("count(1)", "count(*)").lower() for n in expected.columns
         ]
@@ -305,7 +305,7 @@ def test_expressions_keep_their_meaning(session: Any, text: str) -> None:
     assert found.schema.simpleString() == expected.schema.simpleString()
 
 
-def test_the_list_of_aggregates_is_that_of_spark(session: Any) -> None:
+def test_the_list_of_aggregates_agrees_with_spark(session: Any) -> None:
     registry = session._jsparkSession.sessionState().functionRegistry()
     names = registry.listFunction()
     found = set()
