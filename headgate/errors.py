@@ -1,4 +1,4 @@
-"""The error that every mistake in an application is reported as."""
+"""Errors of the whole system: mistakes in an application, and broken invariants."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ class ApplicationError(Exception):
         head = f"{self.where}: {self.place}" if self.where else self.place
         tail = f"; {self.remedy}" if self.remedy else ""
         return f"{head}: {self.problem}{tail}"
+
+
+class InvariantError(AssertionError):
+    """The scheduler broke one of its own laws: a bug in a policy or in Headgate, never in user data."""
 
 
 def known_names(what: str, names: Iterable[str], wrong: str = "") -> str:

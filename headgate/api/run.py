@@ -125,7 +125,7 @@ class Run:
         """Go on with another policy."""
         with _as_application_error("policy"):
             make_policy(name, parameters)  # wrong settings must not reach the run
-            self._runtime.use(PolicySettings(name, parameters))
+            self._runtime.set_policy(PolicySettings(name, parameters))
 
     # Queries come and go -----------------------------------------------------------------------------------------
 

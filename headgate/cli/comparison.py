@@ -51,7 +51,7 @@ class Comparison:
         due = self._turn_s is not None and self.left_out_s and now - self._since >= self._turn_s
         if pressed or due:
             self._current, self._other, self._since = self._other, self._current, now
-            runtime.use(self._current, f"the key {KEY} was pressed" if pressed else "its turn in the comparison")
+            runtime.set_policy(self._current, f"the key {KEY} was pressed" if pressed else "its turn in the comparison")
 
 
 def told(report: Mapping[str, Any], left_out_s: float = 0.0) -> list[str]:

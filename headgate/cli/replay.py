@@ -44,12 +44,12 @@ def replay(
 def _steps(path: Path) -> Iterator[tuple[float, str, list[str]]]:
     from headgate.errors import ApplicationError
     from headgate.policies.registry import make_policy
-    from headgate.scheduling.event_log import NotALog, described, described_event, replay
+    from headgate.scheduling.event_log import EventLogError, describe_event, describe_instruction, replay
 
     try:
         for event, instructions, _ in replay(path, make_policy):
-            yield event.at, described_event(event), [described(one) for one in instructions]
-    except NotALog as error:
+            yield event.at, describe_event(event), [describe_instruction(one) for one in instructions]
+    except EventLogError as error:
         raise ApplicationError(str(path), str(error), "name a file that `headgate run --record` wrote") from error
 
 

@@ -126,7 +126,7 @@ def run_on_spark(
         begin_jvm(checked.spark)  # while Python imports the rest
         from headgate.runtime.spark.engine import SparkRuntime
 
-        runtime = in_background(lambda: _started(SparkRuntime(checked, tell=show, record=record)))
+        runtime = in_background(lambda: _started(SparkRuntime(checked, announce=show, record=record)))
         with SIGNALLED.noting() as check:
 
             def tick() -> None:

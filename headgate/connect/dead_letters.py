@@ -60,7 +60,7 @@ class DeadLetters:
                 self._queries[query] += 1
             self._try(lambda: self._write(text.encode(errors="replace")))
 
-    def told(self) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         """What a report has of them."""
         with self._guard:
             written = str(self.path) if self._file is not None else None

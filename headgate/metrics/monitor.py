@@ -20,7 +20,7 @@ from headgate.metrics.latency import LatencyRecorder
 from headgate.metrics.latency_over_time import LatencyOverTime
 from headgate.metrics.level_over_time import LevelOverTime
 from headgate.metrics.policy_latencies import PolicyLatencies
-from headgate.metrics.recent import LAST_MOMENTS, Look, RecentValues
+from headgate.metrics.recent import RECENT_MEAN, RecentStatistic, RecentValues
 from headgate.plan.model import Plan
 
 _FOLD = 8192  # results of a query that are kept before they are folded in together
@@ -152,7 +152,7 @@ class Monitor:
         served = {query.class_name for query in self.plan.queries.values()}
         return {name: priority for name, priority in self.priorities.items() if name in served}
 
-    def use(self, now: float, plan: Plan) -> None:
+    def set_plan(self, now: float, plan: Plan) -> None:
         """From now on classes have other priorities, or queries are in other classes.
 
         Earlier results of a query that moved stay with its old class in the latencies over time and in the recent
@@ -190,14 +190,14 @@ class Monitor:
     # Read by policies and people -------------------------------------------------------------------------------
 
     def recent(
-        self, class_name: str, now: float | None = None, look: Look = LAST_MOMENTS, since: float = -1.0
+        self, class_name: str, now: float | None = None, statistic: RecentStatistic = RECENT_MEAN, since: float = -1.0
     ) -> float | None:
         """The recent latency of a class, by default its mean over the last half second; None with too few results.
 
         `now` defaults to the latest time that the monitor was given. Results up to `since` do not count.
         """
         self.fold()
-        return self._recent[class_name].value(self._latest if now is None else now, look, since)
+        return self._recent[class_name].value(self._latest if now is None else now, statistic, since)
 
     def report(
         self, runtime: str, policy: str, slots: int, seconds: float, schedule: ScheduleUpdates | None = None

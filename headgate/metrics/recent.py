@@ -14,7 +14,7 @@ _SLACK_S = 0.5  # kept beyond the window, since the results of one query may be 
 Floats = NDArray[np.float64]
 
 
-class Look(NamedTuple):
+class RecentStatistic(NamedTuple):
     """Which statistic of recent values to take: the mean or a percentile, over which window, of at least how many."""
 
     percentile: float | None = None  # None: the mean
@@ -22,7 +22,7 @@ class Look(NamedTuple):
     least: int = 1  # with fewer values the result is None
 
 
-LAST_MOMENTS = Look()
+RECENT_MEAN = RecentStatistic()
 
 
 class RecentValues:
@@ -51,18 +51,18 @@ class RecentValues:
         oldest = self._rows[0, self._end - 1] - self._kept_s - _SLACK_S
         self._first += int(np.searchsorted(self._kept[0], oldest))
 
-    def value(self, now: float, look: Look = LAST_MOMENTS, since: float = -1.0) -> float | None:
-        """The statistic that `look` asks for, over (now - window, now], without values up to `since`."""
-        self._kept_s = max(self._kept_s, look.window_s)
-        after, until = np.searchsorted(self._kept[0], (max(now - look.window_s, since), now), side="right")
+    def value(self, now: float, statistic: RecentStatistic = RECENT_MEAN, since: float = -1.0) -> float | None:
+        """The statistic that `statistic` asks for, over (now - window, now], without values up to `since`."""
+        self._kept_s = max(self._kept_s, statistic.window_s)
+        after, until = np.searchsorted(self._kept[0], (max(now - statistic.window_s, since), now), side="right")
         _, values, weights = self._kept[:, after:until]
-        if len(values) < max(1, look.least):
+        if len(values) < max(1, statistic.least):
             return None
-        if look.percentile is None:
+        if statistic.percentile is None:
             return float(np.average(values, weights=weights) if self._weighted else values.mean())
         if not self._weighted:
-            return float(np.percentile(values, look.percentile))
-        return float(np.percentile(values, look.percentile, weights=weights, method="inverted_cdf"))
+            return float(np.percentile(values, statistic.percentile))
+        return float(np.percentile(values, statistic.percentile, weights=weights, method="inverted_cdf"))
 
     @property
     def _kept(self) -> Floats:

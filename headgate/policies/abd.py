@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
 
-from headgate.metrics.recent import Look
+from headgate.metrics.recent import RecentStatistic
 from headgate.metrics.stats import Stats
 from headgate.plan.model import Plan
 from headgate.policies.broadcast import VARIANTS, Variant, broadcast_schedule
@@ -48,7 +48,7 @@ class AdaptiveBroadcastDisk(Policy):
     ) -> None:
         self.first_quota = positive("quota", quota)
         self.passes = math.inf if passes is None else whole("passes", passes)
-        self._look = Look(None, positive("window", window), whole("samples", samples))
+        self._statistic = RecentStatistic(None, positive("window", window), whole("samples", samples))
         self._variant: Variant = one_of("variant", variant, VARIANTS)
 
     def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
@@ -195,7 +195,7 @@ class AdaptiveBroadcastDisk(Policy):
             self._monitor()
 
     def _monitor(self) -> None:
-        latencies = [self.view.latency(name, self._look, self._since) for name in self.class_order.names]
+        latencies = [self.view.latency(name, self._statistic, self._since) for name in self.class_order.names]
         pairs = inverted_pairs(self.class_order.priorities, latencies)
         if any(pairs):
             self.frequencies = abd_frequencies(self.frequencies, self.class_order.priorities, pairs)

@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from typing import Literal
 
 from headgate.metrics.learning import FadingRatio
-from headgate.metrics.recent import Look
+from headgate.metrics.recent import RecentStatistic
 from headgate.metrics.stats import Stats
 from headgate.plan.model import Plan
 from headgate.policies.broadcast import VARIANTS, Variant, broadcast_schedule
@@ -76,7 +76,9 @@ class MultiBroadcastDisk(Policy):
         self.inversion = one_of("inversion", inversion, (None, *MODULES))
         self.selectivity = one_of("selectivity", selectivity, (None, "s", "sa"))
         self.follows = one_of("priorities", priorities, ("follow", "fixed")) == "follow"
-        self._look = Look(percentage("percentile", percentile), positive("window", window), whole("samples", samples))
+        self._statistic = RecentStatistic(
+            percentage("percentile", percentile), positive("window", window), whole("samples", samples)
+        )
 
     def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
         return combined_queries(plan, self.together)
@@ -106,7 +108,7 @@ class MultiBroadcastDisk(Policy):
     def became_ready(self, unit: Unit) -> None:
         self._waiting[unit.index] = None
         self._enter(unit.index)
-        if unit.patient:
+        if unit.may_wait:
             self._missed.reached(unit.index, self._ranks[unit.index], self.places[unit.index], self.position)
 
     def choose(self, slot: int) -> Decision | None:
@@ -257,7 +259,7 @@ class MultiBroadcastDisk(Policy):
             self._rebuild()
             return
         names = self.class_order.names
-        latencies = [self.view.latency(name, self._look, self._since) for name in names]
+        latencies = [self.view.latency(name, self._statistic, self._since) for name in names]
         pairs = inverted_pairs(self.class_order.priorities, latencies)
         if None not in latencies and any(pairs):
             self._react(pairs)

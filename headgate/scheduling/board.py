@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from headgate.metrics.recent import LAST_MOMENTS, Look
+from headgate.errors import InvariantError
+from headgate.metrics.recent import RECENT_MEAN, RecentStatistic
 from headgate.metrics.stats import OperatorStats, Stats
 from headgate.plan.model import Edge, Plan
-from headgate.scheduling.patience import Patience
+from headgate.scheduling.boundary_wait import BoundaryWait
 from headgate.scheduling.policy import Decision, FinishedCall, Policy, PolicyError
 from headgate.scheduling.units import Queue, Unit, make_units, most_important
 
 # Class, now, how to look, since when: recent latency, or None.
-Latency = Callable[[str, float, Look, float], float | None]
+Latency = Callable[[str, float, RecentStatistic, float], float | None]
 
 
-def _no_latency(class_name: str, now: float, look: Look, since: float) -> None:
+def _no_latency(class_name: str, now: float, statistic: RecentStatistic, since: float) -> None:
     return None
 
 
@@ -35,17 +36,13 @@ class Claim:
         self.busy = False
 
 
-class Gate:
-    """The entrance to a queue: the units whose input it is part of. The board changes them with the policy."""
+class FedUnits:
+    """The units that a queue feeds: those whose input it is part of. The board keeps it up to date."""
 
     __slots__ = ("units",)
 
     def __init__(self) -> None:
         self.units: tuple[Unit, ...] = ()
-
-
-class InvariantError(AssertionError):
-    """The scheduler broke one of its own laws; a bug in a policy or in Headgate, never in user data."""
 
 
 class Board:
@@ -66,7 +63,7 @@ class Board:
         latency: Latency = _no_latency,
         joint: Mapping[str, Queue] | None = None,
         seed: int = 0,
-        patience: Patience | None = None,
+        boundary_wait: BoundaryWait | None = None,
     ) -> None:
         self.plan = plan
         self.slots = slots
@@ -81,11 +78,11 @@ class Board:
         self._joint = dict(joint or {})
         self._stats = stats
         self._latency = latency
-        self._patience = patience
+        self._boundary_wait = boundary_wait
         self._claims = tuple(Claim(slot) for slot in range(slots))
         self._orphans: set[int] = set()  # slots whose call began under a policy that has been replaced
         self._spent: dict[Edge, float] = {}  # seconds given to the first tuple of a queue by stopped calls
-        self._gates: dict[Edge, Gate] = {}
+        self._fed_units: dict[Edge, FedUnits] = {}
         self.install(policy)
 
     # What policies see -------------------------------------------------------------------------------------------
@@ -108,11 +105,11 @@ class Board:
     def stream_bytes(self, stream: str) -> float | None:
         return self._stats.stream_bytes(stream)
 
-    def latency(self, class_name: str, look: Look = LAST_MOMENTS, since: float = -1.0) -> float | None:
-        return self._latency(class_name, self.now, look, since)
+    def latency(self, class_name: str, statistic: RecentStatistic = RECENT_MEAN, since: float = -1.0) -> float | None:
+        return self._latency(class_name, self.now, statistic, since)
 
     @property
-    def flying(self) -> int:
+    def calls_in_flight(self) -> int:
         """Calls in flight."""
         return sum(claim.busy for claim in self._claims)
 
@@ -128,12 +125,12 @@ class Board:
         units = make_units(plan, groups, self._queues, self._joint)  # a refused policy changes nothing
         self.policy, self.plan = policy, plan
         self.units: tuple[Unit, ...] = units
-        if self._patience is not None:
-            self._patience.use(plan, units)
-        for gate in self._gates.values():
-            gate.units = ()
+        if self._boundary_wait is not None:
+            self._boundary_wait.set_units(plan, units)
+        for fed_units in self._fed_units.values():
+            fed_units.units = ()
         for edge in self.plan.edges:
-            self.gate(edge).units = tuple(unit for unit in self.units if edge in unit.edges)
+            self.fed_units(edge).units = tuple(unit for unit in self.units if edge in unit.edges)
         for claim in self._claims:
             if claim.busy:
                 self._orphans.add(claim.slot)
@@ -175,29 +172,29 @@ class Board:
         for unit in self.units:
             unit.class_name = most_important(plan, unit.queries)
 
-    def gate(self, edge: Edge) -> Gate:
-        """The gate of a queue; it stays the same while the board lives."""
-        return self._gates.setdefault(edge, Gate())
+    def fed_units(self, edge: Edge) -> FedUnits:
+        """The units that a queue feeds; the object stays the same as long as the board exists."""
+        return self._fed_units.setdefault(edge, FedUnits())
 
     def fed(self, edge: Edge) -> None:
         """Tuples were put into a queue: announce the units that can now run, or whose oldest tuple may have changed."""
-        self.wake(self._gates[edge])
+        self.wake(self._fed_units[edge])
 
-    def wake(self, gate: Gate) -> None:
-        """As `fed`, for a runtime that keeps the gate."""
-        for unit in gate.units:
+    def wake(self, fed_units: FedUnits) -> None:
+        """As `fed`, for a runtime that keeps `fed_units` at hand."""
+        for unit in fed_units.units:
             if unit.ready:
                 if not unit.private or self.policy.watches_queues:  # its first tuple may be another one now
                     self._became_ready(unit)
             elif not unit.blocked:
                 self._make_ready(unit)
 
-    def look_again(self, edges: Iterable[Edge] | None = None) -> None:
+    def recheck_waiting(self, edges: Iterable[Edge] | None = None) -> None:
         """Time has passed, at some queues only where these are named: announce the units that need not wait for a
         boundary any longer."""
-        units = self.units if edges is None else [unit for edge in edges for unit in self.gate(edge).units]
+        units = self.units if edges is None else [unit for edge in edges for unit in self.fed_units(edge).units]
         for unit in units:
-            if unit.patient:
+            if unit.may_wait:
                 self._announce(unit)
 
     def spend(self, edge: Edge, seconds: float) -> None:
@@ -276,14 +273,14 @@ class Board:
 
     def _make_ready(self, unit: Unit) -> None:
         """A unit has input and is not blocked: it is ready, unless it would rather wait."""
-        if unit.patient and self._patience is not None and self._patience.waits(unit, self.now):
+        if unit.may_wait and self._boundary_wait is not None and self._boundary_wait.waits(unit, self.now):
             return
         unit.ready = True
         self.ready_units += 1
         self._became_ready(unit)
 
     def _tell_spent(self, edge: Edge) -> None:
-        for unit in self.gate(edge).units:
+        for unit in self.fed_units(edge).units:
             unit.spent = self._spent_on(unit)
 
     def _spent_on(self, unit: Unit) -> float:

@@ -21,7 +21,7 @@ class BoundaryBudget:
         self._slides = dict(slides)
         self._boundaries: dict[str, int] = {}
 
-    def use(self, slides: Mapping[str, int]) -> None:
+    def set_slides(self, slides: Mapping[str, int]) -> None:
         """The operators of now."""
         self._slides = dict(slides)
 
@@ -30,7 +30,7 @@ class BoundaryBudget:
         slide = self._slides.get(name)
         return come if slide is None else min(come, start + slide * self._boundaries.get(name, FIRST))
 
-    def gave(self, name: str, start: int, end: int, rows: int) -> None:
+    def record(self, name: str, start: int, end: int, rows: int) -> None:
         """A call evaluated the boundaries from `start` to `end` and gave so many rows."""
         slide = self._slides.get(name)
         if slide is None:

@@ -13,13 +13,13 @@ from headgate.scheduling.board import Board
 from headgate.scheduling.costs import cost_per_tuple, fixed_cost, grain
 from headgate.scheduling.policy import Decision
 from headgate.scheduling.queue import BatchQueue, SpillError
-from headgate.scheduling.suspects import Suspects
+from headgate.scheduling.suspect_rows import SuspectRows
 
 MOST_ROWS = 1_000_000  # in one call, whatever the policy says: a call must end in reasonable time and memory
 PREEMPTIBLE_S = 0.1  # a preemptive policy gets to decide anew at least this often
 
 
-def take_input(decision: Decision, board: Board, suspects: Suspects) -> dict[Edge, pa.Table]:
+def take_input(decision: Decision, board: Board, suspects: SuspectRows) -> dict[Edge, pa.Table]:
     """Remove a call's input from the unit's queues: the oldest tuples over all of them, of suspect ones a part.
 
     SpillError: some of it is on disk and cannot be read; nothing was removed.

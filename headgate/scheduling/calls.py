@@ -38,13 +38,14 @@ class CallResult:
     """What one run of some operators gave: a table for each output, and the rows each operator took and gave."""
 
     outputs: Mapping[Port, pa.Table]
-    taken: Mapping[str, int]  # rows into each operator
-    taken_by: Mapping[Edge, int]  # rows into each input of an operator
-    given: Mapping[Port, int]  # rows out of each port, where known
+    rows_in: Mapping[str, int]  # by operator
+    rows_by_input: Mapping[Edge, int]  # `rows_in` by input of an operator
+    rows_out: Mapping[Port, int]  # where known
     seconds: float
     way: str  # how it was run, as the runtime names it
     steady: bool = True  # its time is typical: not that of a first call, which plans and compares
-    events: Mapping[str, int] = field(default_factory=dict)  # operator with state -> its next instant with work to do
+    # Operator with state -> the next instant at which it has work to do, even without input.
+    next_instants: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -57,21 +58,21 @@ class Outcome:
     stranded: dict[Edge, pa.Table] = field(default_factory=dict)  # results made for an operator that failed
 
     @property
-    def events(self) -> dict[str, int]:
+    def next_instants(self) -> dict[str, int]:
         """The operators with state that ran, and the next instant at which each has work to do."""
-        return {name: event for result in self.results for name, event in result.events.items()}
+        return {name: instant for result in self.results for name, instant in result.next_instants.items()}
 
     @property
-    def given(self) -> dict[str, int]:
+    def rows_out(self) -> dict[str, int]:
         """The rows that each operator gave, where known."""
-        return {port.node: rows for result in self.results for port, rows in result.given.items()}
+        return {port.node: rows for result in self.results for port, rows in result.rows_out.items()}
 
     def handed_on(self, plan: Plan) -> Iterator[tuple[Edge, pa.Table]]:
         """The tables that other units are to read, each with the queue it belongs in."""
         for result in self.results:
             for port, table in result.outputs.items():
                 for edge in plan.consumers[port] if table.num_rows else ():
-                    if edge.operator not in result.taken:
+                    if edge.operator not in result.rows_in:
                         yield edge, table
         yield from self.stranded.items()
 

@@ -18,40 +18,40 @@ import pyarrow as pa
 from headgate.errors import known_names
 from headgate.metrics.learning import LearnedStats
 from headgate.metrics.monitor import Monitor
-from headgate.plan.joining import merged
+from headgate.plan.added_queries import merge_plans
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
 from headgate.scheduling.board import Board, Claim
+from headgate.scheduling.boundary_wait import BoundaryWait
 from headgate.scheduling.call_input import take_input
 from headgate.scheduling.calls import Call, CallResult, Outcome, newest_arrival_us, row_count
 from headgate.scheduling.events import (
     CallEnded,
-    ClassSet,
     Event,
     PolicyReplaced,
-    PrioritySet,
+    PriorityChanged,
     QueriesAdded,
     QueriesFailed,
     QueriesStopped,
+    QueryClassChanged,
     QueryRemoved,
     SlotFree,
     StreamEnded,
     TuplesArrived,
 )
 from headgate.scheduling.instructions import (
-    Finished,
     ForgetState,
     Instruction,
     QueryEnded,
+    RunFinished,
     StartCall,
     StreamRefused,
     UnitsChanged,
-    Wake,
+    WakeSlots,
 )
-from headgate.scheduling.patience import Patience
 from headgate.scheduling.policy import Policy
 from headgate.scheduling.queue import BatchQueue, Memory, SpillError
-from headgate.scheduling.suspects import Suspects
+from headgate.scheduling.suspect_rows import SuspectRows
 from headgate.scheduling.timekeeper import Timekeeper
 from headgate.scheduling.units import Unit
 from headgate.sql.schema import ARRIVAL
@@ -95,7 +95,7 @@ class Core:
         self.time = Timekeeper(plan, self.queues)
         self._make_policy = make_policy
         most_bytes = (self.memory.limit_bytes or 0) / 4 / max(1, len(plan.queries)) or float("inf")
-        self.patience = Patience(self.time.reaches, self._is_due, most_bytes, self._is_pressed)
+        self.boundary_wait = BoundaryWait(self.time.reaches, self._is_due, most_bytes, self._is_pressed)
         self.board = Board(
             plan,
             self.queues,
@@ -105,10 +105,10 @@ class Core:
             call_fixed_s=None,
             latency=self.monitor.recent,
             seed=settings.seed,
-            patience=self.patience,
+            boundary_wait=self.boundary_wait,
         )
         self._calls: dict[int, tuple[Claim, Call]] = {}  # in flight, by slot
-        self._suspects = Suspects()
+        self._suspects = SuspectRows()
         self._due: set[Edge] = set()  # queues where time alone gives an operator something to do
         self._stats_due = self._look_due = 0.0
         self._instructions: list[Instruction] = []
@@ -140,9 +140,9 @@ class Core:
                 self._add_queries(event)
             case PolicyReplaced():
                 self._replace_policy(event)
-            case PrioritySet():
+            case PriorityChanged():
                 self._set_priority(event)
-            case ClassSet():
+            case QueryClassChanged():
                 self._set_class(event)
             case _:
                 raise TypeError(f"{type(event).__name__} is no event that the core knows")
@@ -161,11 +161,11 @@ class Core:
 
     def next_boundary(self, now: float) -> float:
         """When time alone will next bring a window to a boundary; inf: never. Needs no lock."""
-        return self.patience.next_boundary(now)
+        return self.boundary_wait.next_boundary(now)
 
-    def within_time(self, query: str, table: pa.Table) -> pa.Table:
+    def up_to_last_event(self, query: str, table: pa.Table) -> pa.Table:
         """The results of a query without those after the last event of its streams. Needs no lock."""
-        return self.time.until_the_end(query, table)
+        return self.time.up_to_last_event(query, table)
 
     def unfinished(self) -> dict[str, int]:
         """Tuples that wait in the queues of each query, or that a call of it has in hand."""
@@ -196,10 +196,10 @@ class Core:
                 self._end_queries(dict.fromkeys(self.plan.readers(stream), error))  # makes room for the others
         ticking = [stream for stream in event.complete if stream not in refused and self.time.ticks(stream)]
         due = [name for stream in ticking for name in self.time.tick(stream, now_us)]
-        crossed = [stream for stream in ticking if self.patience.crosses(stream, now_us)]
+        crossed = [stream for stream in ticking if self.boundary_wait.crosses(stream, now_us)]
         self._mark_due(due)
         if due or crossed:
-            self.board.look_again()
+            self.board.recheck_waiting()
         if event.tables or due or crossed:
             self._note_memory()
             self._wake()
@@ -225,7 +225,7 @@ class Core:
         if event.error is not None:
             self._end_queries(dict.fromkeys(self.plan.readers(event.stream), event.error))
         self._mark_due(self.time.end(event.stream))
-        self.board.look_again()
+        self.board.recheck_waiting()
         self._wake()
 
     def _mark_due(self, operators: Iterable[str]) -> None:
@@ -250,7 +250,7 @@ class Core:
         board = self.board
         if board.now >= self._look_due or self._is_pressed():  # nothing else tells a unit that it has waited enough
             self._look_due = board.now + LOOK_S
-            board.look_again()
+            board.recheck_waiting()
         claim = board.claim(event.slot)
         if claim is None:
             self._note_idle()
@@ -320,16 +320,16 @@ class Core:
 
     def _note_progress(self, call: Call, outcome: Outcome) -> None:
         """Operators with state that ran have evaluated their instants; the rest of the call has not."""
-        evaluated = {name: call.bounds[name] for name in outcome.events}
-        settled = self.time.finish(call.unit.operators, evaluated, outcome.events, outcome.given)
+        evaluated = {name: call.bounds[name] for name in outcome.next_instants}
+        settled = self.time.finish(call.unit.operators, evaluated, outcome.next_instants, outcome.rows_out)
         self._mark_due(settled.due)
-        self.board.look_again(settled.moved)  # only there can a boundary have been reached
+        self.board.recheck_waiting(settled.moved)  # only there can a boundary have been reached
 
     def _learn(self, result: CallResult) -> None:
         if not result.steady:
             return
         sizes = {port: table.nbytes for port, table in result.outputs.items()}
-        self.stats.learn(result.taken, result.given, result.seconds, sizes, entered=result.taken_by)
+        self.stats.learn(result.rows_in, result.rows_out, result.seconds, sizes, entered=result.rows_by_input)
         self.board.call_fixed_s = self.stats.call_fixed_s
         if self.board.now >= self._stats_due:
             self._stats_due = self.board.now + STATS_PERIOD_S
@@ -350,7 +350,7 @@ class Core:
             waiting = sum(queue.count for edge, queue in gone.items() if edge.operator in mine)
             self._instructions.append(QueryEnded(name, error, waiting))
         self._due.difference_update(gone)
-        self._use(plan, {edge: queue for edge, queue in self.queues.items() if edge not in gone})
+        self._set_plan(plan, {edge: queue for edge, queue in self.queues.items() if edge not in gone})
         self._instructions.append(ForgetState(frozenset(edge.operator for edge in gone)))
         for queue in gone.values():
             queue.close()
@@ -367,18 +367,18 @@ class Core:
         """Go on with more queries. What runs keeps its operators, its priorities and its classes as they are now."""
         if taken := [name for name in event.plan.queries if name in self.monitor.queries]:
             raise ValueError(f"there has been a query {', '.join(taken)} in this run: remove it first")
-        plan = merged(self.plan, event.plan)
+        plan = merge_plans(self.plan, event.plan)
         fresh = {edge: self._queue(edge) for edge in plan.edges if edge not in self.queues}
         self.stats.add(plan)
-        self.monitor.use(event.at, plan)
+        self.monitor.set_plan(event.at, plan)
         self.board.add_queues(fresh)
-        self._use(plan, {**self.queues, **fresh})
+        self._set_plan(plan, {**self.queues, **fresh})
         self._wake()
 
-    def _use(self, plan: Plan, queues: dict[Edge, BatchQueue]) -> None:
+    def _set_plan(self, plan: Plan, queues: dict[Edge, BatchQueue]) -> None:
         """Go on with another plan."""
         self.plan, self.queues = plan, queues
-        self.time.use(plan, queues)
+        self.time.set_plan(plan, queues)
         self.board.install(self.board.policy, plan)
         self._units_changed()
 
@@ -395,13 +395,13 @@ class Core:
         self._units_changed()
         self._wake()
 
-    def _set_priority(self, event: PrioritySet) -> None:
+    def _set_priority(self, event: PriorityChanged) -> None:
         before = self.plan.priorities
         plan = self.plan.with_priority(event.class_name, event.priority)
         log.info("class %s has priority %d now, was %d", event.class_name, event.priority, before[event.class_name])
         self._set_classes(plan)
 
-    def _set_class(self, event: ClassSet) -> None:
+    def _set_class(self, event: QueryClassChanged) -> None:
         before = self.plan.queries
         plan = self.plan.with_class(event.query, event.class_name)
         log.info(
@@ -413,7 +413,7 @@ class Core:
         """Go on with other priorities, or other classes of queries."""
         self.plan = plan
         self.board.set_classes(plan)
-        self.monitor.use(self.board.now, plan)
+        self.monitor.set_plan(self.board.now, plan)
         self._units_changed()
         self._wake()
 
@@ -427,12 +427,12 @@ class Core:
 
     def _wake(self) -> None:
         """Something has changed: idle slots should ask again, unless the run is over."""
-        self._instructions.append(Wake())
+        self._instructions.append(WakeSlots())
         self._note_idle()
 
     def _note_idle(self) -> None:
         if self.idle:
-            self._instructions.append(Finished())
+            self._instructions.append(RunFinished())
 
 
 def latencies(table: pa.Table, now: float) -> Any:

@@ -40,20 +40,20 @@ class EventLog:
         pickle.dump(item, self._file)
 
 
-class NotALog(ValueError):
+class EventLogError(ValueError):
     """A file that no EventLog has written, or one of another version."""
 
 
 def replay(path: Path, make_policy: MakePolicy) -> Iterator[tuple[Event, list[Instruction], Core]]:
     """Each event of a recorded run, the instructions that answer it now, and the core after it.
 
-    A log that was cut off by a crash is replayed as far as it goes. NotALog: the file is none, or cannot be read.
+    A log that was cut off by a crash is replayed as far as it goes. EventLogError: the file is none, or cannot be read.
     """
     with _opened(path) as file:
         try:
             settings, limit_bytes = pickle.load(file)
         except Exception as error:  # pickle raises whatever the bytes happen to stand for
-            raise NotALog("this is no log of events, or one of another version") from error
+            raise EventLogError("this is no log of events, or one of another version") from error
         core = Core(settings, make_policy, Memory(limit_bytes, _Shelf()))
         while True:
             try:
@@ -63,7 +63,7 @@ def replay(path: Path, make_policy: MakePolicy) -> Iterator[tuple[Event, list[In
             yield event, core.handle(event), core
 
 
-def described_event(event: Event) -> str:
+def describe_event(event: Event) -> str:
     """An event in a line: its name, and what it is about."""
     match event:
         case TuplesArrived(tables=tables):
@@ -79,7 +79,7 @@ def described_event(event: Event) -> str:
             return f"{type(event).__name__}({', '.join(map(str, values))})"
 
 
-def described(instruction: Instruction) -> str:
+def describe_instruction(instruction: Instruction) -> str:
     """An instruction in a line, without addresses or tables: to read, and to compare two runs."""
     match instruction:
         case StartCall(call=call):
@@ -104,7 +104,7 @@ def _opened(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except OSError as error:
-        raise NotALog(f"it cannot be read: {error.strerror}") from error
+        raise EventLogError(f"it cannot be read: {error.strerror}") from error
 
 
 class _Shelf:

@@ -76,7 +76,7 @@ class PolicyReplaced(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class PrioritySet(Event):
+class PriorityChanged(Event):
     """A class has another priority from now on."""
 
     class_name: str
@@ -84,7 +84,7 @@ class PrioritySet(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class ClassSet(Event):
+class QueryClassChanged(Event):
     """A query is in another class from now on."""
 
     query: str
@@ -93,7 +93,7 @@ class ClassSet(Event):
 
 @dataclass(frozen=True, slots=True)
 class QueriesAdded(Event):
-    """New queries join, with operators of their own (see `plan.joining`). They read what arrives from now on."""
+    """New queries join, with operators of their own (see `plan.added_queries`). They read what arrives from now on."""
 
     plan: Plan
 

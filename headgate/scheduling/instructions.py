@@ -18,7 +18,7 @@ class StartCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Wake:
+class WakeSlots:
     """Idle slots should ask again: something has changed."""
 
 
@@ -55,8 +55,8 @@ class StreamRefused:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class RunFinished:
     """Nothing can happen any more unless something arrives or is asked for: streams have ended and queues are empty."""
 
 
-Instruction = StartCall | Wake | UnitsChanged | ForgetState | QueryEnded | StreamRefused | Finished
+Instruction = StartCall | WakeSlots | UnitsChanged | ForgetState | QueryEnded | StreamRefused | RunFinished

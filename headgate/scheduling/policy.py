@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
-from headgate.metrics.recent import LAST_MOMENTS, Look
+from headgate.metrics.recent import RECENT_MEAN, RecentStatistic
 from headgate.metrics.stats import OperatorStats, Stats
 from headgate.plan.model import Plan
 from headgate.scheduling.units import Group, Unit, by_operator, by_path, by_query
@@ -91,7 +91,7 @@ class View(Protocol):
         """Size of a stream's tuples, measured as `tuple_bytes` of operators; None: go by the schema."""
         ...
 
-    def latency(self, class_name: str, look: Look = LAST_MOMENTS, since: float = -1.0) -> float | None:
+    def latency(self, class_name: str, statistic: RecentStatistic = RECENT_MEAN, since: float = -1.0) -> float | None:
         """Latency of the results that a class gave lately, and after `since`; None with too few of them."""
         ...
 

@@ -68,9 +68,9 @@ class Progress:
         self._next: dict[str, int] = {}  # operator with state -> the first instant at which something happens
         self._flying: set[str] = set()
         self._known: frozenset[Edge] = frozenset()
-        self.use(plan, queues)
+        self.set_plan(plan, queues)
 
-    def use(self, plan: Plan, queues: Mapping[Edge, Counted], complete: Mapping[str, int] | None = None) -> None:
+    def set_plan(self, plan: Plan, queues: Mapping[Edge, Counted], complete: Mapping[str, int] | None = None) -> None:
         """Start, or go on with another plan because queries have stopped or joined.
 
         `complete` has how far streams have come that have come anywhere: what joins begins there.
@@ -79,7 +79,7 @@ class Progress:
         self._queues = queues
         self._timed = dict.fromkeys(timed_operators(plan))  # looked up at every call
         self._streams = {name: _streams_of(plan, plan.owners[name]) for name in self._timed}
-        self._budget.use(boundary_steps(plan))
+        self._budget.set_slides(boundary_steps(plan))
         self._concerns: dict[tuple[str, ...], tuple[str, ...]] = {}  # see `_concerned`
         self._all = True  # at the next look: others may have something to do now
         self._join(complete or {})
@@ -163,7 +163,7 @@ class Progress:
         for name, evaluated in bounds.items():
             if name not in self._timed:  # its queries stopped during the call
                 continue
-            self._budget.gave(name, self._from(name), evaluated.end, (given or {}).get(name, 0))
+            self._budget.record(name, self._from(name), evaluated.end, (given or {}).get(name, 0))
             self._done[name] = evaluated.end
             self._next[name] = events.get(name, FOREVER)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headgate.scheduling.board import InvariantError
+from headgate.errors import InvariantError
 from headgate.sql.schema import ARRIVAL
 
 _PIECE = 16 << 20  # bytes a spill file: large enough for sequential disk speed, small enough to hold the lock

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
 from headgate.plan.windows import Clock
-from headgate.scheduling.entrance import Admitted, Entrance
 from headgate.scheduling.progress import Bounds, Counted, Progress, Settled
+from headgate.scheduling.stream_entrance import Admitted, StreamEntrance
 from headgate.sql.schema import FOREVER, TIME
 
 log = logging.getLogger("headgate.source")
@@ -29,7 +29,7 @@ class Timekeeper:
     """
 
     def __init__(self, plan: Plan, queues: Mapping[Edge, Counted]) -> None:
-        self._entrances = {name: Entrance(stream) for name, stream in plan.streams.items()}
+        self._entrances = {name: StreamEntrance(stream) for name, stream in plan.streams.items()}
         self._progress = Progress(plan, queues, self._reached, lambda stream: self._entrances[stream].earliest)
         self._plan = plan
         self.open = {name for name in plan.streams if plan.consumers[Port(name)]}  # streams that are read
@@ -44,20 +44,20 @@ class Timekeeper:
         """Tuples of each stream that came too late for windows."""
         return {name: entrance.late for name, entrance in self._entrances.items()}
 
-    def use(self, plan: Plan, queues: Mapping[Edge, Counted]) -> None:
+    def set_plan(self, plan: Plan, queues: Mapping[Edge, Counted]) -> None:
         """Go on with another plan because queries have stopped or joined.
 
         A stream that nobody reads any more is closed; one that is read for the first time, or again, starts afresh.
         """
         read = {name for name in plan.streams if plan.consumers[Port(name)]}
         for name in read - self.open - self._ended:
-            self._entrances[name] = Entrance(plan.streams[name])
+            self._entrances[name] = StreamEntrance(plan.streams[name])
             self._progress.restart(name)
         self._plan = plan
         self.open = read - self._ended
         complete = dict.fromkeys(self._ended, FOREVER)
         complete |= {name: at for name in self.open if (at := self._entrances[name].progress) is not None}
-        self._progress.use(plan, queues, complete)
+        self._progress.set_plan(plan, queues, complete)
 
     # Tuples and time come in -------------------------------------------------------------------------------------
 
@@ -124,7 +124,7 @@ class Timekeeper:
         self._progress.end(operators)
         return self._progress.settle(operators) if self._progress.tracks else Settled([], set())
 
-    def until_the_end(self, query: str, table: pa.Table) -> pa.Table:
+    def up_to_last_event(self, query: str, table: pa.Table) -> pa.Table:
         """Time ends for a query with the last event of its streams, even where other queries go on.
 
         Asked without the lock: a query that stops meanwhile gets its table as it is.

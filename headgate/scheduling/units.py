@@ -42,9 +42,9 @@ class Unit:
         "edges",
         "id",
         "index",
+        "may_wait",
         "operators",
         "overlaps",
-        "patient",
         "private",
         "queries",
         "queues",
@@ -71,7 +71,7 @@ class Unit:
         self.overlaps: tuple[Unit, ...] = (self,)  # units that share an operator with it, itself included
         self.alone = True  # it overlaps no other unit
         self.private = len(queues) == 1  # its first tuple changes only when it runs
-        self.patient = False  # gives results only at boundaries of windows, so it may wait for one
+        self.may_wait = False  # gives results only at boundaries of windows, so it may wait for one
         self.blocked = 0  # calls in flight that use one of its operators
         self.ready = False  # has input and is not blocked
         self.spent = 0.0  # seconds already given to its first waiting tuple by preempted calls

@@ -25,7 +25,7 @@ class Runtime:
     def compare_anew(self) -> None:
         self.began.append(self.seconds)
 
-    def use(self, policy: PolicySettings, reason: str) -> None:
+    def set_policy(self, policy: PolicySettings, reason: str) -> None:
         make_policy(policy.name, policy.parameters)
         self.used.append((self.seconds, policy.name, reason))
 

@@ -32,7 +32,7 @@ def test_the_decisions_of_a_run_on_spark_are_made_again(spark: Any, tmp_path: Pa
     called = [one for step in steps for one in step["instructions"] if one.startswith("StartCall")]
     ended = [step for step in steps if step["event"].startswith("CallEnded")]
     assert len(called) == len(ended) == sum(report["calls"].values()) > 0
-    assert any("Finished()" in step["instructions"] for step in steps)
+    assert any("RunFinished()" in step["instructions"] for step in steps)
     assert "-> StartCall(slot 0, " in runner.invoke(app, ["replay", str(log)]).stdout
 
 

@@ -25,10 +25,10 @@ class StandIn:
 
     rehearse: bool | None = None
 
-    def __init__(self, app: Any, tell: Any, record: Any = None) -> None:
+    def __init__(self, app: Any, announce: Any, record: Any = None) -> None:
         self.told.clear()
         StandIn.rehearse = app.rehearse
-        tell("starting Spark")
+        announce("starting Spark")
 
     def start(self) -> None:
         self.told.append("start")

@@ -19,7 +19,7 @@ def test_nothing_is_written_of_nothing(tmp_path: Path) -> None:
     letters = DeadLetters(tmp_path / "in" / "dead.jsonl")
     letters.begin()
     letters.close()
-    assert letters.told() == {"rows": 0, "path": None, "streams": {}, "queries": {}}
+    assert letters.report() == {"rows": 0, "path": None, "streams": {}, "queries": {}}
     assert not list(tmp_path.iterdir())
 
 
@@ -28,7 +28,7 @@ def test_letters_say_whence_and_why(tmp_path: Path) -> None:
     letters = DeadLetters(path)
     letters.put("malformed", "s", 7, 'x,"y', "is torn")
     letters.put("failed", "s", 3, {"k": 1, "t": "é"}, "Division by zero", "q")
-    told = letters.told()
+    told = letters.report()
     letters.close()
     assert told == {"rows": 2, "path": str(path), "streams": {"s": 2}, "queries": {"q": 1}}
     assert lines(path) == [
@@ -66,7 +66,7 @@ def test_letters_of_another_run_are_left_alone(tmp_path: Path, caplog: pytest.Lo
     letters.close()
     other.release()
     assert path.read_text() == "of another\n"
-    assert letters.told()["rows"] == 1
+    assert letters.report()["rows"] == 1
     assert "dead letters are counted, but no longer written: another run writes to" in caplog.text
 
 
@@ -76,6 +76,6 @@ def test_a_letter_that_comes_after_the_end_is_counted(tmp_path: Path) -> None:
     for number in (1, 2):
         letters.put("failed", "s", number, {"k": 1}, "Division by zero", "q")
         letters.close()
-    assert letters.told()["rows"] == 2
+    assert letters.report()["rows"] == 2
     assert len(lines(tmp_path / "dead.jsonl")) == 1
     assert [entry.name for entry in tmp_path.iterdir()] == ["dead.jsonl"]

@@ -8,7 +8,7 @@ import pytest
 
 from headgate.metrics.class_measures import COMPARED_STATISTICS, priority_inversion, starvation_ratio, weighted_mean
 from headgate.metrics.monitor import Monitor
-from headgate.metrics.recent import Look
+from headgate.metrics.recent import RecentStatistic
 from tests.conformance.plans import feeder, make_plan, project
 
 CLASSES = {"critical": 6, "normal": 3, "archive": 1}
@@ -119,10 +119,10 @@ def test_classes_are_compared_by_every_statistic(monitor):
 def test_latency_over_time_uses_priorities_and_classes_of_its_time(monitor):
     monitor.result("fire", 0.05, 2.0)
     monitor.result("average", 0.05, 1.0)
-    monitor.use(0.1, monitor.plan.with_priority("normal", 12))
+    monitor.set_plan(0.1, monitor.plan.with_priority("normal", 12))
     monitor.result("fire", 0.15, 2.0)
     monitor.result("average", 0.15, 1.0)
-    monitor.use(0.2, monitor.plan.with_class("fire", "archive"))
+    monitor.set_plan(0.2, monitor.plan.with_class("fire", "archive"))
     monitor.result("fire", 0.25, 5.0)
     report = monitor.report("simulated", "rr", 1, 0.3)
     assert report["course"] == {
@@ -185,14 +185,14 @@ def test_recent_is_the_mean_of_the_last_half_second(monitor):
 
 def test_recent_percentiles_of_enough_results(monitor):
     monitor.results("fire", [1.0, 1.1, 1.2, 1.3], [1.0, 2.0, 3.0, 4.0])
-    assert monitor.recent("critical", look=Look(percentile=50)) == pytest.approx(2.5)
-    assert monitor.recent("critical", look=Look(percentile=50), since=1.1) == pytest.approx(3.5)
-    assert monitor.recent("critical", look=Look(least=5)) is None
+    assert monitor.recent("critical", statistic=RecentStatistic(percentile=50)) == pytest.approx(2.5)
+    assert monitor.recent("critical", statistic=RecentStatistic(percentile=50), since=1.1) == pytest.approx(3.5)
+    assert monitor.recent("critical", statistic=RecentStatistic(least=5)) is None
     monitor.results("fire", [9.0], [10.0])
     # Values are kept only for the longest window asked for so far.
-    assert monitor.recent("critical", look=Look(window_s=math.inf)) == pytest.approx(10.0)
+    assert monitor.recent("critical", statistic=RecentStatistic(window_s=math.inf)) == pytest.approx(10.0)
     monitor.results("fire", [30.0], [20.0])
-    assert monitor.recent("critical", look=Look(window_s=math.inf)) == pytest.approx(15.0)
+    assert monitor.recent("critical", statistic=RecentStatistic(window_s=math.inf)) == pytest.approx(15.0)
 
 
 def test_many_single_results_are_all_counted(monitor):
@@ -223,7 +223,7 @@ def test_measures_that_are_not_defined_are_none():
 def test_a_query_that_has_stopped_stays_in_the_report(monitor):
     monitor.result("fire", 0.05, 2.0)
     left = monitor.plan.without({"fire"})
-    monitor.use(0.1, left.with_class("average", "archive"))
+    monitor.set_plan(0.1, left.with_class("average", "archive"))
     report = monitor.report("simulated", "rr", 1, 0.3)
     assert report["queries"]["fire"]["outputs"] == 1
     assert report["queries"]["average"]["class"] == "archive"

@@ -66,7 +66,7 @@ class TimedHarness:
         self.policy = make_policy(name, parameters)
         self.board = Board(plan, self.queues, self.policy, self.stats, slots, call_fixed_s, self.latency)
 
-    def latency(self, name, now, look, since):
+    def latency(self, name, now, statistic, since):
         """The latency of a class, as set by the test."""
         return self.latencies.get(name)
 

@@ -28,8 +28,8 @@ class RecentLatencies(TimedHarness):
         self.recent = recent
         super().__init__(*given, **parameters)
 
-    def latency(self, name, now, look, since):
-        return self.recent[name].value(now, look, since)
+    def latency(self, name, now, statistic, since):
+        return self.recent[name].value(now, statistic, since)
 
 
 def inverted_after_exchange(**parameters):

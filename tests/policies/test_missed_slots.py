@@ -16,7 +16,7 @@ from headgate.policies.mbd import MultiBroadcastDisk, places_of
 from headgate.policies.missed_slots import MissedSlots
 from headgate.policies.registry import make_policy
 from headgate.scheduling.board import Board
-from headgate.scheduling.patience import Patience
+from headgate.scheduling.boundary_wait import BoundaryWait
 from tests.policies.boards import Waiting
 from tests.scheduling.timed import plan_of
 
@@ -40,8 +40,8 @@ class WindowsHarness:
         self.at_boundary = False
         options = {"inversion": None, "selectivity": None, "weights": "equal", "variant": variant}
         policy = make_policy("mbd", options)
-        patience = Patience(lambda *_: self.at_boundary, lambda _: False, 1e9)
-        self.board = Board(self.plan, self.queues, policy, DeclaredStats(self.plan), 1, 0.0, patience=patience)
+        wait = BoundaryWait(lambda *_: self.at_boundary, lambda _: False, 1e9)
+        self.board = Board(self.plan, self.queues, policy, DeclaredStats(self.plan), 1, 0.0, boundary_wait=wait)
 
     def feed(self, *queries: str) -> None:
         for name in queries:
@@ -51,7 +51,7 @@ class WindowsHarness:
 
     def reach(self) -> None:
         self.at_boundary = True
-        self.board.look_again()
+        self.board.recheck_waiting()
 
     def run(self) -> str | None:
         claim = self.board.claim(0)

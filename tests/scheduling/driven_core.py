@@ -12,7 +12,7 @@ from headgate.plan.model import Plan
 from headgate.policies.registry import make_policy
 from headgate.scheduling.calls import Call, Outcome
 from headgate.scheduling.core import Core, CoreSettings
-from headgate.scheduling.event_log import described
+from headgate.scheduling.event_log import describe_instruction
 from headgate.scheduling.events import (
     CallEnded,
     Event,
@@ -24,14 +24,14 @@ from headgate.scheduling.events import (
     TuplesArrived,
 )
 from headgate.scheduling.instructions import (
-    Finished,
     ForgetState,
     Instruction,
     QueryEnded,
+    RunFinished,
     StartCall,
     StreamRefused,
     UnitsChanged,
-    Wake,
+    WakeSlots,
 )
 from headgate.scheduling.queue import Memory
 from tests.scheduling.plain_caller import PlainCaller, TimedCaller, ValueCaller
@@ -85,7 +85,7 @@ class DrivenCore:
         """Tell the core, do as it says, and check what always holds."""
         self.finished = False
         instructions = self.core.handle(event)
-        self.steps.append((event, [described(one) for one in instructions]))
+        self.steps.append((event, [describe_instruction(one) for one in instructions]))
         for one in instructions:
             match one:
                 case StartCall(call=call):
@@ -97,11 +97,11 @@ class DrivenCore:
                 case ForgetState(operators=operators):
                     if isinstance(self.caller, TimedCaller):
                         self.caller.forget(operators)
-                case Finished():
+                case RunFinished():
                     self.finished = True
                 case UnitsChanged(plan=plan, units=units):
                     assert {name for unit in units for name in unit.operators} == set(plan.operators)
-                case Wake() | StreamRefused():
+                case WakeSlots() | StreamRefused():
                     pass
         self.core.check()
         return instructions
@@ -115,7 +115,7 @@ class DrivenCore:
     def ask(self, slot: int) -> bool:
         """A free slot asks for a call; did anything come of it?"""
         instructions = self.handle(SlotFree(self.now, slot))
-        return any(isinstance(one, (StartCall, Wake)) for one in instructions)
+        return any(isinstance(one, (StartCall, WakeSlots)) for one in instructions)
 
     def finish(self, slot: int) -> None:
         """A call ends well."""
@@ -176,7 +176,7 @@ class DrivenCore:
         for result in outcome.results:
             for port, table in result.outputs.items():
                 for query in self.core.plan.sinks.get(port, ()):
-                    kept = self.core.within_time(query, table)
+                    kept = self.core.up_to_last_event(query, table)
                     if kept.num_rows and query not in (refused or {}):
                         written.setdefault(query, []).append(kept)
         for query, tables in written.items():

@@ -50,7 +50,7 @@ class PlainCaller:
                     outputs[port] = self.table(made, call)
         taken = {name: sum(rows for edge, rows in taken_by.items() if edge.operator == name) for name in members}
         seconds = CALL_S + TUPLE_S * sum(taken.values())
-        return CallResult(outputs, taken, taken_by, given, seconds, "plain", events=self.events(call))
+        return CallResult(outputs, taken, taken_by, given, seconds, "plain", next_instants=self.next_instants(call))
 
     def rows(self, table: pa.Table, plan: Plan, edge: Edge) -> list[Any]:
         raise NotImplementedError
@@ -61,7 +61,7 @@ class PlainCaller:
     def evaluate(self, operator: Operator, rows: list[list[Any]], call: Call) -> dict[Port, list[Any]]:
         raise NotImplementedError
 
-    def events(self, call: Call) -> dict[str, int]:
+    def next_instants(self, call: Call) -> dict[str, int]:
         return {}
 
 
@@ -116,7 +116,7 @@ class TimedCaller(PlainCaller):
             made = self._evaluated(operator, rows, call.plan, call.bounds[operator.id])
         return dict.fromkeys(operator.ports, made)
 
-    def events(self, call: Call) -> dict[str, int]:
+    def next_instants(self, call: Call) -> dict[str, int]:
         return {name: self._next_event(name) for name in call.bounds}
 
     def forget(self, operators: Collection[str]) -> None:

@@ -4,10 +4,11 @@ import math
 
 import pytest
 
+from headgate.errors import InvariantError
 from headgate.metrics.stats import DeclaredStats
 from headgate.plan.model import Edge
 from headgate.policies.registry import make_policy
-from headgate.scheduling.board import Board, InvariantError
+from headgate.scheduling.board import Board
 from headgate.scheduling.policy import Decision, Policy, PolicyError
 from headgate.scheduling.units import Group
 from tests.conformance.plans import feeder, make_plan, project
@@ -61,14 +62,14 @@ def test_a_unit_is_announced_once_claimed_once_and_announced_again(plan):
     assert (policy.ready, board.ready_units, board.memory) == (["q/a"], 1, 16.0)
     board.now = 3.0
     claim = board.claim(0)
-    assert (claim.decision.unit.id, claim.slot, claim.started, board.flying) == ("q/a", 0, 3.0, 1)
+    assert (claim.decision.unit.id, claim.slot, claim.started, board.calls_in_flight) == ("q/a", 0, 3.0, 1)
     assert board.claim(1) is None
     assert policy.rounds == board.rounds == 1
     board.now = 5.0
     board.release(claim, 1, 0)
     assert policy.calls == [("q/a", 0, 2.0, 1, False)]
     assert policy.ready == ["q/a", "q/a"]
-    assert (board.ready_units, board.flying) == (1, 0)
+    assert (board.ready_units, board.calls_in_flight) == (1, 0)
 
 
 def test_overlapping_units_wait_for_each_other(plan):
@@ -149,7 +150,7 @@ def test_a_bound_that_lets_nothing_through_is_an_error(plan, bounds):
     feed(board, queues, "q/a", 1.0)
     with pytest.raises(PolicyError, match=r"policy recording gives q/a .*: a bound must be above 0"):
         board.claim(0)
-    assert (board.ready_units, board.flying) == (1, 0)
+    assert (board.ready_units, board.calls_in_flight) == (1, 0)
 
 
 def test_policies_hear_of_new_statistics_and_may_ask_for_other_units(plan):

@@ -14,7 +14,7 @@ def ends(come: int, rows_a_boundary: float, until: float = 0) -> list[tuple[int,
     while done < come:
         end = budget.end("q", done, come)
         rows = int(max(0, min(end, until or end) - done) // SECOND * rows_a_boundary)
-        budget.gave("q", done, end, rows)
+        budget.record("q", done, end, rows)
         calls.append((end, rows))
         done = end
     return calls

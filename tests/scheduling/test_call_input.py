@@ -16,7 +16,7 @@ from headgate.scheduling.board import Board
 from headgate.scheduling.call_input import oldest_first, take_input
 from headgate.scheduling.policy import Decision
 from headgate.scheduling.queue import BatchQueue, SpillError
-from headgate.scheduling.suspects import Suspects
+from headgate.scheduling.suspect_rows import SuspectRows
 from tests.conformance.plans import feeder, make_plan, project, union
 
 arrivals = st.lists(st.lists(st.lists(st.integers(0, 12), max_size=6), max_size=4), min_size=1, max_size=4)
@@ -66,10 +66,10 @@ def test_a_call_takes_the_oldest_of_all_queues() -> None:
     queues[Edge("q/a", 0)].put(batch([1, 3, 5, 7]))
     queues[Edge("q/b", 0)].put(batch([2, 4, 6]))
     board = Board(plan, queues, make_policy("rr", {"unit": "query"}), DeclaredStats(plan), 1)
-    taken = take_input(Decision(board.units[0], tuples=5), board, Suspects())
+    taken = take_input(Decision(board.units[0], tuples=5), board, SuspectRows())
     times = {edge.operator: table.column("_arrival").to_pylist() for edge, table in taken.items()}
     assert times == {"q/a": [1, 3, 5], "q/b": [2, 4]}
-    rest = take_input(Decision(board.units[0], tuples=1), board, Suspects())
+    rest = take_input(Decision(board.units[0], tuples=1), board, SuspectRows())
     assert {edge.operator for edge in rest} == {"q/b"}
     for queue in queues.values():
         queue.check()
@@ -88,7 +88,7 @@ def test_what_was_taken_goes_back_when_another_queue_cannot_be_read(monkeypatch:
 
     monkeypatch.setattr(queues[Edge("q/b", 0)], "take", fails)
     with pytest.raises(SpillError, match="the disk is gone"):
-        take_input(Decision(board.units[0]), board, Suspects())
+        take_input(Decision(board.units[0]), board, SuspectRows())
     assert [queues[Edge(name, 0)].count for name in ("q/a", "q/b")] == [2, 2]
     for queue in queues.values():
         queue.check()

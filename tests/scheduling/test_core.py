@@ -16,12 +16,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headgate.application.checked import PolicySettings
+from headgate.plan.added_queries import plan_of_added
 from headgate.plan.arrow_types import arrow_schema
-from headgate.plan.joining import apart
 from headgate.plan.model import Plan
 from headgate.policies.registry import make_policy
-from headgate.scheduling.event_log import EventLog, described, replay
-from headgate.scheduling.events import ClassSet, PolicyReplaced, PrioritySet
+from headgate.scheduling.event_log import EventLog, describe_instruction, replay
+from headgate.scheduling.events import PolicyReplaced, PriorityChanged, QueryClassChanged
 from tests.conformance.choices import ALL, label
 from tests.conformance.plans import SCHEMA
 from tests.conformance.reference import Row, evaluate
@@ -118,12 +118,12 @@ class Script:
 
     def set_priority(self) -> None:
         name = self.chance.choice(list(CLASSES))
-        self.driven.handle(PrioritySet(self.driven.now, name, self.chance.randint(1, 9)))
+        self.driven.handle(PriorityChanged(self.driven.now, name, self.chance.randint(1, 9)))
 
     def set_class(self) -> None:
         if running := list(self.driven.core.plan.queries):
             name = self.chance.choice(list(CLASSES))
-            self.driven.handle(ClassSet(self.driven.now, self.chance.choice(running), name))
+            self.driven.handle(QueryClassChanged(self.driven.now, self.chance.choice(running), name))
 
     def replace_policy(self) -> None:
         policy = self.chance.choice(ALL)
@@ -137,7 +137,7 @@ class Script:
         self.began[name] = dict(self.sent)
         if self.chance.random() < 0.3 and self.driven.ended:  # a query that has ended is forgotten
             self.driven.remove(self.chance.choice(sorted(self.driven.ended)))
-        self.driven.add(apart(self.whole, self.whole.queries.keys() - {name}))
+        self.driven.add(plan_of_added(self.whole, self.whole.queries.keys() - {name}))
 
 
 def _rows(chance: Random) -> list[Row]:
@@ -173,7 +173,7 @@ def test_a_recorded_run_can_be_replayed(
     for event, _ in script.driven.steps:
         log.record(event)
     log.close()
-    again = [[described(one) for one in instructions] for _, instructions, _ in replay(path, make_policy)]
+    again = [[describe_instruction(one) for one in instructions] for _, instructions, _ in replay(path, make_policy)]
     assert again == [instructions for _, instructions in script.driven.steps]
 
 
@@ -216,7 +216,7 @@ class TimedScript:
         name = self.chance.choice(ready)
         self.later.discard(name)
         self.since[name] = {stream: len(times) for stream, times in self.sent.items()}
-        self.driven.add(apart(self.plan, self.plan.queries.keys() - {name}))
+        self.driven.add(plan_of_added(self.plan, self.plan.queries.keys() - {name}))
 
     def _streams(self, query: str) -> set[str]:
         return {stream for stream in self.plan.streams if query in self.plan.readers(stream)}

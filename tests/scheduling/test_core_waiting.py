@@ -9,8 +9,8 @@ import pytest
 
 from headgate.plan.arrow_types import arrow_schema
 from headgate.plan.model import Plan, Stream
-from headgate.scheduling import core, patience
-from headgate.scheduling.patience import Patience
+from headgate.scheduling import boundary_wait, core
+from headgate.scheduling.boundary_wait import BoundaryWait
 from headgate.sql.schema import parse_schema
 from tests.scheduling.driven_core import DrivenCore
 from tests.scheduling.plain_caller import TimedCaller
@@ -61,9 +61,9 @@ def test_it_waits_no_longer_than_is_bearable(monkeypatch: pytest.MonkeyPatch) ->
     """No boundary comes, for the stream stands still: after a while, a free slot takes what waits."""
     run = driven()
     bring(run, 0.1, "s")
-    run.now = 0.1 + patience.MOST_S - core.LOOK_S
+    run.now = 0.1 + boundary_wait.MOST_S - core.LOOK_S
     assert not run.ask(0)
-    run.now = 0.1 + patience.MOST_S
+    run.now = 0.1 + boundary_wait.MOST_S
     assert run.ask(0)
 
 
@@ -74,7 +74,7 @@ def test_a_slot_looks_only_now_and_then_for_units_that_have_waited_enough(monkey
     bring(run, 5.3, "s")
     looked = run.now = 5.4 + core.LOOK_S
     assert not run.ask(0)
-    monkeypatch.setattr(patience, "MOST_S", 0.0)
+    monkeypatch.setattr(boundary_wait, "MOST_S", 0.0)
     run.now = looked + core.LOOK_S / 2
     assert not run.ask(0)
     run.now = looked + core.LOOK_S
@@ -96,12 +96,12 @@ def test_a_call_that_ends_looks_at_no_unit_that_it_does_not_concern(monkeypatch:
     assert run.ask(0)
     assert run.calls[0].unit.id == "halves"
     asked: list[str] = []
-    waits = Patience.waits
+    waits = BoundaryWait.waits
 
-    def noted(self: Patience, unit: Any, now: float) -> bool:
+    def noted(self: BoundaryWait, unit: Any, now: float) -> bool:
         asked.append(unit.id)
         return waits(self, unit, now)
 
-    monkeypatch.setattr(Patience, "waits", noted)
+    monkeypatch.setattr(BoundaryWait, "waits", noted)
     run.finish(0)
     assert "seconds" not in asked

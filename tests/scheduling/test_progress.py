@@ -202,7 +202,7 @@ def test_a_shared_operator_goes_on_to_the_last_event_of_all_its_queries() -> Non
         bench.arrive("r", 20)
         bench.advance("s", FOREVER)
         rest = bench.plan.without(stopped)
-        bench.progress.use(rest, {e: queue for e, queue in bench.queues.items() if e.operator in rest.operators})
+        bench.progress.set_plan(rest, {e: queue for e, queue in bench.queues.items() if e.operator in rest.operators})
         unit = [name for name in rest.queries["a"].operators if name != "a/changes"]
         assert bench.begin(*unit)["a/group"].end == last
         assert bench.progress.last_of(bench.progress.streams_of("a")) == 5

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headgate.errors import InvariantError
 from headgate.runtime.spark.spill import SpillFolder
-from headgate.scheduling.board import InvariantError
 from headgate.scheduling.queue import BatchQueue, Memory, SpillError
 
 TUPLE = 8 + 8 + 8  # bytes of a tuple of `batch`

@@ -155,12 +155,12 @@ def test_results_after_the_last_event_of_a_query_are_left_out_once_its_streams_h
     lists.arrive("s", [5])
     lists.arrive("r", [20])
     results = pa.table({TIME: pa.array([5, 8, None, 20, 21], pa.int64())})
-    assert lists.time.until_the_end("a", results) is results
+    assert lists.time.up_to_last_event("a", results) is results
     lists.end("s")
-    assert lists.time.until_the_end("a", results).column(TIME).to_pylist() == [5, None]
-    assert lists.time.until_the_end("b", results) is results
+    assert lists.time.up_to_last_event("a", results).column(TIME).to_pylist() == [5, None]
+    assert lists.time.up_to_last_event("b", results) is results
     lists.end("r")
-    assert lists.time.until_the_end("b", results).column(TIME).to_pylist() == [5, 8, None, 20]
+    assert lists.time.up_to_last_event("b", results).column(TIME).to_pylist() == [5, 8, None, 20]
 
 
 def test_where_arrivals_are_the_time_it_passes_without_tuples() -> None:

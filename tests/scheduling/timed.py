@@ -18,8 +18,8 @@ from headgate.plan.graph import build_plan
 from headgate.plan.model import Edge, Plan, Query, QueryClass, Stream
 from headgate.plan.operators import Operator, Port, StreamJoin
 from headgate.plan.windows import RangeWindow
-from headgate.scheduling.entrance import Entrance
 from headgate.scheduling.progress import BEGINNING, Bounds, timed_operators
+from headgate.scheduling.stream_entrance import StreamEntrance
 from headgate.scheduling.timekeeper import Timekeeper
 from headgate.sql.schema import FOREVER, LATE, SEQUENCE, TIME, parse_schema
 
@@ -206,7 +206,7 @@ class Lists:
         self.plan = self.plan.without(queries)
         self.queues = {edge: queue for edge, queue in self.queues.items() if edge.operator in self.plan.operators}
         self.due &= set(self.plan.operators)
-        self.time.use(self.plan, self.queues)
+        self.time.set_plan(self.plan, self.queues)
 
     @property
     def ready(self) -> list[str]:
@@ -239,7 +239,7 @@ class Lists:
     def _give(self, port: Port, rows: list[Row], call: Call, inside: dict[Edge, list[Row]]) -> None:
         for query in self.plan.sinks.get(port, ()):
             table = pa.table({TIME: pa.array([row.time for row in rows], pa.int64())})
-            kept = self.time.until_the_end(query, table).column(TIME).to_pylist()
+            kept = self.time.up_to_last_event(query, table).column(TIME).to_pylist()
             self.results[query].update(Row(time) for time in kept)
         for edge in self.plan.consumers[port]:
             if edge.operator in call.operators:
@@ -288,7 +288,7 @@ def in_one_go(
         last = max((t for s in plan.streams if name in plan.readers(s) for t in sent[s]), default=BEGINNING)
         found: dict[Port, list[Row]] = {}
         for stream in plan.streams:
-            came = Entrance(plan.streams[stream]).admit(source_table(sent[stream]))
+            came = StreamEntrance(plan.streams[stream]).admit(source_table(sent[stream]))
             timed = any(plan.operators[o].stateful for o in query.operators)
             found[Port(stream)] = _rows(came.table, timed)[since.get(name, {}).get(stream, 0) :]
         for operator_name in query.operators:

@@ -78,9 +78,9 @@ class Admission:
                     waiting = len(queue)  # 0 if the tuple is held back; above 1 the readers are awake already
                     if waiting == 1 or (watches and waiting):
                         board.now = time
-                        wake(queue.gate)
+                        wake(queue.fed_units)
                     if fed is not None:
-                        fed += queue.gate.units
+                        fed += queue.fed_units.units
                 if outlet.taps:
                     self._straight_through(outlet, time, items[at])
                 at += 1

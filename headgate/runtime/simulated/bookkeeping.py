@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+from headgate.errors import InvariantError
 from headgate.metrics.monitor import Monitor
 from headgate.runtime.simulated.admission import Admission
 from headgate.runtime.simulated.network import Network, NetworkNode
 from headgate.runtime.simulated.queue_memory import QueueMemory
 from headgate.runtime.simulated.single_tuple import SingleTupleUnits
-from headgate.scheduling.board import Board, InvariantError
+from headgate.scheduling.board import Board
 
 Progress = Callable[[float, int], None]  # virtual time, tuples processed by all operators together
 _PROGRESS_TUPLES = 100_000

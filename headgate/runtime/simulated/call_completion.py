@@ -122,7 +122,7 @@ class CallCompletion:
             queue.node.entered += len(outputs)
             queue.extend(outputs)
             if queue:  # empty if it holds everything back for now
-                self._board.wake(queue.gate)
+                self._board.wake(queue.fed_units)
         for tap in branch.taps:
             latencies = [time - item[0] for time, item in zip(times, outputs, strict=True)]
             if self._fluid:

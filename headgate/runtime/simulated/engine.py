@@ -8,6 +8,7 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from headgate.application.checked import SimulatorSettings
+from headgate.errors import InvariantError
 from headgate.runtime.simulated.admission import Admission
 from headgate.runtime.simulated.bookkeeping import Bookkeeper
 from headgate.runtime.simulated.call_completion import CallCompletion
@@ -21,7 +22,7 @@ from headgate.runtime.simulated.queue_memory import QueueMemory
 from headgate.runtime.simulated.selectivity import Item
 from headgate.runtime.simulated.single_tuple import SingleTupleUnit, SingleTupleUnits
 from headgate.runtime.simulated.timed_changes import TimedChanges
-from headgate.scheduling.board import Board, Claim, InvariantError
+from headgate.scheduling.board import Board, Claim
 from headgate.scheduling.policy import Policy
 from headgate.scheduling.units import Unit
 

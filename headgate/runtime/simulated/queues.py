@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from headgate.plan.model import Edge
 from headgate.runtime.simulated.selectivity import Item
-from headgate.scheduling.board import Gate
+from headgate.scheduling.board import FedUnits
 
 if TYPE_CHECKING:
     from headgate.runtime.simulated.network import NetworkNode
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 class SimulatedQueue(deque[Item]):
     """The FIFO in front of an operator's input. Two queues are never equal, whatever they contain."""
 
-    __slots__ = ("edge", "gate", "item_bytes", "node")
+    __slots__ = ("edge", "fed_units", "item_bytes", "node")
     __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__
 
     def __init__(self, edge: Edge, node: NetworkNode, item_bytes: float) -> None:
         super().__init__()
         self.edge = edge
-        self.gate = Gate()  # the board's, once there is one
+        self.fed_units = FedUnits()  # the board's, once there is one
         self.node = node
         self.item_bytes = item_bytes
 
@@ -107,7 +107,7 @@ def _age(queue: SimulatedQueue) -> tuple[float, int]:
     return queue[0][0], queue.edge.input
 
 
-def _wake_nothing(gate: Gate) -> None:
+def _wake_nothing(fed_units: FedUnits) -> None:
     """Do nothing: the default before there is a board."""
 
 
@@ -121,7 +121,7 @@ class SynchronizedInputs:
 
     def __init__(self) -> None:
         self.queues: list[SynchronizedQueue] = []
-        self.wake: Callable[[Gate], None] = _wake_nothing  # the board's, once there is one
+        self.wake: Callable[[FedUnits], None] = _wake_nothing  # the board's, once there is one
 
     def release(self) -> None:
         """Release all tuples that no other input can precede any more."""
@@ -129,7 +129,7 @@ class SynchronizedInputs:
         for queue in self.queues:
             if queue.held and queue.held[0][0] <= low:
                 queue.release_until(low)
-                self.wake(queue.gate)
+                self.wake(queue.fed_units)
 
 
 class SynchronizedQueue(InputQueue):

@@ -10,7 +10,7 @@ from headgate.application.checked import CheckedApplication, RunLimits
 from headgate.errors import ApplicationError
 from headgate.metrics.assumptions import assumptions
 from headgate.metrics.monitor import Monitor
-from headgate.metrics.recent import Look
+from headgate.metrics.recent import RecentStatistic
 from headgate.policies.registry import make_policy
 from headgate.runtime.simulated.admission import Admission
 from headgate.runtime.simulated.bookkeeping import Bookkeeper, Progress
@@ -95,9 +95,9 @@ def _wire(
     policy = make_policy(app.policy.name, app.policy.parameters)
     singles = SingleTupleUnits(network, settings, wanted=kept is None)
 
-    def latency(class_name: str, now: float, look: Look, since: float) -> float | None:
+    def latency(class_name: str, now: float, statistic: RecentStatistic, since: float) -> float | None:
         singles.flush(monitor, memory)
-        return monitor.recent(class_name, now, look, since)
+        return monitor.recent(class_name, now, statistic, since)
 
     board = Board(
         app.plan,
@@ -111,7 +111,7 @@ def _wire(
         seed=app.seed,
     )
     for edge, queue in network.queues.items():
-        queue.gate = board.gate(edge)
+        queue.fed_units = board.fed_units(edge)
         if isinstance(queue, SynchronizedQueue):
             queue.inputs.wake = board.wake
     results, calls = (kept.results, kept.calls) if kept is not None else (None, None)

@@ -12,7 +12,7 @@ from headgate.runtime.simulated.network import Network, NetworkNode, Outlet
 from headgate.runtime.simulated.queue_memory import QueueMemory
 from headgate.runtime.simulated.queues import SimulatedQueue
 from headgate.runtime.simulated.selectivity import Item
-from headgate.scheduling.board import Board, Gate
+from headgate.scheduling.board import Board, FedUnits
 from headgate.scheduling.units import Unit
 
 
@@ -51,7 +51,7 @@ class SingleTupleUnit:
         self.ends: list[float] = []  # if direct: of the tuples that the counters do not include yet
         self.latencies: list[float] = []
 
-    def finish(self, item: Item, now: float, wake: Callable[[Gate], None], memory: QueueMemory) -> int:
+    def finish(self, item: Item, now: float, wake: Callable[[FedUnits], None], memory: QueueMemory) -> int:
         """Hand out the outputs of a tuple and wake the readers of their queues; returns the number of results."""
         node, results = self.node, 0
         node.processed += 1
@@ -66,7 +66,7 @@ class SingleTupleUnit:
                 results += self._hand_out(outlet, output, now, wake, memory)
         return results
 
-    def end(self, item: Item, now: float, wake: Callable[[Gate], None], memory: QueueMemory) -> int:
+    def end(self, item: Item, now: float, wake: Callable[[FedUnits], None], memory: QueueMemory) -> int:
         """Finish a tuple; returns the number of results. The engine's loop does the same inline."""
         if not self.direct:
             return self.finish(item, now, wake, memory)
@@ -102,7 +102,7 @@ class SingleTupleUnit:
         return self.find_oldest().popleft()
 
     def _hand_out(
-        self, outlet: Outlet, item: Item, now: float, wake: Callable[[Gate], None], memory: QueueMemory
+        self, outlet: Outlet, item: Item, now: float, wake: Callable[[FedUnits], None], memory: QueueMemory
     ) -> int:
         self.node.out += 1
         if outlet.queues:
@@ -112,7 +112,7 @@ class SingleTupleUnit:
             queue.node.entered += 1
             queue.append(item)
             if queue:  # empty if it holds everything back for now
-                wake(queue.gate)
+                wake(queue.fed_units)
         for tap in outlet.taps:
             tap.times.append(now)
             tap.latencies.append(now - item[0])

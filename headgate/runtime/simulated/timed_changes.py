@@ -38,7 +38,7 @@ class TimedChanges:
             for name, priority in self._changes.popleft().priorities.items():
                 plan = self._board.plan.with_priority(name, priority)
                 self._board.set_classes(plan)
-                self._monitor.use(now, plan)
+                self._monitor.set_plan(now, plan)
         if self._measure_at <= now:
             self._measure_at += MEASURE_EVERY_S
             for operator in self._varying:

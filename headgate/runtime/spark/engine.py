@@ -18,44 +18,44 @@ from headgate.application.checked import CheckedApplication, PolicySettings, Run
 from headgate.connect.dead_letters import DeadLetters
 from headgate.connect.sources import Source
 from headgate.metrics.monitor import Monitor
-from headgate.plan.joining import apart
+from headgate.plan.added_queries import plan_of_added
 from headgate.policies.parameters import whole
 from headgate.policies.registry import make_policy
+from headgate.runtime.spark.call_runner import CallRunner
+from headgate.runtime.spark.caller_setup import extend_caller, make_caller
 from headgate.runtime.spark.calls.rehearsal import rehearsal_s, rehearses, sample, warm_up
-from headgate.runtime.spark.execution import Executor
 from headgate.runtime.spark.failures.error_messages import essence
-from headgate.runtime.spark.feed import TICK_S, Feed, open_sources
 from headgate.runtime.spark.launch.session import goes_with_spark, own_session, spark_runs, start_spark, stop_spark
-from headgate.runtime.spark.outputs import Outputs
-from headgate.runtime.spark.setup import extend_caller, make_caller
+from headgate.runtime.spark.query_sinks import QuerySinks
 from headgate.runtime.spark.slots import SlotThreads, join_all
+from headgate.runtime.spark.source_thread import TICK_S, SourceThread, open_sources
 from headgate.runtime.spark.spill import SpillFolder
 from headgate.scheduling.calls import Call
 from headgate.scheduling.core import Core, CoreSettings
 from headgate.scheduling.event_log import EventLog
 from headgate.scheduling.events import (
     CallEnded,
-    ClassSet,
     Event,
     PolicyReplaced,
-    PrioritySet,
+    PriorityChanged,
     QueriesAdded,
     QueriesFailed,
     QueriesStopped,
+    QueryClassChanged,
     QueryRemoved,
     SlotFree,
     StreamEnded,
     TuplesArrived,
 )
 from headgate.scheduling.instructions import (
-    Finished,
     ForgetState,
     Instruction,
     QueryEnded,
+    RunFinished,
     StartCall,
     StreamRefused,
     UnitsChanged,
-    Wake,
+    WakeSlots,
 )
 from headgate.scheduling.queue import Memory
 
@@ -80,14 +80,14 @@ class SparkRuntime:
         queue_bytes: int = QUEUE_BYTES,
         partitioned_rows: int | None = None,
         monitor: Monitor | None = None,
-        tell: Callable[[str], None] = lambda doing: None,
+        announce: Callable[[str], None] = lambda doing: None,
         record: Path | None = None,
     ) -> None:
         self._app = app
-        self._tell = tell  # is called with what is being done, until the run begins
+        self._announce = announce  # is called with what is being done, until the run begins
         self._opened = ExitStack()  # what the run holds besides sinks and threads; let go of when it ends
         owns_spark = spark is None and not spark_runs()
-        tell("starting Spark")
+        announce("starting Spark")
         self._spark = spark or start_spark(app.spark)
         if owns_spark:
             self._opened.callback(stop_spark, self._spark)
@@ -102,7 +102,7 @@ class SparkRuntime:
     ) -> None:
         app = self._app
         self._began: float | None = None
-        self._tell(f"letting Spark check {len(app.plan.queries)} queries")
+        self._announce(f"letting Spark check {len(app.plan.queries)} queries")
         self.caller = make_caller(own_session(self._spark), app, partitioned_rows)
         self._opened.callback(self.caller.close)
         spill = SpillFolder()
@@ -118,14 +118,14 @@ class SparkRuntime:
         self._done = threading.Event()
         self._fatal: Exception | None = None
         self._over = False  # the report is made: nobody waits for a call that is still to end
-        self._feeds: list[Feed] = []  # more than one where queries that joined read more streams
-        self._joining = threading.Lock()  # held while queries join: Spark checks them one lot after the other
+        self._source_threads: list[SourceThread] = []  # more than one where added queries read more streams
+        self._adding = threading.Lock()  # held while queries are added: Spark checks one addition at a time
         self.errors: dict[str, str] = {}  # query -> why it stopped
         self.unprocessed: dict[str, int] = {}  # query that stopped -> tuples that waited for it
-        self.sinks = Outputs()
+        self.sinks = QuerySinks()
         self.dead_letters = DeadLetters(app.dead_letters, app.name)
         context = self._spark.sparkContext
-        self.executor = Executor(context, self.caller, self.core, self.sinks, self.dead_letters, self._break)
+        self.call_runner = CallRunner(context, self.caller, self.core, self.sinks, self.dead_letters, self._break)
         self._slots = SlotThreads(app.slots, self.step, self._break)
 
     # A run, from outside -----------------------------------------------------------------------------------------
@@ -154,18 +154,26 @@ class SparkRuntime:
         self.open()
         samples = sample(app.plan, open_sources(app, quiet=True))
         if rehearses(app):
-            warm_up(self.caller, app.plan, self.core.board.units, samples, rehearsal_s(app), self._tell)
+            warm_up(self.caller, app.plan, self.core.board.units, samples, rehearsal_s(app), self._announce)
         sources = open_sources(app, letters=self.dead_letters)
         self._began = time.monotonic()
-        self._feed(sources)
+        self._read(sources)
         self._slots.start()
 
-    def _feed(self, sources: Mapping[str, Source]) -> None:
+    def _read(self, sources: Mapping[str, Source]) -> None:
         """Read some sources from now on, in a thread of their own."""
-        told = (self.deliver, self.ended, self._break)
-        asked = (lambda: self.core.memory_short, self.core.next_boundary, lambda: self.core.time.open)
-        self._feeds.append(Feed(sources, self.now, *told, *asked))
-        self._feeds[-1].start()
+        thread = SourceThread(
+            sources,
+            now=self.now,
+            deliver=self.deliver,
+            ended=self.ended,
+            broken=self._break,
+            memory_short=lambda: self.core.memory_short,
+            next_boundary=self.core.next_boundary,
+            read=lambda: self.core.time.open,
+        )
+        self._source_threads.append(thread)
+        thread.start()
 
     def now(self) -> float:
         """Seconds since the run began; 0 before."""
@@ -217,7 +225,7 @@ class SparkRuntime:
 
     # Changes while it runs ---------------------------------------------------------------------------------------
 
-    def use(self, policy: PolicySettings, reason: str = "asked for") -> None:
+    def set_policy(self, policy: PolicySettings, reason: str = "asked for") -> None:
         """Replace the policy."""
         self._handle(lambda at: PolicyReplaced(at, policy.name, policy.parameters, reason))
 
@@ -229,24 +237,24 @@ class SparkRuntime:
     def set_priority(self, class_name: str, priority: int) -> None:
         """Give a class another priority; policies follow it as they do (see the docs)."""
         whole("priority", priority)
-        self._handle(lambda at: PrioritySet(at, class_name, priority))
+        self._handle(lambda at: PriorityChanged(at, class_name, priority))
 
     def set_class(self, query: str, class_name: str) -> None:
         """Put a query into another class. Its results so far count for that class too, from now on."""
-        self._handle(lambda at: ClassSet(at, query, class_name))
+        self._handle(lambda at: QueryClassChanged(at, query, class_name))
 
     def add_queries(self, app: CheckedApplication) -> None:
         """Let the queries of `app` join that this run does not know. They read what arrives from now on.
 
         ApplicationError: one of them cannot run; nothing has changed then.
         """
-        with self._joining:
-            plan = apart(app.plan, self.core.monitor.queries & app.plan.queries.keys())
+        with self._adding:
+            plan = plan_of_added(app.plan, self.core.monitor.queries & app.plan.queries.keys())
             extend_caller(self.caller, replace(app, plan=plan))
             try:
                 self.sinks.open(plan, app.folder, app.name)
                 unread = [name for name in plan.streams if plan.readers(name) and self.core.time.starts(name)]
-                while any(feed.reads(unread) for feed in self._feeds):
+                while any(thread.reads(unread) for thread in self._source_threads):
                     time.sleep(TICK_S)  # their last readers have just stopped
                 sources = open_sources(app, letters=self.dead_letters, streams=unread, since=self.now())
                 self._done.clear()
@@ -255,7 +263,7 @@ class SparkRuntime:
                 self.sinks.discard(plan.queries)
                 raise
             if sources:
-                self._feed(sources)
+                self._read(sources)
 
     def stop_queries(self, queries: Collection[str]) -> None:
         """End some queries; the others go on. What waits for them alone is given up, and counted in the report."""
@@ -263,7 +271,7 @@ class SparkRuntime:
 
     def remove_query(self, query: str) -> None:
         """End a query if it still runs, and take it out of the report; its name may be used again."""
-        with self._joining:
+        with self._adding:
             self._handle(lambda at: QueryRemoved(at, query))
             self.sinks.discard([query])
             self.errors.pop(query, None)
@@ -285,25 +293,25 @@ class SparkRuntime:
 
     # Slots run units ---------------------------------------------------------------------------------------------
 
-    def step(self, slot: int, patience_s: float = 0.0) -> bool:
+    def step(self, slot: int, wait_s: float = 0.0) -> bool:
         """Make one call: claim, run, publish. False when there is nothing for this slot now; then it waits up to
-        `patience_s` for something to change."""
+        `wait_s` for something to change."""
         with self._changed:
             instructions = self._tell_core(SlotFree(self.now(), slot))
             call = next((one.call for one in instructions if isinstance(one, StartCall)), None)
             if call is None:
-                changed = any(isinstance(one, Wake) for one in instructions)
-                if not changed and patience_s and not self.executor.stopping:
-                    self._changed.wait(patience_s)
+                changed = any(isinstance(one, WakeSlots) for one in instructions)
+                if not changed and wait_s and not self.call_runner.stopping:
+                    self._changed.wait(wait_s)
                 return changed
         self._make(call)
         return True
 
     def _make(self, call: Call) -> None:
-        executed = self.executor.execute(call)
+        report = self.call_runner.run(call)
         with self._changed:
             if not self._over:
-                self._tell_core(CallEnded(self.now(), call.slot, *executed))
+                self._tell_core(CallEnded(self.now(), call.slot, *report))
 
     # The core ----------------------------------------------------------------------------------------------------
 
@@ -319,7 +327,7 @@ class SparkRuntime:
         instructions = self.core.handle(event)
         for instruction in instructions:
             match instruction:
-                case Wake():
+                case WakeSlots():
                     self._changed.notify_all()
                 case UnitsChanged(plan=plan, units=units):
                     self.caller.keep(plan, units)
@@ -327,7 +335,7 @@ class SparkRuntime:
                     self.caller.states.forget(operators)
                 case QueryEnded(query=query, error=error, waiting=waiting):
                     self._say_ended(query, error, waiting)
-                case Finished():
+                case RunFinished():
                     self._done.set()
         return instructions
 
@@ -348,16 +356,16 @@ class SparkRuntime:
 
     def _end_threads(self) -> None:
         """Stop reading sources, let calls in flight finish, cancel those that take too long."""
-        for feed in self._feeds:
-            feed.stop()
+        for thread in self._source_threads:
+            thread.stop()
         with self._changed:
-            self.executor.stopping = True
+            self.call_runner.stopping = True
             self._slots.stop()
             self._changed.notify_all()
-        join_all(self._feeds, GRACE_S)
+        join_all(self._source_threads, GRACE_S)
         if not self._slots.join(GRACE_S):
             log.warning("calls in flight take too long and are cancelled")
-            self.executor.cancel()
+            self.call_runner.cancel()
             self._slots.join(GRACE_S)
 
     def _close_sinks(self) -> None:
@@ -370,11 +378,11 @@ class SparkRuntime:
     def _report(self, seconds: float) -> dict[str, Any]:
         core = self.core
         report = core.monitor.report("spark", core.policy, self._app.slots, seconds, core.board.policy)
-        rejected = {name: count for feed in self._feeds for name, count in feed.rejected.items()}
+        rejected = {name: count for thread in self._source_threads for name, count in thread.rejected.items()}
         more = {"rounds": core.board.rounds, "stats": core.stats.summary(), "late": core.time.late}
-        more |= {"rejected": rejected, "dead_letters": self.dead_letters.told()}
+        more |= {"rejected": rejected, "dead_letters": self.dead_letters.report()}
         more |= {"errors": dict(self.errors), "unprocessed": dict(self.unprocessed)}
-        return report | more | self.caller.told(core.plan)
+        return report | more | self.caller.report(core.plan)
 
 
 def run(

@@ -11,7 +11,7 @@ from pyspark import InheritableThread
 
 log = logging.getLogger("headgate.spark")
 
-PATIENCE_S = 0.1  # how long a slot without work waits before it asks again unasked
+IDLE_WAIT_S = 0.1  # how long a slot without work waits before it asks again unasked
 
 
 class SlotThreads:
@@ -41,7 +41,7 @@ class SlotThreads:
     def _run(self, slot: int) -> None:
         try:
             while not self._stopping:
-                self._step(slot, PATIENCE_S)
+                self._step(slot, IDLE_WAIT_S)
         except Exception as error:
             log.exception("slot %d failed", slot)
             self._broken(error)

@@ -31,7 +31,7 @@ from headgate.policies.registry import make_policy
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.launch.session import start_spark
 from headgate.scheduling.board import Board, Claim
-from headgate.scheduling.patience import Patience
+from headgate.scheduling.boundary_wait import BoundaryWait
 from headgate.scheduling.progress import Progress
 from headgate.sql.schema import parse_schema
 from headgate_lab.bench.batches import key_batch
@@ -155,9 +155,9 @@ class WindowedQueries:
         self.queues = {edge: CountedQueue() for edge in self.plan.edges}
         self._come = dict.fromkeys(self.plan.streams, 0)
         self._progress = Progress(self.plan, self.queues, self._come.get)
-        patience = Patience(self._progress.reaches, lambda _: False, most_bytes=1e9)
+        boundary_wait = BoundaryWait(self._progress.reaches, lambda _: False, most_bytes=1e9)
         policy, stats = make_policy(HEADLINE, {"together": together}), DeclaredStats(self.plan)
-        self.board = Board(self.plan, self.queues, policy, stats, slots=1, call_fixed_s=CALL_S, patience=patience)
+        self.board = Board(self.plan, self.queues, policy, stats, 1, CALL_S, boundary_wait=boundary_wait)
         for edge in self.plan.edges:  # the first tuple of a stream comes to a boundary, the second waits for one
             self.feed(edge)
         while (claim := self.board.claim(0)) is not None:
@@ -181,7 +181,7 @@ class WindowedQueries:
             self.queues[edge].count = 0
         self._progress.finish(self._progress.begin(unit.operators), {})
         self._progress.end(unit.operators)
-        self.board.look_again(self._progress.settle(unit.operators).moved)
+        self.board.recheck_waiting(self._progress.settle(unit.operators).moved)
         self.board.release(claim, 1, 1)
         for edge in unit.edges:
             self.feed(edge)

@@ -20,7 +20,7 @@ from headgate.errors import ApplicationError
 from headgate.plan.flows import Flow
 from headgate.plan.model import Query
 from headgate.plan.operators.base import Port
-from headgate.runtime.spark.outputs import Outputs
+from headgate.runtime.spark.query_sinks import QuerySinks
 from headgate.scheduling.timekeeper import Timekeeper
 from headgate.sql.schema import CHANGE, parse_schema
 
@@ -117,8 +117,8 @@ def test_a_full_disk_keeps_the_rows_that_fit_and_tears_none(
 ) -> None:
     monkeypatch.setattr(row_file, "FileIO", SmallDisk)
     SmallDisk.room = room
-    outputs = Outputs({"q": sink_at(tmp_path, f"out.{kind}", kind)})
-    plan_time: Any = type("Time", (Timekeeper,), {"__init__": lambda _: None, "until_the_end": lambda _, q, t: t})()
+    outputs = QuerySinks({"q": sink_at(tmp_path, f"out.{kind}", kind)})
+    plan_time: Any = type("Time", (Timekeeper,), {"__init__": lambda _: None, "up_to_last_event": lambda _, q, t: t})()
     written: dict[str, list[pa.Table]] = {}
     failed: dict[str, Exception] = {}
     outputs.write("q", rows(0, first), plan_time, written, failed)

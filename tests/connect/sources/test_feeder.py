@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from headgate.connect.sources import Source, make_source
 from headgate.errors import ApplicationError
 from headgate.plan.model import Stream
-from headgate.scheduling.entrance import Entrance
+from headgate.scheduling.stream_entrance import StreamEntrance
 from headgate.seeds import stream_seed
 from headgate.sql.schema import parse_schema
 
@@ -63,7 +63,7 @@ def test_the_time_column_is_epoch_plus_arrival() -> None:
 def test_made_up_event_times_are_never_late(kind: str) -> None:
     said = {"kind": "feeder", "rate": 500, "rows": 5000, "arrivals": "poisson"}
     stream = Stream("s", parse_schema(f"k INT, t {kind}", "s"), said, "t")
-    source, entrance = make_source(stream, Path(), 3, EPOCH_US), Entrance(stream)
+    source, entrance = make_source(stream, Path(), 3, EPOCH_US), StreamEntrance(stream)
     for tick in range(1, 40):
         table = source.poll(tick / 3)
         assert table is not None or source.exhausted

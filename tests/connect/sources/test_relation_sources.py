@@ -14,7 +14,7 @@ from headgate.application.sources import read_stream
 from headgate.connect.sources import Source, make_source
 from headgate.errors import ApplicationError
 from headgate.plan.model import Stream
-from headgate.scheduling.entrance import Entrance
+from headgate.scheduling.stream_entrance import StreamEntrance
 from headgate.sql.schema import FOREVER
 
 ROWS = [("+", 1, "a"), ("-", 2, None), ("+", 3, "c")]
@@ -95,7 +95,7 @@ def test_replayed_by_time_and_admitted(tmp_path: Path) -> None:
     stream = stream_of(tmp_path, "t INT, k INT", "t", kind="csv", path="in.csv", replay="real")
     table = make_source(stream, tmp_path, 0, 0).poll(9.0)
     assert table is not None
-    admitted = Entrance(stream).admit(table).table
+    admitted = StreamEntrance(stream).admit(table).table
     assert admitted.to_pylist() == [
         {"t": 10, "k": 1, "_arrival": 0, "_sequence": 0, "_time": 10, "_until": FOREVER, "_change": 1},
         {"t": 12, "k": 1, "_arrival": 2_000_000, "_sequence": 1, "_time": 12, "_until": FOREVER, "_change": -1},

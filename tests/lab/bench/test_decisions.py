@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.scheduling.patience import Patience
+from headgate.scheduling.boundary_wait import BoundaryWait
 from headgate_lab.bench import decisions
 
 
@@ -12,18 +12,18 @@ from headgate_lab.bench import decisions
 def test_windows_wait_for_their_boundary(together: int) -> None:
     assert decisions.windows_microseconds(10, together, 50) > 0
     windows = decisions.WindowedQueries(10, together)
-    assert all(unit.patient and unit.waiting and not unit.ready for unit in windows.board.units)
+    assert all(unit.may_wait and unit.waiting and not unit.ready for unit in windows.board.units)
 
 
 def test_a_decision_looks_at_one_unit_however_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    waits = Patience.waits
+    waits = BoundaryWait.waits
 
-    def counted(patience: Patience, unit: object, now: float) -> bool:
+    def counted(boundary_wait: BoundaryWait, unit: object, now: float) -> bool:
         asked.append(unit.id)  # type: ignore[attr-defined]
-        return waits(patience, unit, now)  # type: ignore[arg-type]
+        return waits(boundary_wait, unit, now)  # type: ignore[arg-type]
 
     windows = decisions.WindowedQueries(30, 1)
-    monkeypatch.setattr(Patience, "waits", counted)
+    monkeypatch.setattr(BoundaryWait, "waits", counted)
     windows.decide(windows.plan.edges[4])
     assert set(asked) == {"q4"}

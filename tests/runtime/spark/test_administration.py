@@ -82,7 +82,7 @@ def test_both_work_before_the_run_begins(spark: Any) -> None:
     runtime = SparkRuntime(app_of(two_classes(), "mbd", together=2), spark)
     runtime.set_priority("low", 4)
     runtime.set_class("b", "high")
-    runtime.use(PolicySettings("mbd", {}))
+    runtime.set_policy(PolicySettings("mbd", {}))
     assert runtime.now() == 0.0
     runtime.open()
     report = runtime.stop()
@@ -96,7 +96,7 @@ def test_what_is_changed_is_logged(spark: Any, caplog: pytest.LogCaptureFixture)
     with caplog.at_level(logging.INFO, "headgate.scheduling"):
         runtime.set_priority("low", 4)
         runtime.set_class("b", "high")
-        runtime.use(PolicySettings("rr", {}), reason="mbd was tried")
+        runtime.set_policy(PolicySettings("rr", {}), reason="mbd was tried")
     runtime.open()
     runtime.stop()
     assert [record.message for record in caplog.records if record.name == "headgate.scheduling"][:3] == [
@@ -120,7 +120,7 @@ def test_units_that_have_gone_leave_no_plans_behind(spark: Any) -> None:
         assert prepared() == [("a/s",), ("b/s",)]
         runtime.set_class("b", "high")
         assert prepared() == [("a/s", "b/s")]
-        runtime.use(PolicySettings("rr", {"unit": "query"}))
+        runtime.set_policy(PolicySettings("rr", {"unit": "query"}))
         assert prepared() == [("a/s",), ("b/s",)]
         runtime.ended("s", OSError("the disk is gone"))
         assert not runtime.caller.prepared_units

@@ -17,7 +17,7 @@ from headgate.connect.sinks.memory import MemorySink
 from headgate.connect.sources import make_source
 from headgate.plan.model import Plan, Stream
 from headgate.plan.operators import Function, Port, Project, Select
-from headgate.runtime.spark import engine, feed
+from headgate.runtime.spark import engine, source_thread
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.sql.schema import parse_schema
 from tests.runtime.spark.helpers import app_of, numbers, plan_of, rows_of, simple_plan, stream
@@ -160,7 +160,7 @@ def test_a_failing_source_stops_its_readers_only(spark: Any, tmp_path: Path, mon
             monkeypatch.setattr(source, "poll", lambda *_: (_ for _ in ()).throw(OSError("the disk is gone")))
         return source
 
-    monkeypatch.setattr(feed, "make_source", make)
+    monkeypatch.setattr(source_thread, "make_source", make)
     runtime = SparkRuntime(replace(app_of(plan), folder=tmp_path), spark)
     runtime.start()
     runtime.wait(RunLimits(until_idle=True, seconds=30))
@@ -185,7 +185,7 @@ def test_replacing_the_policy_while_running_changes_no_answer(spark: Any, unit: 
         runtime.deliver({"s": numbers(80, seed, first=80 * seed)})
         expected += int((numbers(80, seed).to_pandas().v > 0.5).sum())
         runtime.step(0)  # leaves tuples between the operators
-        runtime.use(PolicySettings("fifo" if seed % 2 else "rr", {"unit": unit}), reason="test")
+        runtime.set_policy(PolicySettings("fifo" if seed % 2 else "rr", {"unit": unit}), reason="test")
     drain(runtime)
     report = runtime.stop()
     assert results(runtime, "q").num_rows == expected
@@ -251,7 +251,7 @@ def test_jobs_are_named_after_query_and_unit(spark: Any) -> None:
         runtime.deliver({"s": numbers(10, seed)})
         runtime.step(0)
     tracker = spark.sparkContext.statusTracker()
-    assert tracker.getJobIdsForGroup(runtime.executor.group)
+    assert tracker.getJobIdsForGroup(runtime.call_runner.group)
     runtime.stop()
 
 
@@ -261,11 +261,11 @@ def test_one_call_is_one_job(spark: Any) -> None:
     for seed in range(4):  # the first calls are compared with newly planned ones
         runtime.deliver({"s": numbers(10, seed)})
         runtime.step(0)
-    before = len(spark.sparkContext.statusTracker().getJobIdsForGroup(runtime.executor.group))
+    before = len(spark.sparkContext.statusTracker().getJobIdsForGroup(runtime.call_runner.group))
     for seed in range(5):
         runtime.deliver({"s": numbers(10, 50 + seed)})
         runtime.step(0)
-    after = len(spark.sparkContext.statusTracker().getJobIdsForGroup(runtime.executor.group))
+    after = len(spark.sparkContext.statusTracker().getJobIdsForGroup(runtime.call_runner.group))
     assert after - before == 5
     runtime.stop()
 
@@ -291,7 +291,7 @@ def test_decisions_are_logged_when_a_query_stops(spark: Any, caplog: pytest.LogC
 
 
 def test_a_policy_that_breaks_the_rules_ends_the_run_loudly(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from headgate.scheduling.board import InvariantError
+    from headgate.errors import InvariantError
 
     runtime = SparkRuntime(feeder_app(simple_plan(), rows=10, rate=1000), spark)
     monkeypatch.setattr(runtime.core.board, "_choose", lambda slot: None)

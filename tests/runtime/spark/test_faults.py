@@ -18,7 +18,7 @@ from headgate.connect.sinks.memory import MemorySink
 from headgate.connect.sources import make_source
 from headgate.plan.model import Edge, Plan, Stream
 from headgate.plan.operators import Port, Select
-from headgate.runtime.spark import feed
+from headgate.runtime.spark import source_thread
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.scheduling.queue import BatchQueue, SpillError
 from headgate.sql.schema import parse_schema
@@ -74,7 +74,7 @@ def test_a_source_that_fails_when_it_looks_ahead_ends(
             monkeypatch.setattr(source, "__class__", failing)
         return source
 
-    monkeypatch.setattr(feed, "make_source", make)
+    monkeypatch.setattr(source_thread, "make_source", make)
     runtime = SparkRuntime(replace(app_of(two_plan(csv("good"), csv("bad"))), folder=tmp_path), spark)
     runtime.start()
     runtime.wait(RunLimits(until_idle=True, seconds=20))
@@ -116,7 +116,7 @@ def test_a_call_in_flight_may_outlive_its_queues(spark: Any, monkeypatch: pytest
     for name in ("bad", "good"):
         runtime.deliver({name: numbers(50, 1)})
     drain(runtime)
-    assert runtime.core.board.flying == 0
+    assert runtime.core.board.calls_in_flight == 0
     assert runtime.stop()["errors"] == {"b": "the disk is gone"}
     assert outputs(runtime, "a") == expected()
 
@@ -152,7 +152,7 @@ def test_a_sink_may_fail_in_any_way(spark: Any, monkeypatch: pytest.MonkeyPatch)
     for name in ("bad", "good"):
         runtime.deliver({name: numbers(50, 1)})
     drain(runtime)
-    assert runtime.core.board.flying == 0
+    assert runtime.core.board.calls_in_flight == 0
     assert list(runtime.stop()["errors"]) == ["b"]
     assert outputs(runtime, "a") == expected()
 
@@ -175,7 +175,7 @@ def test_a_disk_that_fails_stops_the_queries_of_the_unit(
     for name in ("bad", "good"):
         runtime.deliver({name: numbers(50, 1)})
     drain(runtime)
-    assert runtime.core.board.flying == 0
+    assert runtime.core.board.calls_in_flight == 0
     assert set(runtime.core.queues) == {Edge("a/x", 0), Edge("a/y", 0)}
     assert runtime.stop()["errors"] == {"b": "the disk is full"}
     assert outputs(runtime, "a") == expected()

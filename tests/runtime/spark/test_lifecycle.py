@@ -20,7 +20,7 @@ from headgate.connect.sinks.files import FileSink
 from headgate.errors import ApplicationError
 from headgate.plan.model import Plan, Query, Stream, Table
 from headgate.plan.operators import Port, Select, TableJoin
-from headgate.runtime.spark import engine, setup
+from headgate.runtime.spark import caller_setup, engine
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.internals.leaf import LeafError
 from headgate.runtime.spark.slots import SlotThreads
@@ -148,7 +148,7 @@ def test_tables_that_cannot_be_leaves_are_joined_all_the_same(
         def __init__(self, *_: Any) -> None:
             raise LeafError("this Spark keeps its data elsewhere")
 
-    monkeypatch.setattr(setup, "Leaf", NoLeaf)
+    monkeypatch.setattr(caller_setup, "Leaf", NoLeaf)
     assert results() == with_leaves
 
 

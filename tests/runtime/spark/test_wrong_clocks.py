@@ -10,7 +10,7 @@ import pytest
 from headgate.application.load import load_application
 from headgate.connect.sinks.memory import MemorySink
 from headgate.runtime.spark.engine import SparkRuntime
-from headgate.runtime.spark.feed import open_sources
+from headgate.runtime.spark.source_thread import open_sources
 from headgate.scheduling import boundary_budget
 
 pytestmark = pytest.mark.spark

@@ -14,7 +14,7 @@ from headgate.runtime.simulated.bookkeeping import Bookkeeper
 from headgate.runtime.simulated.queue_memory import QueueMemory
 from headgate.runtime.simulated.queues import SimulatedQueue
 from headgate.runtime.simulated.single_tuple import SingleTupleUnit, SingleTupleUnits
-from headgate.scheduling.board import Board, Gate
+from headgate.scheduling.board import Board, FedUnits
 from headgate.scheduling.units import Unit
 
 Route = list[SingleTupleUnit]  # the operators that a tuple goes through, one after another
@@ -59,7 +59,7 @@ def _go_through(route: Route, clock: float, memory: QueueMemory) -> float:
     return clock
 
 
-def _wake_nothing(gate: Gate) -> None:
+def _wake_nothing(fed_units: FedUnits) -> None:
     """Do nothing: a unit that gets input here takes it at once."""
 
 
@@ -69,7 +69,9 @@ def _routes_by_stream(board: Board, admission: Admission, singles: SingleTupleUn
     in_order = isinstance(policy, ArrivalOrder) and policy.in_arrival_order
     if board.slots > 1 or not in_order or not admission.is_plain:
         return None
-    entries = [[(unit, queue) for queue in outlet.queues for unit in queue.gate.units] for outlet in admission.outlets]
+    entries = [
+        [(unit, queue) for queue in outlet.queues for unit in queue.fed_units.units] for outlet in admission.outlets
+    ]
     # Tuples that arrive together are served in the order of units; here that must be the order of streams too.
     if [unit for units in entries for unit, _ in units] != list(board.units):
         return None
@@ -79,7 +81,7 @@ def _routes_by_stream(board: Board, admission: Admission, singles: SingleTupleUn
 
 def _route(unit: Unit, queue: SimulatedQueue, singles: SingleTupleUnits) -> Route:
     """The operators of a unit, if every tuple that enters by a queue passes through them in a row; else empty."""
-    if len(queue.gate.units) > 1:
+    if len(queue.fed_units.units) > 1:
         return []
     sole = singles[unit]
     if sole is not None:

@@ -21,7 +21,7 @@ from headgate.runtime.simulated.queue_memory import QueueMemory
 from headgate.runtime.simulated.queues import SimulatedQueue
 from headgate.runtime.simulated.selectivity import Item
 from headgate.runtime.simulated.single_tuple import SingleTupleUnit, SingleTupleUnits
-from headgate.scheduling.board import Board, Gate
+from headgate.scheduling.board import Board, FedUnits
 from headgate.scheduling.policy import TOLERANCE
 
 
@@ -87,7 +87,9 @@ class RoundRobinServer:
     def __init__(self, singles: Sequence[SingleTupleUnit], quantum: float, memory: QueueMemory, end: float) -> None:
         self.clock = 0.0
         self._members = [_RotatingUnit(index, single) for index, single in enumerate(singles)]
-        self._by_gate = {queue.gate: member for member in self._members for queue in member.single.node.queues}
+        self._by_fed_units = {
+            queue.fed_units: member for member in self._members for queue in member.single.node.queues
+        }
         self._quantum = quantum
         self._slack = quantum * TOLERANCE
         self._memory = memory
@@ -112,12 +114,12 @@ class RoundRobinServer:
             self.clock = max(self.clock, time)
         for queue in queues:
             queue.append(item)
-            member = self._by_gate[queue.gate]
+            member = self._by_fed_units[queue.fed_units]
             if member.waiting:
                 member.waiting += 1
             else:
                 self._skip_to(time)
-                self._wake(queue.gate)
+                self._wake(queue.fed_units)
                 self._look_ahead()
 
     def advance(self, until: float) -> None:
@@ -172,9 +174,9 @@ class RoundRobinServer:
         else:
             self._present.remove(index)
 
-    def _wake(self, gate: Gate) -> None:
-        """Count one more tuple behind a gate."""
-        member = self._by_gate[gate]
+    def _wake(self, fed_units: FedUnits) -> None:
+        """Count one more tuple behind a fed_units."""
+        member = self._by_fed_units[fed_units]
         member.waiting += 1
         if member.waiting == 1:
             insort(self._present, member.index)

@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
 from headgate.runtime.spark.analysis.schemas import PlanSchemas
+from headgate.runtime.spark.call_sizes import CallSizes
 from headgate.runtime.spark.calls.composer import Composer, Tables
 from headgate.runtime.spark.calls.job import JobShape, separate, shape_of
 from headgate.runtime.spark.calls.partitioned import partitions_for, run_partitioned
@@ -31,7 +32,6 @@ from headgate.runtime.spark.internals.leaf import LeafError, conform
 from headgate.runtime.spark.internals.row_counts import Markers
 from headgate.runtime.spark.stateful.base import Instants
 from headgate.runtime.spark.stateful.state import Chunk, Log, LogName, States
-from headgate.runtime.spark.trains import Trains
 from headgate.scheduling.calls import CallResult
 from headgate.scheduling.progress import Bounds
 from headgate.scheduling.units import Unit
@@ -81,7 +81,7 @@ class Caller:
         self._plan = plan
         self.partitioned_rows = partitioned_rows
         self.calls: Counter[str] = Counter()  # by way
-        self._trains = Trains()
+        self._trains = CallSizes()
         self.fallbacks: dict[str, str] = {}  # unit -> why each of its calls is planned
         self.states = states
         self.session = session
@@ -177,9 +177,9 @@ class Caller:
     def forget_calls(self) -> None:
         """Reset the counts of calls: those so far were the rehearsal."""
         self.calls.clear()
-        self._trains = Trains()
+        self._trains = CallSizes()
 
-    def told(self, plan: Plan) -> dict[str, Any]:
+    def report(self, plan: Plan) -> dict[str, Any]:
         """The report's sections on calls and state, by the plan's present classes."""
         with self._lock:
             trains = self._trains.by_class(plan)

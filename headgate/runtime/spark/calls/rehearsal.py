@@ -26,8 +26,8 @@ from headgate.plan.operators import Function
 from headgate.plan.operators.base import Port
 from headgate.runtime.spark.calls.caller import CHECKS, Caller
 from headgate.scheduling.boundary_budget import BoundaryBudget
-from headgate.scheduling.entrance import Entrance
 from headgate.scheduling.progress import BEGINNING, Bounds
+from headgate.scheduling.stream_entrance import StreamEntrance
 from headgate.scheduling.units import Unit
 from headgate.sql.schema import TIME
 
@@ -62,11 +62,11 @@ def sample(plan: Plan, sources: Mapping[str, Source]) -> dict[str, pa.Table]:
 
     Pass quiet sources: the run itself will log and count malformed rows. ApplicationError: a file cannot be understood.
     """
-    found = {name: _sample(source, Entrance(plan.streams[name])) for name, source in sources.items()}
+    found = {name: _sample(source, StreamEntrance(plan.streams[name])) for name, source in sources.items()}
     return {name: table for name, table in found.items() if table is not None}
 
 
-def _sample(source: Source, entrance: Entrance) -> pa.Table | None:
+def _sample(source: Source, entrance: StreamEntrance) -> pa.Table | None:
     """None if the source has no rows or fails; a failure is left for the run to find."""
     with closing(source):
         try:
@@ -96,7 +96,7 @@ def warm_up(
     units: Sequence[Unit],
     samples: Mapping[str, pa.Table],
     seconds: float | None = None,
-    tell: Callable[[str], None] = lambda doing: None,
+    announce: Callable[[str], None] = lambda doing: None,
 ) -> None:
     """Run each unit on parts of the sample. Results are thrown away, and failures are left for the run to find.
 
@@ -112,7 +112,7 @@ def warm_up(
     def call(unit: Unit, turn: int, waiting: Mapping[Edge, pa.Table]) -> Mapping[Port, pa.Table]:
         if time.monotonic() > until and (turn or ranks[unit.id] < highest):
             return {}
-        tell(f"rehearsing: call {next(calls)} of {CHECKS * len(units)}, {unit.id}")
+        announce(f"rehearsing: call {next(calls)} of {CHECKS * len(units)}, {unit.id}")
         return _rehearse(caller, plan, unit, waiting)
 
     with ThreadPoolExecutor(THREADS, thread_name_prefix="headgate-rehearsal") as pool:

@@ -78,7 +78,7 @@ class Rescue:
         call = self._call
         result = self._caller.run(names, given, call.plan, call.bounds, call.now_us, True)
         # All operators of the unit count as having taken part, so that no results for them go through the queues.
-        return replace(result, taken=dict.fromkeys(self._members, 0) | dict(result.taken), steady=False)
+        return replace(result, rows_in=dict.fromkeys(self._members, 0) | dict(result.rows_in), steady=False)
 
     def _tried(self, part: Sequence[str], given: Tables) -> CallResult | None:
         try:

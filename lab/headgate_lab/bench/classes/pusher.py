@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.runtime.spark.feed import DUTY, TICK_S
+from headgate.runtime.spark.source_thread import DUTY, TICK_S
 from headgate_lab.bench.classes.workload import Tuples
 
 BASE_S = 100  # event time at the start

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from headgate.runtime.spark.feed import TICK_S
+from headgate.runtime.spark.source_thread import TICK_S
 from headgate_lab.bench.classes.pusher import (
     BASE_S,
     RECORD,

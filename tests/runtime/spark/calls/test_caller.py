@@ -16,11 +16,11 @@ from headgate.metrics.stats import DeclaredStats
 from headgate.plan.model import Edge, Plan, Table
 from headgate.plan.operators import Function, Port, Project, Select, Split, TableJoin, Union
 from headgate.policies.registry import make_policy
+from headgate.runtime.spark.caller_setup import make_caller
 from headgate.runtime.spark.calls import caller as caller_module
 from headgate.runtime.spark.calls.caller import CHECKS, Caller
 from headgate.runtime.spark.calls.prepared import PreparedJob
 from headgate.runtime.spark.internals.leaf import Leaf
-from headgate.runtime.spark.setup import make_caller
 from headgate.scheduling.board import Board
 from headgate.scheduling.queue import BatchQueue
 from headgate.scheduling.units import Unit
@@ -48,8 +48,9 @@ def test_prepared_and_partitioned_calls_agree_and_count_the_same(session: Any) -
         inputs = {IN: queued_numbers(rows, seed)}
         prepared, partitioned = (caller.run(plan.operators, inputs) for caller in callers)
         assert rows_of(prepared.outputs[Port("q/project")]) == rows_of(partitioned.outputs[Port("q/project")])
-        assert prepared.given == partitioned.given
-        assert prepared.taken == partitioned.taken == {"q/select": rows, "q/project": prepared.given[Port("q/select")]}
+        assert prepared.rows_out == partitioned.rows_out
+        selected = prepared.rows_out[Port("q/select")]
+        assert prepared.rows_in == partitioned.rows_in == {"q/select": rows, "q/project": selected}
     assert callers[0].calls["prepared"] == 3
     assert callers[1].calls["prepared"] == 0
 
@@ -168,8 +169,8 @@ def test_all_operators_in_one_job(session: Any, tmp_path: Any) -> None:
         shifted = kept.k.where(kept.k < 5, kept.k - 5)
         expected = int((shifted != 2).sum() + 2 * (shifted == 2).sum())
         assert result.outputs[Port("q/fun")].num_rows == expected
-        assert result.given[Port("q/split", "low")] == int((kept.k < 5).sum())
-        assert result.taken["q/join"] == len(kept)
+        assert result.rows_out[Port("q/split", "low")] == int((kept.k < 5).sum())
+        assert result.rows_in["q/join"] == len(kept)
     assert caller.calls["prepared"] == 2
 
 

@@ -11,7 +11,7 @@ import pytest
 from headgate.errors import ApplicationError
 from headgate.plan.model import Edge, Table
 from headgate.plan.operators import Port, Project, Select, Split, TableJoin, Union
-from headgate.runtime.spark.setup import make_caller
+from headgate.runtime.spark.caller_setup import make_caller
 from headgate.sql.schema import parse_schema
 from tests.runtime.spark.helpers import NUMBERS, app_of, batch, plan_of, simple_plan, stream
 
@@ -25,7 +25,7 @@ def test_split_does_not_evaluate_later_conditions_on_rows_already_taken(session:
     plan = plan_of([split, whole], {"q": Port("q/all")})
     table = batch(NUMBERS, {"k": [0, 1, 50, None], "v": [0.0] * 4})
     result = make_caller(session, app_of(plan)).run(plan.operators, {Edge("q/split", 0): table})
-    assert [result.given[port] for port in split.ports] == [1, 1, 2]
+    assert [result.rows_out[port] for port in split.ports] == [1, 1, 2]
     assert result.outputs[Port("q/all")].num_rows == 4
 
 
@@ -43,7 +43,7 @@ def test_a_union_keeps_its_columns_whichever_inputs_have_tuples(session: Any, pr
     table = result.outputs[Port(operators[-1])]
     assert table.schema.field("k").type.bit_width == 64
     assert table.column_names[:2] == ["k", "v"]
-    assert result.taken["q/union"] == 2 * len(present)
+    assert result.rows_in["q/union"] == 2 * len(present)
 
 
 def test_one_plan_serves_a_union_whichever_inputs_have_tuples(session: Any) -> None:
@@ -102,6 +102,10 @@ def test_a_plan_stays_trusted_when_one_of_its_inputs_is_empty(session: Any) -> N
         table = batch(NUMBERS, {"k": [turn, 1], "v": [0.5, 0.1]}, first=turn)
         result = caller.run(plan.operators, {Edge(name, 0): table})
         other = "q/b" if name == "q/a" else "q/a"
-        assert (result.given[Port(name)], result.given[Port(other)], result.given[Port("q/union")]) == (1, 0, 1)
+        assert (result.rows_out[Port(name)], result.rows_out[Port(other)], result.rows_out[Port("q/union")]) == (
+            1,
+            0,
+            1,
+        )
     assert caller.fallbacks == {}
     assert result.way == "prepared"

@@ -17,7 +17,7 @@ from headgate.runtime.spark.failures.rescue import Rescue, Rescued
 from headgate.scheduling.board import Board
 from headgate.scheduling.calls import Call, CallResult
 from headgate.scheduling.queue import BatchQueue
-from headgate.scheduling.suspects import Suspects
+from headgate.scheduling.suspect_rows import SuspectRows
 from tests.runtime.spark.helpers import plan_of, queued_numbers
 
 PLAN = plan_of(
@@ -158,7 +158,7 @@ def test_a_call_that_is_cut_off_is_not_a_failure() -> None:
 
 def test_suspects_are_halved_until_one_row_is_left() -> None:
     """The scheduler's part: each call takes half of the rows that are known to contain a bad one."""
-    edge, suspects = Edge("a/x", 0), Suspects()
+    edge, suspects = Edge("a/x", 0), SuspectRows()
     waiting, bad, calls = list(range(1000)), 700, 0
     suspects.failed({edge: queued_numbers(1000, 1)})
     while bad in waiting:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headgate.runtime.spark.outputs import Outputs
+from headgate.runtime.spark.query_sinks import QuerySinks
 
 
 class Refreshed:
@@ -20,8 +20,8 @@ class Refreshed:
             raise self._error
 
 
-def outputs_of(**sinks: Any) -> Outputs:
-    outputs = Outputs()
+def outputs_of(**sinks: Any) -> QuerySinks:
+    outputs = QuerySinks()
     outputs.update(sinks)
     return outputs
 

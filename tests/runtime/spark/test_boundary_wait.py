@@ -13,9 +13,9 @@ import yaml
 
 from headgate.application.load import load_application
 from headgate.runtime.spark.engine import SparkRuntime
-from headgate.runtime.spark.feed import open_sources
-from headgate.scheduling import patience
-from headgate.scheduling.patience import Patience
+from headgate.runtime.spark.source_thread import open_sources
+from headgate.scheduling import boundary_wait
+from headgate.scheduling.boundary_wait import BoundaryWait
 
 pytestmark = pytest.mark.spark
 
@@ -68,7 +68,7 @@ class Driven:
 def test_calls_come_at_boundaries_and_results_are_the_same(
     unit: str, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "MOST_S", math.inf)  # the clock goes on while the test plans
+    monkeypatch.setattr(boundary_wait, "MOST_S", math.inf)  # the clock goes on while the test plans
     patient = Driven(tmp_path, spark, unit)
     calls = []
     for tick in range(1, 36):
@@ -76,7 +76,7 @@ def test_calls_come_at_boundaries_and_results_are_the_same(
         calls.append(patient.work())
     found = patient.end()
     with monkeypatch.context() as eager:
-        eager.setattr(Patience, "waits", lambda *_: False)
+        eager.setattr(BoundaryWait, "waits", lambda *_: False)
         hasty = Driven(tmp_path, spark, unit)
         hasty_calls = 0
         for tick in range(1, 36):
@@ -93,8 +93,8 @@ def test_a_call_that_would_have_waited_yields_nothing(
     tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All units are called at random times, whether or not they would wait."""
-    waits = Patience.waits
-    monkeypatch.setattr(Patience, "waits", lambda *_: False)
+    waits = BoundaryWait.waits
+    monkeypatch.setattr(BoundaryWait, "waits", lambda *_: False)
     driven, chance = Driven(tmp_path, spark, "query"), random.Random(7)
 
     def outputs() -> dict[str, int]:
@@ -106,7 +106,7 @@ def test_a_call_that_would_have_waited_yields_nothing(
         if chance.random() < 0.6:
             continue
         ready = [unit for unit in driven.runtime.core.board.units if unit.ready]
-        would_wait = {unit.id for unit in ready if waits(driven.runtime.core.patience, unit, 0.0)}
+        would_wait = {unit.id for unit in ready if waits(driven.runtime.core.boundary_wait, unit, 0.0)}
         before = outputs()
         driven.work()
         gave = {name for name, count in outputs().items() if count > before[name]}

@@ -9,7 +9,7 @@ from headgate.plan.model import Plan
 from headgate.plan.operators.base import Port
 
 
-def apart(plan: Plan, running: Collection[str]) -> Plan:
+def plan_of_added(plan: Plan, running: Collection[str]) -> Plan:
     """The plan of the queries that are not among the running ones, with operators of their own.
 
     A query that reads a running one gets copies of its operators, without their state: what the originals have in their
@@ -43,7 +43,7 @@ def apart(plan: Plan, running: Collection[str]) -> Plan:
     )
 
 
-def merged(running: Plan, joining: Plan) -> Plan:
+def merge_plans(running: Plan, joining: Plan) -> Plan:
     """Both in one. What runs keeps its streams, its classes and their priorities as they are now.
 
     ValueError: a query or an operator is in both.

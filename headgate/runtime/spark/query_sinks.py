@@ -17,7 +17,7 @@ log = logging.getLogger("headgate.sink")
 Failed = Mapping[str, Exception]  # query -> why
 
 
-class Outputs(dict[str, Sink]):
+class QuerySinks(dict[str, Sink]):
     """Sinks by query."""
 
     def open(self, plan: Plan, folder: Path, application: str = "") -> None:
@@ -35,7 +35,7 @@ class Outputs(dict[str, Sink]):
         failed: dict[str, Exception],
     ) -> None:
         """Hand results to a query's sink, and note what was written, or why not."""
-        table = time.until_the_end(query, table)
+        table = time.up_to_last_event(query, table)
         if table.num_rows == 0 or query in failed:
             return
         before = self[query].rows

@@ -16,7 +16,7 @@ from headgate.runtime.spark.calls.user_functions import took_too_long
 from headgate.runtime.spark.failures.error_messages import essence
 from headgate.runtime.spark.failures.rescue import Rescue
 from headgate.runtime.spark.launch.session import lost_spark
-from headgate.runtime.spark.outputs import Outputs
+from headgate.runtime.spark.query_sinks import QuerySinks
 from headgate.scheduling.calls import Call, Outcome
 from headgate.scheduling.core import Core
 
@@ -25,7 +25,7 @@ log = logging.getLogger("headgate.spark")
 _runs = itertools.count(1)
 
 
-class Executed(NamedTuple):
+class CallReport(NamedTuple):
     """What came of a call, and what of it the sinks took. The words of `events.CallEnded`."""
 
     outcome: Outcome
@@ -33,7 +33,7 @@ class Executed(NamedTuple):
     refused: dict[str, Exception]
 
 
-class Executor:
+class CallRunner:
     """Executes the calls of all slots of a run, without the runtime's lock."""
 
     def __init__(
@@ -41,7 +41,7 @@ class Executor:
         context: SparkContext,
         caller: Caller,
         core: Core,
-        sinks: Outputs,
+        sinks: QuerySinks,
         letters: DeadLetters,
         spark_lost: Callable[[Exception], None],
     ) -> None:
@@ -55,7 +55,7 @@ class Executor:
         self._spark_lost = spark_lost
         self._named: dict[int, str] = {}  # slot -> the unit that its Spark jobs are named after
 
-    def execute(self, call: Call) -> Executed:
+    def run(self, call: Call) -> CallReport:
         """Make a call. Whatever goes wrong in it is in what this returns."""
         self._name_jobs(call)
         unit = call.unit
@@ -93,9 +93,9 @@ class Executor:
             row.put_aside(self._core.plan, self._letters)
         return outcome
 
-    def _handed_out(self, outcome: Outcome) -> Executed:
+    def _handed_out(self, outcome: Outcome) -> CallReport:
         """Hand results to the sinks of the queries that still run."""
-        done = Executed(outcome, {}, {})
+        done = CallReport(outcome, {}, {})
         for result in outcome.results:
             for port, table in result.outputs.items():
                 for query in self._core.plan.sinks.get(port, ()):

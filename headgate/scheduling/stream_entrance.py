@@ -28,7 +28,7 @@ class Admitted(NamedTuple):
     steps: tuple[tuple[int, int], ...] = ()  # (tuples, progress once so many of the batch have come), for long batches
 
 
-class Entrance:
+class StreamEntrance:
     """Gives the tuples of one stream their TIME; the runtime holds one a stream, and its lock around every call.
 
     A tuple is late when its time lies more than the slack before the latest time of the tuples in front of it. So

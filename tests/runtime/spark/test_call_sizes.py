@@ -1,6 +1,6 @@
 """Tuples per call, by class."""
 
-from headgate.runtime.spark.trains import Trains
+from headgate.runtime.spark.call_sizes import CallSizes
 from tests.conformance.plans import feeder, make_plan, project
 
 
@@ -9,7 +9,7 @@ def test_a_call_counts_for_the_most_important_class_in_it():
     members = {"fire": "critical", "log": "archive", "more": "archive"}
     classes = {"archive": 1, "critical": 6, "spare": 3}
     plan = make_plan({"s": feeder()}, operators, {query: f"{query}/p" for query in members}, classes, members)
-    trains = Trains()
+    trains = CallSizes()
     for operators, *calls in (
         (("log/p",), 1, 3),
         (("log/p", "more/p"), 8),

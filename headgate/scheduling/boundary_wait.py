@@ -21,7 +21,7 @@ PASSED_S = 1e-5  # after it a boundary has passed, whatever the rounding
 Reaches = Callable[[Collection[str], Mapping[str, int]], bool]
 
 
-class Patience:
+class BoundaryWait:
     """Which units may wait, and whether they do now. So many bytes may wait at each.
 
     A unit that is due does not wait: time has given it something to do. Nor does any while memory is `pressed`: sources
@@ -43,12 +43,12 @@ class Patience:
         self._apart = 0  # every boundary that time passes by itself is a multiple of it; 0: there is none
         self._passed: dict[str, int] = {}  # stream -> the last such multiple
 
-    def use(self, plan: Plan, units: Collection[Unit]) -> None:
+    def set_units(self, plan: Plan, units: Collection[Unit]) -> None:
         """The units of now. Those that may wait are marked."""
         self._slides = {}
         for unit in units:
             slides = slides_before_results(plan, unit.operators)
-            unit.patient = slides is not None
+            unit.may_wait = slides is not None
             if slides is not None:
                 self._slides[unit.index] = slides
         windows = {name: slide for slides in self._slides.values() for name, slide in slides.items()}

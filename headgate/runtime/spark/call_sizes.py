@@ -9,7 +9,7 @@ from headgate.plan.model import Plan
 from headgate.scheduling.units import most_important
 
 
-class Trains:
+class CallSizes:
     """Counts calls and the tuples that they take, by the operators that ran together."""
 
     def __init__(self) -> None:

@@ -8,9 +8,9 @@ import pytest
 from headgate.metrics.stats import DeclaredStats
 from headgate.plan.model import Edge
 from headgate.policies.registry import make_policy
-from headgate.scheduling import patience
+from headgate.scheduling import boundary_wait
 from headgate.scheduling.board import Board
-from headgate.scheduling.patience import Patience
+from headgate.scheduling.boundary_wait import BoundaryWait
 from tests.policies.boards import Waiting
 from tests.scheduling.timed import STREAMS, plan_of
 
@@ -25,10 +25,10 @@ class Asked:
         plan = plan_of({"count": COUNTED, "pass": PASSED})
         self.reaches, self.due, self.pressed = False, False, False
         self.queues = {edge: Waiting() for edge in plan.edges}
-        kept = Patience(lambda *_: self.reaches, lambda _: self.due, most_bytes, lambda: self.pressed)
+        kept = BoundaryWait(lambda *_: self.reaches, lambda _: self.due, most_bytes, lambda: self.pressed)
         policy = make_policy("rr", {"unit": "query"})
-        self.board = Board(plan, self.queues, policy, DeclaredStats(plan), 1, patience=kept)
-        self.patience = kept
+        self.board = Board(plan, self.queues, policy, DeclaredStats(plan), 1, boundary_wait=kept)
+        self.boundary_wait = kept
 
     def feed(self, query, tuples=1):
         edge = next(edge for edge in self.board.plan.edges if edge.operator.startswith(f"{query}/"))
@@ -46,7 +46,7 @@ def test_only_windows_wait_and_only_until_their_boundary():
     asked.feed("pass")
     assert asked.ready == ["pass"]
     asked.reaches = True
-    asked.board.look_again()
+    asked.board.recheck_waiting()
     assert asked.ready == ["count", "pass"]
     assert asked.board.ready_units == 2
 
@@ -56,10 +56,10 @@ def test_where_queues_are_named_only_their_units_are_looked_at():
     asked.feed("count")
     asked.reaches = True
     count, passes = (next(e for e in asked.board.plan.edges if e.operator.startswith(q)) for q in ("count/", "pass/"))
-    asked.board.look_again([])
-    asked.board.look_again([passes])
+    asked.board.recheck_waiting([])
+    asked.board.recheck_waiting([passes])
     assert not asked.ready
-    asked.board.look_again([count])
+    asked.board.recheck_waiting([count])
     assert asked.ready == ["count"]
 
 
@@ -67,7 +67,7 @@ def test_nobody_waits_while_memory_is_pressed():
     asked = Asked()
     asked.feed("count")
     asked.pressed = True
-    asked.board.look_again()
+    asked.board.recheck_waiting()
     assert asked.ready == ["count"]
 
 
@@ -80,7 +80,7 @@ def test_one_that_is_due_does_not_wait():
 
 def test_too_many_tuples_do_not_wait():
     asked = Asked()
-    asked.feed("count", patience.MOST_TUPLES - 1)
+    asked.feed("count", boundary_wait.MOST_TUPLES - 1)
     assert not asked.ready
     asked.feed("count")
     assert asked.ready == ["count"]
@@ -97,7 +97,7 @@ def test_nor_do_too_many_bytes():
 def test_nor_does_a_tuple_wait_too_long():
     asked = Asked()
     asked.feed("count")
-    asked.board.now = patience.MOST_S
+    asked.board.now = boundary_wait.MOST_S
     asked.feed("count")
     assert asked.ready == ["count"]
 
@@ -115,12 +115,12 @@ def test_after_a_call_the_unit_waits_again():
     assert asked.board.claim(0) is None  # and nobody says that the policy leaves it idle
 
 
-def of_arrival_time() -> Patience:
+def of_arrival_time() -> BoundaryWait:
     """Of a query with boundaries every 5 seconds."""
     clocked = replace(STREAMS["s"], time=None, slack_s=0.0)
     plan = plan_of({"count": COUNTED.replace("10", "10 SECONDS").replace("5", "5 SECONDS")}, {"s": clocked})
-    kept = Patience(lambda *_: False, lambda _: False, 1e9)
-    Board(plan, {e: Waiting() for e in plan.edges}, make_policy("rr", {}), DeclaredStats(plan), 1, patience=kept)
+    kept = BoundaryWait(lambda *_: False, lambda _: False, 1e9)
+    Board(plan, {e: Waiting() for e in plan.edges}, make_policy("rr", {}), DeclaredStats(plan), 1, boundary_wait=kept)
     return kept
 
 
@@ -141,5 +141,5 @@ def test_the_next_boundary_is_the_first_that_crosses(now: float):
 
 
 def test_time_that_tuples_bring_does_not_tick():
-    assert not Asked().patience.crosses("s", 5_000_000)
-    assert Asked().patience.next_boundary(1.0) == math.inf
+    assert not Asked().boundary_wait.crosses("s", 5_000_000)
+    assert Asked().boundary_wait.next_boundary(1.0) == math.inf

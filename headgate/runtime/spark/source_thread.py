@@ -54,7 +54,7 @@ def _tell(letters: DeadLetters, stream: str) -> Tell:
     return put_aside
 
 
-class Feed(threading.Thread):
+class SourceThread(threading.Thread):
     """Polls every source, round after round, and hands what arrived to `deliver`: all tables of a round at once, with
     the streams of which that is everything up to the time of the round. A source that fails ends; the others go on.
     One whose stream is not `read` any more is closed: its queries have stopped.
@@ -90,15 +90,15 @@ class Feed(threading.Thread):
         try:
             while self._open and not self._stopping.is_set():
                 began = time.thread_time()  # its own: on a busy machine most of the clock's time is that of others
-                if not self._round():
-                    self._stopping.wait(self._rest(time.thread_time() - began))
+                if not self.read_round():
+                    self._stopping.wait(self.rest_s(time.thread_time() - began))
         except Exception as error:
             log.exception("reading sources failed")
             self._broken(error)
         for source in self._open.values():
             source.close()
 
-    def _round(self) -> bool:
+    def read_round(self) -> bool:
         """Read every source once; True when there may be more to read right now."""
         now, hurry, held = self._now(), False, 0
         came: dict[str, pa.Table] = {}
@@ -139,7 +139,7 @@ class Feed(threading.Thread):
         came[name] = table
         return table.num_rows
 
-    def _rest(self, spent: float) -> float:
+    def rest_s(self, spent: float) -> float:
         """Seconds until the next round, which is moved by up to half of them to begin at a boundary."""
         rest, now = max(TICK_S, spent * (1 - DUTY) / DUTY), self._now()
         left = self._next_boundary(now) - now

@@ -9,7 +9,7 @@ import pyarrow as pa
 from headgate.plan.model import Edge
 
 
-class Suspects:
+class SuspectRows:
     """How many rows at the head of each queue are suspect. The runtime holds its lock around every call.
 
     A call that fails puts its rows back; the next one takes half of them. One that goes well clears the rows it took,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from headgate.plan.arrow_types import arrow_schema, port_schema
 from headgate.plan.model import Stream
-from headgate.scheduling.entrance import Entrance
+from headgate.scheduling.stream_entrance import StreamEntrance
 from headgate.sql.schema import FOREVER, LATE, parse_schema
 
 LEAST, MOST = -(2**63), 2**63 - 1
@@ -44,7 +44,7 @@ def on_time(table: pa.Table) -> list[int | None]:
 
 def test_late_tuples_are_counted_and_marked() -> None:
     of = stream(slack=2)
-    entrance = Entrance(of)
+    entrance = StreamEntrance(of)
     assert (entrance.reached, entrance.progress, entrance.late) == (None, None, 0)
     first = entrance.admit(batch(of, [0, 0, 0], [10, 8, 12]))
     assert on_time(first.table) == times(first.table)
@@ -60,7 +60,7 @@ def test_late_tuples_are_counted_and_marked() -> None:
 
 def test_only_nulls() -> None:
     of = stream()
-    entrance = Entrance(of)
+    entrance = StreamEntrance(of)
     admitted = entrance.admit(batch(of, [1, 1], [None, None]))
     assert on_time(admitted.table) == times(admitted.table)
     assert (admitted.late, entrance.reached, entrance.progress) == (2, None, None)
@@ -69,7 +69,7 @@ def test_only_nulls() -> None:
 
 def test_an_empty_batch() -> None:
     of = stream()
-    entrance = Entrance(of)
+    entrance = StreamEntrance(of)
     admitted = entrance.admit(batch(of, [], []))
     assert (admitted.table.num_rows, admitted.late, entrance.progress) == (0, 0, None)
 
@@ -79,7 +79,7 @@ def test_timestamps_count_microseconds_since_1970(kind: str) -> None:
     of = stream(f"T {kind}", "t", slack=1.0)
     zone = UTC if kind == "TIMESTAMP" else None
     at = [datetime(1970, 1, 1, 0, 0, second, tzinfo=zone) for second in (3, 2, 1)]
-    entrance = Entrance(of)
+    entrance = StreamEntrance(of)
     admitted = entrance.admit(batch(of, at))
     assert times(admitted.table) == [3_000_000, 2_000_000, 1_000_000]
     assert on_time(admitted.table) == [3_000_000, 2_000_000, None]
@@ -89,12 +89,12 @@ def test_timestamps_count_microseconds_since_1970(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["INT", "SMALLINT", "TINYINT"])
 def test_small_whole_numbers_are_a_logical_clock(kind: str) -> None:
     of = stream(f"t {kind}")
-    assert times(Entrance(of).admit(batch(of, [3, 7])).table) == [3, 7]
+    assert times(StreamEntrance(of).admit(batch(of, [3, 7])).table) == [3, 7]
 
 
 def test_arrival_time_goes_by_arrivals_and_ticks() -> None:
     of = stream("k INT", None, slack=3)
-    entrance = Entrance(of)
+    entrance = StreamEntrance(of)
     admitted = entrance.admit(batch(of, [1, 2], arrivals=[100, 200]))
     assert on_time(admitted.table) == [100, 200]
     assert on_time(admitted.table) == times(admitted.table)
@@ -102,7 +102,7 @@ def test_arrival_time_goes_by_arrivals_and_ticks() -> None:
     entrance.tick(1000)
     entrance.tick(900)
     assert (entrance.reached, entrance.progress) == (200, 999)
-    timed = Entrance(stream())
+    timed = StreamEntrance(stream())
     timed.tick(1000)
     assert timed.progress is None
 
@@ -110,13 +110,13 @@ def test_arrival_time_goes_by_arrivals_and_ticks() -> None:
 def test_a_relation_counts_for_ever_by_its_changes() -> None:
     of = stream(relation=True)
     table = batch(of, [1, 1], [4, 9]).append_column("_change", pa.array([1, -1], pa.int64()))
-    admitted = Entrance(of).admit(table).table
+    admitted = StreamEntrance(of).admit(table).table
     assert admitted.schema.equals(port_schema(of.schema, of.flow))
     assert admitted.column_names == ["k", "t", *of.flow.stamps]
     assert admitted.column("_until").to_pylist() == [FOREVER, FOREVER]
     assert admitted.column("_change").to_pylist() == [1, -1]
     with pytest.raises(ValueError, match="a source gave the columns"):
-        Entrance(of).admit(batch(of, [1], [4]))
+        StreamEntrance(of).admit(batch(of, [1], [4]))
 
 
 INSTANTS = st.one_of(
@@ -135,7 +135,7 @@ def test_the_cut_into_batches_does_not_show(instants: list[int | None], cuts: li
         expected.append(None if late else instant)
         if instant is not None:
             reached = instant if reached is None else max(reached, instant)
-    entrance = Entrance(of)
+    entrance = StreamEntrance(of)
     borders = [0, *sorted(min(cut, len(instants)) for cut in cuts), len(instants)]
     given_out: list[int | None] = []
     true: list[int | None] = []
@@ -159,7 +159,7 @@ def test_it_is_cheap() -> None:
     of = stream("k INT, t BIGINT, x DOUBLE, s STRING")
     n = 3000
     table = batch(of, list(range(n)), [at - at % 7 for at in range(n)], [0.0] * n, ["a"] * n)
-    entrance = Entrance(of)
+    entrance = StreamEntrance(of)
     spent = []
     for _ in range(20):
         began = time.perf_counter()

@@ -1,0 +1,139 @@
+"""The source thread: what it delivers, when, and what happens to sources that fail."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from headgate.runtime.spark import source_thread
+from headgate.runtime.spark.source_thread import SourceThread
+
+
+class Listed:
+    """A source that returns tables, one per poll, then nothing; an exception in the list is raised."""
+
+    def __init__(self, *given: pa.Table | Exception | None, replayable: bool = False) -> None:
+        self.replayable = replayable
+        self.rejected = 0
+        self.closed = False
+        self._left = list(given)
+
+    @property
+    def exhausted(self) -> bool:
+        return not self._left
+
+    def poll(self, now: float, limit: int | None = None) -> pa.Table | None:
+        given = self._left.pop(0)
+        if isinstance(given, Exception):
+            raise given
+        return given
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Reports:
+    """What a source thread reported, in order."""
+
+    def __init__(self, sources: Mapping[str, Any], refused: str = "", boundary: float = math.inf) -> None:
+        self.seen: list[Any] = []
+        self.now = 7.0
+        self.memory_short = False
+        self.read = set(sources)
+        self._refused = refused
+        self.breaks: Exception | None = None  # what handing over tuples raises
+        self.thread = SourceThread(
+            sources,
+            now=lambda: self.now,
+            deliver=self._deliver,
+            ended=self._ended,
+            broken=lambda error: self.seen.append(("broken", str(error))),
+            memory_short=lambda: self.memory_short,
+            next_boundary=lambda now: boundary,
+            read=lambda: self.read,
+        )
+
+    def _deliver(self, came: Mapping[str, pa.Table], complete: Any, now: float) -> dict[str, Exception]:
+        if self.breaks is not None:
+            raise self.breaks
+        self.seen.append(({name: table.num_rows for name, table in came.items()}, list(complete), now))
+        return {name: OSError("full") for name in came if name == self._refused}
+
+    def _ended(self, stream: str, error: Exception | None) -> None:
+        self.seen.append((stream, None if error is None else str(error)))
+
+
+def rows(count: int) -> pa.Table:
+    return pa.table({"v": range(count)})
+
+
+def test_a_round_is_handed_over_at_once():
+    reports = Reports({"a": Listed(rows(3), None), "b": Listed(None, rows(1)), "c": Listed(rows(2))})
+    assert not reports.thread.read_round()
+    assert reports.seen == [({"a": 3, "c": 2}, ["a", "b"], 7.0), ("c", None)]
+    reports.thread.run()
+    assert reports.seen[2:] == [({"b": 1}, [], 7.0), ("a", None), ("b", None)]
+
+
+def test_a_large_round_is_handed_over_in_parts(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(source_thread, "ROWS_A_ROUND", 10)
+    reports = Reports(
+        {"a": Listed(rows(10), None, replayable=True), "b": Listed(rows(9), None), "c": Listed(rows(1), None)}
+    )
+    reports.thread.read_round()
+    assert reports.seen == [({"a": 10}, [], 7.0), ({"b": 9, "c": 1}, ["b", "c"], 7.0), ({}, [], 7.0)]
+
+
+def test_a_source_that_fails_ends_and_the_others_go_on():
+    bad = Listed(ValueError("no such file"), None)
+    reports = Reports({"a": bad, "b": Listed(rows(1), None)})
+    reports.thread.read_round()
+    assert reports.seen == [({"b": 1}, ["b"], 7.0), ("a", "no such file")]
+    assert bad.closed
+
+
+def test_a_source_whose_stream_nobody_reads_is_closed():
+    unread = Listed(rows(1), rows(1), rows(1))
+    reports = Reports({"a": unread, "b": Listed(rows(1), rows(1), None)})
+    reports.thread.read_round()
+    reports.read.discard("a")
+    reports.thread.read_round()
+    assert reports.seen == [({"a": 1, "b": 1}, ["a", "b"], 7.0), ({"b": 1}, ["b"], 7.0)]
+    assert unread.closed
+
+
+def test_a_stream_whose_tuples_are_refused_ends():
+    reports = Reports({"a": Listed(rows(1), rows(1)), "b": Listed(rows(1), None)}, refused="a")
+    reports.thread.run()
+    assert reports.seen == [({"a": 1, "b": 1}, ["a", "b"], 7.0), ("a", "full"), ({}, [], 7.0), ("b", None)]
+
+
+def test_what_is_no_fault_of_a_source_ends_the_run():
+    source = Listed(rows(1), None)
+    reports = Reports({"a": source})
+    reports.breaks = ZeroDivisionError("division by zero")
+    reports.thread.run()
+    assert reports.seen == [("broken", "division by zero")]
+    assert source.closed
+
+
+def test_only_what_can_be_replayed_waits_for_memory():
+    reports = Reports({"a": Listed(rows(2000), None, replayable=True), "b": Listed(rows(1), None)})
+    reports.memory_short = True
+    assert not reports.thread.read_round()
+    reports.memory_short = False
+    assert reports.thread.read_round()  # there may be more
+    assert [one[0] for one in reports.seen if isinstance(one[0], dict)] == [{"b": 1}, {"a": 2000}]
+
+
+@pytest.mark.parametrize(
+    ("left", "rest"), [(0.001, 0.04), (0.0201, 0.0201), (0.05, 0.05), (0.061, 0.04), (math.inf, 0.04)]
+)
+def test_a_round_begins_at_a_boundary_that_is_near(left: float, rest: float):
+    reports = Reports({}, boundary=7.0 + left)
+    assert reports.thread.rest_s(0.01) == pytest.approx(rest)
+    assert Reports({}).thread.rest_s(0.0) == source_thread.TICK_S
