@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from sqlglot import exp
 from headgate.errors import ApplicationError
 from headgate.language.build_tree import build_tree
 from headgate.language.catalog import Catalog
+from headgate.language.fragments import location_in
 from headgate.language.growth_warnings import growth_warnings
 from headgate.language.logical_tree import (
     AggregateNode,
@@ -65,7 +67,7 @@ def compile_query(
         for rule in rules:
             tree = rule(tree)
         operators, root = lower(name, tree)
-        schema, flow = _checked(operators, root, tree, place)
+        schema, flow = _checked(operators, root, tree, place, text)
     except CqlError as error:
         where = f"{source.location(error.at)}: " if source is not None and error.at is not None else ""
         if source is None and error.at is not None:
@@ -87,7 +89,9 @@ def names_in_from(text: str) -> set[str]:
         return set()
 
 
-def _checked(operators: Iterable[Operator], root: Port, tree: LogicalNode, place: str) -> tuple[Schema, Flow]:
+def _checked(
+    operators: Iterable[Operator], root: Port, tree: LogicalNode, place: str, text: str
+) -> tuple[Schema, Flow]:
     """The schema and flow of the result; mismatched types and clocks are reported as errors of the query."""
     schemas = {scan.source.port: scan.source.schema for scan in _scans(tree)}
     flows = {scan.source.port: scan.source.flow for scan in _scans(tree)}
@@ -98,7 +102,8 @@ def _checked(operators: Iterable[Operator], root: Port, tree: LogicalNode, place
             schema = operator.output([schemas[port] for port in known], place)
             flow = operator.flow([flows[port] for port in known], place)
         except ApplicationError as error:
-            raise ApplicationError(place, error.problem, error.remedy) from error
+            where = location_in(text, re.findall(r"'(.+)'", error.problem))  # what the problem quotes
+            raise ApplicationError(place, where + error.problem, error.remedy) from error
         schemas[Port(operator.id)], flows[Port(operator.id)] = schema, flow
     return schemas[root], flows[root]
 

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from headgate.errors import ApplicationError
+from headgate.language.fragments import location_in
 from headgate.plan.model import Plan
 from headgate.plan.operators.base import Operator
 from headgate.runtime.spark.failures.error_messages import essence
@@ -34,7 +35,7 @@ def error_at_query(plan: Plan, operator: Operator, inputs: Sequence[DataFrame], 
     """
     query = plan.queries.get(operator.id.partition("/")[0])
     text = query.cql if query is not None else ""
-    where = _where(text, _fragments(error) or _at_fault(operator, inputs, error)) if text else ""
+    where = location_in(text, [*_fragments(error), *_at_fault(operator, inputs, error)]) if text else ""
     message, remedy = _message_and_remedy(error)
     return ApplicationError(place_of(plan, operator), where + message, remedy)
 
@@ -81,6 +82,8 @@ def _at_fault(operator: Operator, inputs: Sequence[DataFrame], error: Exception)
     its own."""
     if len(operator.expressions) == 1:
         return list(operator.expressions)
+    if not operator.expressions:
+        return [operator.kind]  # DISTINCT, EXCEPT and INTERSECT are words of the query
     if len(inputs) != 1:
         return []
     failing = [text for text in operator.expressions if _condition(inputs[0], text) == _condition_of(error)]
@@ -88,9 +91,9 @@ def _at_fault(operator: Operator, inputs: Sequence[DataFrame], error: Exception)
 
 
 def _condition(frame: DataFrame, text: str) -> str | None:
-    """The name of the error that an expression causes on its own; None if it causes none."""
+    """The name of the error that an expression, or comparing its values, causes on its own; None if it causes none."""
     try:
-        arrow_schema_of(frame.selectExpr(text))
+        arrow_schema_of(frame.selectExpr(text).distinct())
     except ANALYSIS_ERRORS as error:
         return _condition_of(error)
     return None
@@ -99,30 +102,3 @@ def _condition(frame: DataFrame, text: str) -> str | None:
 def _condition_of(error: Exception) -> str:
     """Spark's name for the error, or its message if it has none."""
     return (error.getCondition() if isinstance(error, PySparkException) else None) or essence(error)
-
-
-def _where(text: str, fragments: list[str]) -> str:
-    for fragment in fragments:
-        found = re.search(_pattern(fragment), text, re.IGNORECASE) if fragment.strip("` ") else None
-        if found:
-            before = text[: found.start()]
-            return f"line {before.count(chr(10)) + 1}, character {found.start() - before.rfind(chr(10))}: "
-    return ""
-
-
-def _pattern(fragment: str) -> str:
-    """The fragment in the user's text, where columns may have other qualifiers, or none: a column `s.k` of Spark's may
-    be `k` there, and `k` may be `s.k`."""
-    words = re.findall(r"\w+|[^\w\s]", fragment.replace("`", ""))
-    parts: list[str] = []
-    for at, word in enumerate(words):
-        is_name, follows = re.fullmatch(r"\w+", word), words[at + 1 : at + 2]
-        if word == "." and at and parts[-1].endswith(")?"):
-            continue  # taken with its qualifier
-        if is_name and follows == ["."] and words[at - 1 : at] != ["."]:
-            parts.append(rf"(?:\b{re.escape(word)}[\s`]*\.)?")
-        elif is_name and follows != ["("] and words[at - 1 : at] != ["."]:
-            parts.append(rf"(?:\b\w+[\s`]*\.[\s`]*)?\b{re.escape(word)}\b")
-        else:
-            parts.append(rf"\b{word}\b" if is_name else re.escape(word))
-    return r"[\s`]*".join(parts)
