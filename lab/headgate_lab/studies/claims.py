@@ -29,8 +29,8 @@ class SweepResults:
         self.rows = list(rows)
 
     def by_seed(self, measure: str, **parameters: Any) -> dict[int, float]:
-        """One value for each seed, of the runs with these parameters. Raises LookupError when there is none, or when
-        two runs of one seed fit: that is a mistake in the study. What a run could not measure is nan."""
+        """One value per seed, from the runs with these parameters; nan if a run could not measure it. Raises
+        LookupError if no run fits or two runs of one seed do, which is a mistake in the study."""
         found: dict[int, float] = {}
         for row in self.rows:
             if all(row.get(name) == value for name, value in parameters.items()):
@@ -54,8 +54,8 @@ class SweepResults:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over seeds with its confidence interval. The interval is infinitely wide with fewer than two seeds. Where
-    a sample is not finite, it is so too, and the mean is nan."""
+    """A mean over seeds with its confidence interval. The interval is infinite with fewer than two seeds or if a sample
+    is not finite; in the latter case the mean is nan."""
 
     mean: float
     low: float
@@ -69,7 +69,7 @@ def estimate(samples: Iterable[float], confidence: float = CONFIDENCE) -> Estima
     if not values:
         raise ValueError("nothing was measured")
     count = len(values)
-    if not all(map(math.isfinite, values)):  # a ratio to nothing, say: no number to stand for all, hence no verdict
+    if not all(map(math.isfinite, values)):  # such as a ratio to 0: no number can stand for all, hence no verdict
         return Estimate(math.nan, -math.inf, math.inf, count)
     mean = statistics.fmean(values)
     if count == 1:
@@ -79,7 +79,7 @@ def estimate(samples: Iterable[float], confidence: float = CONFIDENCE) -> Estima
 
 
 def student_t(confidence: float, freedom: int) -> float:
-    """The t with P(-t < T < t) = confidence, for Student's distribution with these degrees of freedom."""
+    """The t with P(-t < T < t) = confidence, for Student's distribution with this many degrees of freedom."""
     if not 0 < confidence < 1 or freedom < 1:
         raise ValueError(f"no t for confidence {confidence} and {freedom} degrees of freedom")
     return float(special.stdtrit(freedom, (1 + confidence) / 2))
@@ -88,7 +88,7 @@ def student_t(confidence: float, freedom: int) -> float:
 def paired(of: Callable[..., float], *measures: BySeed) -> list[float]:
     """A quantity computed from several runs, seed by seed: runs that share a seed share all random numbers.
 
-    `paired(lambda rb, prb: 1 - prb / rb, rb_means, prb_means)`. Only seeds that all have count.
+    `paired(lambda rb, prb: 1 - prb / rb, rb_means, prb_means)`. Only seeds that all measures have count.
     """
     common = set.intersection(*(set(measure) for measure in measures))
     return [of(*(measure[seed] for measure in measures)) for seed in sorted(common)]
@@ -121,15 +121,15 @@ class Finding:
     value: float
     interval: tuple[float, float]
     seeds: int
-    measured: str  # for people: what holds where
+    measured: str  # for people: what holds and where
     verdict: Verdict
 
 
 def judge(criteria: Sequence[Criterion], headline: Sequence[float], measured: str) -> Finding:
-    """Judge a claim by its criteria; those that do not hold are named at the end of the text.
+    """Judge a claim by its criteria. Those that do not hold are named at the end of the text.
 
-    A verdict that all criteria hold needs no correction for their number, because a false one must pass its own test at
-    5 %. A verdict that some criterion fails does need one, because each may fail by chance: the 5 % are shared among
+    The verdict that all criteria hold needs no correction for their number, because each has to pass its own test at
+    5 %. The verdict that some criterion fails does need one, because each may fail by chance: the 5 % are shared among
     them (Bonferroni).
     """
     shared = 1 - (1 - CONFIDENCE) / max(1, len(criteria))
@@ -162,10 +162,10 @@ class PaperClaim:
     figure: str
     text: str  # the paper's words in numbers
     check: Callable[[SweepResults], Finding]
-    fitted: bool = False  # it was used to choose values that the paper leaves open, so that it holds proves nothing
+    fitted: bool = False  # used to choose values that the paper leaves open, so that reproducing it proves nothing
 
     def judged(self, results: SweepResults) -> dict[str, Any]:
-        """The claim as the JSON report has it."""
+        """Judge the claim and return its entry in the JSON report."""
         found = self.check(results)
         return {
             "id": self.id,

@@ -22,7 +22,7 @@ _SIZE_IN = (6.4, 4.0)
 class Chart:
     """A figure to draw. A line is a list of (x, samples over seeds)."""
 
-    name: str  # of the file, without ending
+    name: str  # of the file, without its extension
     title: str
     x_label: str
     y_label: str
@@ -33,8 +33,8 @@ class Chart:
 
 @dataclass(frozen=True)
 class BoxChart(Chart):
-    """A figure of boxes, side by side in each group, instead of lines: `boxes` has the boxes of each label, by group,
-    with None where nothing was measured."""
+    """A figure of boxes instead of lines, side by side in each group. `boxes` has a list for each label, with a box per
+    group, or None where nothing was measured."""
 
     groups: Sequence[str] = ()
     boxes: Mapping[str, Sequence[Box | None]] = field(default_factory=dict)
@@ -54,7 +54,7 @@ def _draw(chart: Chart, folder: Path) -> list[Path]:
     axes.set_xscale("log" if chart.log_x else "linear")
     axes.set_yscale("log" if chart.log_y else "linear")
     if isinstance(chart, BoxChart):
-        _add_groups(axes, chart)  # after the scales, which choose ticks of their own
+        _add_groups(axes, chart)  # after the scales, which set ticks of their own
     axes.grid(alpha=0.3)
     if len(axes.get_legend_handles_labels()[0]) > 1:
         axes.legend()
@@ -73,7 +73,7 @@ def _add_groups(axes: Axes, chart: BoxChart) -> None:
     width = 0.8 / max(1, len(chart.boxes))
     for at, (label, row) in enumerate(chart.boxes.items()):
         places = [number + width * (at + 0.5) - 0.4 for number, box in enumerate(row) if box is not None]
-        colour = f"C{at % 10}"
-        add_boxes(axes, places, [box for box in row if box is not None], 0.8 * width, colour)
-        axes.plot([], [], color=colour, linewidth=6, alpha=0.5, label=label)  # for the legend
+        color = f"C{at % 10}"
+        add_boxes(axes, places, [box for box in row if box is not None], 0.8 * width, color)
+        axes.plot([], [], color=color, linewidth=6, alpha=0.5, label=label)  # for the legend
     axes.set_xticks(range(len(chart.groups)), chart.groups)

@@ -42,7 +42,7 @@ def write(outcome: StudyResult, folder: Path) -> list[Path]:
 
 
 def write_rows(rows: Sequence[Row], path: Path) -> None:
-    """Write one row per run. A parameter that a run does not have is null."""
+    """Write one row per run, with null for a parameter that a run does not have."""
     names = dict.fromkeys(name for row in rows for name in row)
     pq.write_table(pa.table({name: [row.get(name) for row in rows] for name in names}), path)
 
@@ -77,8 +77,8 @@ def page(outcome: StudyResult, charts: Sequence[Chart]) -> str:
 
 def _html_row(claim: dict[str, Any]) -> str:
     *cells, verdict = (html.escape(cell) for cell in _cells(claim))
-    told = "".join(f"<td>{cell}</td>" for cell in cells)
-    return f'<tr>{told}<td class="{claim["verdict"]}">{verdict}</td></tr>\n'
+    columns = "".join(f"<td>{cell}</td>" for cell in cells)
+    return f'<tr>{columns}<td class="{claim["verdict"]}">{verdict}</td></tr>\n'
 
 
 def _sizes(outcome: StudyResult) -> str:

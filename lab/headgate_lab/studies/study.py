@@ -1,4 +1,4 @@
-"""The parts of a study, and how it is reproduced."""
+"""What a study consists of, and how it is reproduced."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Profile:
-    """The size of a study. `coarse`: fewer values of each swept parameter."""
+    """The size of a study; a coarse one has fewer values of each swept parameter."""
 
     name: str  # "full" or "quick"
-    tuples: int  # a stream
+    tuples: int  # per stream
     seeds: int
     coarse: bool = False
 
 
 @dataclass(frozen=True)
 class Study:
-    """One paper. `run` and `weight` are functions of a module: Spark sends them to its workers by name."""
+    """The study of one paper. `run` and `weight` are module-level functions, because Spark sends them by name."""
 
     name: str  # as in `headgate reproduce NAME`
     title: str
@@ -35,11 +35,11 @@ class Study:
     full: Profile
     quick: Profile
     points: Callable[[Profile], list[dict[str, Any]]]  # every run; `seed` goes from 0 to profile.seeds - 1
-    run: Callable[[Point], dict[str, Any]]  # simulate one point: what was measured
-    weight: Callable[[Point], float]  # a guess at how long that takes
+    run: Callable[[Point], dict[str, Any]]  # simulates one point and returns what was measured
+    weight: Callable[[Point], float]  # a guess at how long that takes, in any unit
     claims: Sequence[PaperClaim]
     charts: Callable[[SweepResults], list[Chart]]
-    notes: Sequence[str] = ()  # how the paper was read where it leaves something open
+    notes: Sequence[str] = ()  # how the paper is read where it leaves something open
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class StudyResult:
     study: Study
     profile: Profile
     results: SweepResults
-    claims: list[dict[str, Any]]  # as `Claim.judged` gives them
+    claims: list[dict[str, Any]]  # as `PaperClaim.judged` returns them
 
     def summary(self) -> dict[str, Any]:
         """What `headgate reproduce --json` prints."""
@@ -71,7 +71,7 @@ def reproduce(
     spark: SparkContext | None,
     on_progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> StudyResult:
-    """Run the whole sweep and judge every claim. `on_progress` is called with the runs done and the total."""
+    """Run the whole sweep and judge every claim. `on_progress` is called with the number of runs done and the total."""
     points = study.points(profile)
     on_progress(0, len(points))
     rows = sweep(study.run, points, spark, weight=study.weight, on_progress=lambda done: on_progress(done, len(points)))

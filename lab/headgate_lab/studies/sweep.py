@@ -1,6 +1,6 @@
-"""A sweep: one run for each point, all of them in one Spark job.
+"""A sweep: one run per point, all in one Spark job.
 
-Each point is a separate task. Spark starts tasks in order, so the longest go first and the processors finish at about
+Each point is a task of its own. Spark starts tasks in order, so the longest go first and the processors finish at about
 the same time. Rows reach the driver as their tasks end.
 """
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 Point = Mapping[str, Any]  # parameters of a run; plain values, `seed` among them
-Run = Callable[[Point], Mapping[str, Any]]  # a function of a module, so that Spark can send it: what was measured
+Run = Callable[[Point], Mapping[str, Any]]  # a module-level function, so that Spark can send it: what was measured
 OnProgress = Callable[[int], None]  # called with the number of points done
-_Outcome = dict[str, Any] | str  # what was measured, or the traceback
-_Arrivals = dict[int, _Outcome]  # by the number of the point
+_Outcome = dict[str, Any] | str  # what was measured, or a traceback
+_Arrivals = dict[int, _Outcome]  # by point number
 
 
 class SweepError(RuntimeError):
-    """A run failed. The message names its point; `rows` are those of the runs that succeeded."""
+    """A run failed. The message names its point; `rows` has the rows of the runs that succeeded."""
 
     def __init__(self, message: str, rows: list[dict[str, Any]]) -> None:
         super().__init__(message)
@@ -85,13 +85,13 @@ def _on_spark(
 
 
 class _Gather(AccumulatorParam[_Arrivals]):
-    """Brings rows to the driver as tasks end, which `collect` would not. Updates of an action count exactly once."""
+    """Brings rows to the driver as tasks end, which `collect` would not. Spark applies each update exactly once."""
 
     def __init__(self, on_progress: OnProgress | None) -> None:
         self._on_progress = on_progress
 
     def __reduce__(self) -> tuple[type[_Gather], tuple[None]]:
-        return _Gather, (None,)  # workers report to nobody, and a progress bar cannot be pickled
+        return _Gather, (None,)  # workers report no progress, and a progress bar cannot be pickled
 
     def zero(self, value: _Arrivals) -> _Arrivals:
         return {}
@@ -104,7 +104,7 @@ class _Gather(AccumulatorParam[_Arrivals]):
 
 
 def _outcome(run: Run, point: Point) -> _Outcome:
-    """What was measured, or the traceback of a failure; raised in a worker, it would be buried in Java's traceback."""
+    """What was measured, or the traceback of a failure: an exception raised in a worker would be buried in Java's."""
     try:
         return dict(run(point))
     except Exception:

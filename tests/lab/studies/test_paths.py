@@ -263,9 +263,9 @@ def test_the_total_output_tells_that_it_cannot_differ() -> None:
 
 
 def test_the_notes_tell_how_the_report_was_read() -> None:
-    told = " ".join(STUDY.notes)
-    assert f"{STUDY.full.tuples:,} unless told otherwise" in told
-    assert "Joins do not grow" in told
+    notes = " ".join(STUDY.notes)
+    assert f"{STUDY.full.tuples:,} by default" in notes
+    assert "Joins do not grow" in notes
     assert SETTINGS[BASE].growing_joins == 0.0
 
 

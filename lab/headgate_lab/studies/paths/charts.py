@@ -24,7 +24,7 @@ _OVER_TIME = (
 
 
 def charts(results: SweepResults) -> list[Chart]:
-    """Each measure against the load, its course over time for one seed, and threshold against its memory."""
+    """Each measure against the load and, for one seed, over time; and threshold against its memory."""
     found = [_by_load(results, *row) for row in _BY_LOAD]
     found += [_over_time(results, *row) for row in _OVER_TIME]
     return [*found, _threshold(results)]
@@ -40,7 +40,7 @@ def _by_load(results: SweepResults, name: str, measure: str, label: str, log: bo
 
 
 def _over_time(results: SweepResults, name: str, measure: str, label: str, log: bool) -> Chart:
-    """As the report plots it; of the first seed, since seeds have their bursts at other times."""
+    """A measure over time, as the report plots it; for the first seed only, since seeds differ in when they burst."""
     lines = {policy: _course(results, measure, policy) for policy in COMPARED}
     return Chart(name, f"{label}, load {HIGHEST:g}, first seed", "time, s", label, lines, log_y=log)
 

@@ -27,8 +27,8 @@ from headgate_lab.studies.paths.runs import CHEAP_SURGING, COMPARED, LOADS, MEMO
 
 PAPER = "Jiang, Chakravarthy: Scheduling Strategies for Processing Continuous Queries Over Streams, UTA TR CSE-2003-30"
 PCS, SS, CHAIN = COMPARED
-BUSY = LOADS[2:]  # the phases in which the report sees its bursts
-CALM = LOADS[0]  # its first 4,000 s
+BUSY = LOADS[2:]  # the phases in which the report sees bursts
+CALM = LOADS[0]  # the report's first 4,000 s
 TENFOLD = math.sqrt(10.0)  # within this factor: the same order of magnitude
 
 
@@ -81,12 +81,12 @@ def _c3(results: SweepResults) -> Finding:
         busy, quiet = (of(results, f"latency_{when}_s", policy) for when in ("in_or_after_bursts", "else"))
         rises[policy] = ratio(busy, quiet)
         criteria.append(
-            Criterion(f"{policy} at least twice as high in and after bursts as else", rises[policy], low=2.0)
+            Criterion(f"{policy} at least twice as high in and after bursts as otherwise", rises[policy], low=2.0)
         )
     text = (
         f"at load {CALM:g} mean {by_policy(results, 'latency_by_second_s', CALM)} s, worst second "
-        f"{by_policy(results, 'latency_worst_second_s', CALM)} s; at {LOADS[-1]:g} in bursts and just after over else: "
-        f"ss {shown(rises[SS])}, chain {shown(rises[CHAIN])}"
+        f"{by_policy(results, 'latency_worst_second_s', CALM)} s; at {LOADS[-1]:g}, in and just after bursts over "
+        f"otherwise: ss {shown(rises[SS])}, chain {shown(rises[CHAIN])}"
     )
     return judge(criteria, rises[CHAIN], text)
 
@@ -102,7 +102,7 @@ def _c4(results: SweepResults) -> Finding:
         ]
     headline = ratio(*(of(results, "output_cv", policy) for policy in (CHAIN, PCS)))
     text = (
-        f"coefficient of variation of results a second: {by_load(results, 'output_cv')}; in ten seconds, at "
+        f"coefficient of variation of results per second: {by_load(results, 'output_cv')}; per ten seconds, at "
         f"{LOADS[-1]:g}: {by_policy(results, 'output_cv_10s')}"
     )
     return judge(criteria, headline, text + over_settings(results, "output_cv", CHAIN, PCS))
@@ -119,7 +119,7 @@ def _c5(results: SweepResults) -> Finding:
         Criterion("pcs gives more than chain in bursts", ratio(pcs, chain), low=1.0),
         Criterion("ss gives more than chain in bursts", ratio(ss, chain), low=1.0),
         Criterion(
-            "chain's peak just after is of the order of 5 times its mean", peak, low=5 / TENFOLD, high=5 * TENFOLD
+            "chain's peak just after is on the order of 5 times its mean", peak, low=5 / TENFOLD, high=5 * TENFOLD
         ),
         Criterion(
             "chain's peak just after is above pcs's",
@@ -128,7 +128,7 @@ def _c5(results: SweepResults) -> Finding:
         ),
     ]
     text = (
-        f"results a second in bursts over the mean: {by_policy(results, 'output_in_bursts')}; largest just after: "
+        f"results per second in bursts over the mean: {by_policy(results, 'output_in_bursts')}; largest just after: "
         f"{by_policy(results, 'output_peak_after_bursts')} (of the whole phase: {by_policy(results, 'output_peak')})"
     )
     return judge(criteria, peak, text + over_settings(results, "output_in_bursts", PCS, CHAIN))
@@ -145,10 +145,10 @@ def _c6(results: SweepResults) -> Finding:
 def _c7(results: SweepResults) -> Finding:
     silent = known(of(results, "silent_in_bursts", CHAIN))
     seconds = sum(of(results, "burst_seconds", CHAIN).values())
-    criteria = [Criterion("some seconds of chain's bursts are without results", silent, low=0.0)]
+    criteria = [Criterion("some seconds of chain's bursts have no results", silent, low=0.0)]
     text = (
         f"share of the {seconds:.0f} seconds in bursts without results: {by_policy(results, 'silent_in_bursts')}; the "
-        f"least of a second over the mean: {by_policy(results, 'output_least_in_bursts')}"
+        f"lowest second over the mean: {by_policy(results, 'output_least_in_bursts')}"
     )
     for setting in sorted({SURGING, CHEAP_SURGING} & set(results.values("setting"))):
         text += f"; with {setting}, share without results: {by_policy(results, 'silent_in_bursts', setting=setting)}"
@@ -161,15 +161,15 @@ def _c8(results: SweepResults) -> Finding:
     criteria = [Criterion("no difference", worst, -1e-12, 1e-12)]
     totals = by_policy(results, "outputs", LOADS[-1])
     text = (
-        f"largest difference of a seed and load {max(worst):g}; mean of the last phase: {totals}. By construction it "
-        "cannot be otherwise: whether a tuple passes is drawn without regard to the policy, and every run ends with "
-        "empty queues"
+        f"largest difference for any seed and load {max(worst):g}; mean of the last phase: {totals}. By construction "
+        "it cannot be otherwise: whether a tuple passes is drawn without regard to the policy, and every run ends "
+        "with empty queues"
     )
     return judge(criteria, worst, text)
 
 
 def _spread(*totals: float) -> float:
-    return (max(totals) - min(totals)) / max(totals) if max(totals) else 0.0  # none at all is the same, too
+    return (max(totals) - min(totals)) / max(totals) if max(totals) else 0.0  # no results, no difference
 
 
 def _c9(results: SweepResults) -> Finding:
@@ -252,7 +252,7 @@ CLAIMS = tuple(
             ),
             (
                 _NONE,
-                "Threshold: PCS's latency while memory suffices; saving, near the least memory and smooth output",
+                "Threshold: PCS's latency while memory suffices; when saving, near the least memory and smooth output",
                 _c10,
             ),
         ),

@@ -1,4 +1,4 @@
-"""What a run is measured by: latency and results second by second, queue memory, and how it fared in bursts."""
+"""The measures of a run: latency and results second by second, queue memory, and what happens in bursts."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from headgate.plan.model import Plan
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-LEAST_BURST_S = 10  # a backlog that lasts shorter is a ripple; the paper's bursts last minutes
+LEAST_BURST_S = 10  # a shorter backlog is only a ripple; the paper's bursts last minutes
 
 
 class SecondsMonitor(Monitor):
-    """A monitor that also knows results, latencies and queued bytes second by second."""
+    """A monitor that also counts results, latencies and queued bytes second by second."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
         self.outputs: Floats = np.zeros(0)
         self.latencies: Floats = np.zeros(0)
-        self._levels: list[tuple[Floats, Floats]] = []  # time, bytes: the last of each second
+        self._levels: list[tuple[Floats, Floats]] = []  # times and bytes at the last change in each second
 
     def memory_levels(self, times: Floats, levels: Floats) -> None:
         super().memory_levels(times, levels)
@@ -34,7 +34,7 @@ class SecondsMonitor(Monitor):
             self._levels.append((np.floor(times[last]), levels[last]))
 
     def memory_series(self, seconds: int) -> Floats:
-        """Bytes in queues at the last change in each second; as before in a second without one."""
+        """Bytes in queues at the last change in each second; a second without a change repeats the last value."""
         found: Floats = np.zeros(seconds)
         if self._levels:
             times, levels = (np.concatenate(column) for column in zip(*self._levels, strict=True))
@@ -51,12 +51,12 @@ class SecondsMonitor(Monitor):
     def _grow(self, size: int) -> None:
         missing = size - len(self.outputs)
         if missing > 0:
-            missing += len(self.outputs)  # doubling: a run adds a second at a time
+            missing += len(self.outputs)  # doubling, because runs extend it one second at a time
             self.outputs = np.append(self.outputs, np.zeros(missing))
             self.latencies = np.append(self.latencies, np.zeros(missing))
 
     def series(self, seconds: int) -> tuple[Floats, Floats]:
-        """Results in each second, and their mean latency (nan without results). Later results are left out."""
+        """Results in each of the first `seconds`, and their mean latency (nan without results)."""
         self._grow(seconds)
         outputs, latencies = self.outputs[:seconds], self.latencies[:seconds]
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -64,7 +64,7 @@ class SecondsMonitor(Monitor):
 
 
 def offered_work(app: CheckedApplication, work: Sequence[float], seconds: int) -> Floats:
-    """Seconds of work that arrive in each second, all streams together. The same for every policy."""
+    """Seconds of work that arrive in each second on all streams together. It is the same for every policy."""
     total: Floats = np.zeros(seconds)
     for stream, cost in zip(app.plan.streams.values(), work, strict=True):
         source = stream.source
@@ -85,8 +85,8 @@ def backlog(work: Floats) -> Floats:
 
 
 def bursts(levels: Floats) -> tuple[Bools, Bools]:
-    """Which seconds are in a burst, and which just after one. A busy period of at least ten seconds is a burst until
-    its backlog is largest, and the aftermath until the backlog is gone."""
+    """Which seconds are in a burst, and which are just after one: a busy period of at least ten seconds is a burst
+    until its backlog is largest, and aftermath from then on."""
     during, after = np.zeros(len(levels), dtype=bool), np.zeros(len(levels), dtype=bool)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], levels > 0.0, [False]]).astype(np.int8)))
     for first, end in edges.reshape(-1, 2).tolist():
@@ -98,7 +98,7 @@ def bursts(levels: Floats) -> tuple[Bools, Bools]:
 
 
 def pattern(outputs: Floats, latencies: Floats, during: Bools, after: Bools) -> dict[str, float]:
-    """The shape of a run over time. What cannot be said, for want of a burst say, is nan."""
+    """The shape of a run over time. A figure that cannot be computed, for lack of bursts for example, is nan."""
     mean = float(outputs.mean())
     quiet = ~(during | after)
     return {
@@ -119,7 +119,7 @@ def pattern(outputs: Floats, latencies: Floats, during: Bools, after: Bools) -> 
 
 
 def in_parts(values: Floats, stretches: int) -> list[float | None]:
-    """A course over time: means over equal stretches; None for one without a value."""
+    """A series over time, reduced to means over equal stretches; None for a stretch without values."""
     means = [_mean(stretch) for stretch in np.array_split(values, stretches)]
     return [None if math.isnan(mean) else mean for mean in means]
 

@@ -1,7 +1,7 @@
 """Random query trees as in the path and segment study: selects, projects and joins over a few streams.
 
 A join counts as two semi-joins (the paper's section 2): each side passes tuples by the join's selectivity, and windows
-are no queue memory. In the simulator that is an operator with two inputs and a declared selectivity.
+do not count as queue memory. In the simulator that is an operator with two inputs and a declared selectivity.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_JOINS = 4  # so that a query reads up to five streams
 
 @dataclass(frozen=True)
 class DrawnOperator:
-    """An operator. Its inputs are other operators, or a stream by its number."""
+    """An operator. Each input is another operator or the number of a stream."""
 
     cost_s: float
     selectivity: float
@@ -32,25 +32,26 @@ class DrawnOperator:
 
     @property
     def operators(self) -> int:
+        """The number of operators in this tree."""
         return 1 + sum(source.operators for source in self.inputs if isinstance(source, DrawnOperator))
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """How the numbers of operators are drawn; the paper gives none of them but the range of selectivities."""
+    """The ranges from which costs and selectivities are drawn; the paper gives only the range of selectivities."""
 
-    cheapest_s: float = 5e-6
-    dearest_s: float = 200e-6  # of leaves; log-uniform between
-    least_times: float = 1.0  # an operator above a leaf costs so many times such a draw,
-    most_times: float = 5.0  # or up to so many
+    cheapest_s: float = 5e-6  # leaf costs are log-uniform from here
+    dearest_s: float = 200e-6  # to here
+    least_times: float = 1.0  # an operator above a leaf costs such a draw times a factor from here
+    most_times: float = 5.0  # to here
     least_passed: float = 0.05
-    most_passed: float = 1.0  # of selects and projects, and of joins unless those may grow
-    growing_joins: float = 0.0  # share of the joins that give 1 to 2 tuples for each
+    most_passed: float = 1.0  # except for joins that grow
+    growing_joins: float = 0.0  # the share of joins that give 1 to 2 tuples per input tuple
 
 
 def draw_trees(seed: int, numbers: Numbers | None = None) -> list[DrawnOperator]:
-    """16 trees with 116 operators. A query with j joins reads j + 1 different streams, each through a leaf of its own;
-    what is left of the 116 goes one by one to random places: above a leaf, between joins or at the top."""
+    """Draw 16 trees with 116 operators. A query with j joins reads j + 1 different streams, each through a leaf of its
+    own; the rest of the 116 operators go one by one to random places: above a leaf, between joins or at the top."""
     draw = random.Random(f"paths trees {seed}")
     joins = [draw.randint(0, MOST_JOINS) for _ in range(QUERIES)]
     shapes = [_shape(number, draw) for number in joins]
@@ -61,7 +62,7 @@ def draw_trees(seed: int, numbers: Numbers | None = None) -> list[DrawnOperator]
 
 
 class _Shape:
-    """A leaf or a join, and how many unary operators follow it."""
+    """A leaf or a join, and the number of unary operators above it."""
 
     def __init__(self, inputs: Sequence[_Shape | int]) -> None:
         self.inputs = tuple(inputs)
@@ -91,7 +92,7 @@ def _node(shape: _Shape, draw: random.Random, numbers: Numbers) -> DrawnOperator
 
 
 def _operator(inputs: tuple[DrawnOperator | int, ...], draw: random.Random, numbers: Numbers) -> DrawnOperator:
-    """Every operator takes the same number of draws, so that other `Numbers` change only what they name."""
+    """Draw an operator. Each takes the same number of draws, so that changing one of `Numbers` changes nothing else."""
     low, high = math.log(numbers.cheapest_s), math.log(numbers.dearest_s)
     cost = math.exp(draw.uniform(low, high))
     times = draw.uniform(numbers.least_times, numbers.most_times)
@@ -105,7 +106,7 @@ def _operator(inputs: tuple[DrawnOperator | int, ...], draw: random.Random, numb
 
 
 def work_by_stream(trees: Sequence[DrawnOperator]) -> list[float]:
-    """Expected seconds of work that a tuple of each stream brings, on all its paths together."""
+    """The expected seconds of work that a tuple of each stream causes, on all its paths together."""
     work = [0.0] * STREAMS
 
     def visit(node: DrawnOperator, above: float) -> None:
@@ -122,7 +123,7 @@ def work_by_stream(trees: Sequence[DrawnOperator]) -> list[float]:
 
 
 def leaves_by_stream(trees: Sequence[DrawnOperator]) -> list[int]:
-    """How many leaves read each stream."""
+    """The number of leaves that read each stream."""
     found = [0] * STREAMS
     waiting = list(trees)
     while waiting:

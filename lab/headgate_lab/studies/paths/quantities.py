@@ -20,25 +20,25 @@ def of(
     setting: str = BASE,
     memory_s: float = 0.0,
 ) -> dict[int, float]:
-    """A measure by seed, without the seeds in which it could not be taken (no burst, say)."""
+    """A measure by seed, without the seeds that lack it (because they had no burst, for example)."""
     found = results.by_seed(measure, policy=policy, load=load, setting=setting, memory_s=memory_s)
     return {seed: value for seed, value in found.items() if not math.isnan(value)}
 
 
 def overall(results: SweepResults, measure: str, policy: str) -> dict[int, float]:
-    """The mean over the four phases, which are equally long."""
+    """A measure averaged over the four phases, which are equally long."""
     phases = [of(results, measure, policy, load) for load in LOADS]
     common = set.intersection(*(set(phase) for phase in phases))
     return {seed: fmean(phase[seed] for phase in phases) for seed in sorted(common)}
 
 
 def known(by_seed: BySeed) -> list[float]:
-    """The values of all seeds; a single nan where there is none."""
+    """The values of all seeds; a single nan if there are none."""
     return list(by_seed.values()) or [math.nan]
 
 
 def combined(quantity: Callable[..., float], *measures: BySeed) -> list[float]:
-    """A quantity seed by seed; a single nan, hence no verdict, where no seed has all of it."""
+    """A quantity computed seed by seed; a single nan, hence no verdict, if no seed has all measures."""
     return paired(quantity, *measures) or [math.nan]
 
 
@@ -48,7 +48,7 @@ def ratio(first: BySeed, second: BySeed) -> list[float]:
 
 
 def over(value: float, base: float) -> float:
-    """A quotient; nan, hence no verdict, where the base is 0."""
+    """A quotient; nan, hence no verdict, if the base is 0."""
     return value / base if base else math.nan
 
 
@@ -58,23 +58,23 @@ def gap(first: BySeed, second: BySeed) -> list[float]:
 
 
 def shown(samples: Sequence[float]) -> str:
-    """A mean for the text of a finding."""
+    """The mean over seeds, for the text of a finding."""
     return f"{estimate(samples).mean:.3g}"
 
 
 def by_policy(results: SweepResults, measure: str, load: float = HIGHEST, setting: str = BASE) -> str:
-    """`pcs 0.05, ss 0.2, chain 0.7`."""
+    """A measure of the compared policies as text: `pcs 0.05, ss 0.2, chain 0.7`."""
     texts = [f"{name} {shown(known(of(results, measure, policy, load, setting)))}" for policy, name in NAMES.items()]
     return ", ".join(texts)
 
 
 def by_load(results: SweepResults, measure: str) -> str:
-    """The same for every load."""
+    """The text of `by_policy` at every load."""
     return "; ".join(f"load {load:g}: {by_policy(results, measure, load)}" for load in LOADS)
 
 
 def over_settings(results: SweepResults, measure: str, first: str, second: str) -> str:
-    """How a ratio of two policies fares where the paper leaves a parameter open; empty when only one value was run."""
+    """The text on how a ratio of two policies depends on what the paper leaves open; empty if nothing was varied."""
     others = [setting for setting in results.values("setting") if setting != BASE]
     if not others:
         return ""

@@ -1,4 +1,4 @@
-"""The runs of the path and segment study: which there are, and one of them."""
+"""The runs of the path and segment study: a list of all, and how one is simulated."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from headgate_lab.studies.paths.workload import HIGHEST, TUPLE_BYTES, applicatio
 from headgate_lab.studies.sweep import Point
 
 LOADS = (0.5, 0.7, 0.85, HIGHEST)  # of the four phases
-COMPARED = ("pcs", "simplified-segment", "chain")  # what the paper plots
-CONTEXT = ("segment", "fifo")  # what it does not run
-MEMORIES_S = (0.1, 1.0, 10.0)  # what threshold may hold: so many seconds of input at the highest load
-SERIES = 100  # points of a course over time
+COMPARED = ("pcs", "simplified-segment", "chain")  # the policies that the paper plots
+CONTEXT = ("segment", "fifo")  # policies that it does not run
+MEMORIES_S = (0.1, 1.0, 10.0)  # threshold's memory, in seconds of input at the highest load
+SERIES = 100  # points of a measure over time
 BASE, CHEAP, SURGING, CHEAP_SURGING = "base", "cheap leaves", "a surge", "cheap leaves and a surge"
 
 
 @dataclass(frozen=True)
 class OpenParameters:
-    """What the paper leaves open, as the replica has it."""
+    """What the paper leaves open, with the replica's choices as defaults."""
 
-    burst_s: float = 1.0  # the least length of ON and OFF periods
+    burst_s: float = 1.0  # the shortest ON and OFF periods
     flows: int = 64  # the paper: 64 or 128
-    uneven: bool = True  # rates 1 : 2 : 3 : 4 : 5; the paper: different
+    uneven: bool = True  # rates 1 : 2 : 3 : 4 : 5; the paper: "different"
     growing_joins: float = 0.0  # the paper: a few above 1
     cheapest_s: float = 5e-6
     dearest_s: float = 200e-6
-    least_times: float = 1.0  # what operators above leaves cost: so many times as much,
-    most_times: float = 5.0  # up to so many
-    pace: float = 1.0  # so many times the rate, for as much less time
-    surge: float = 1.0  # so many times the rate for a tenth of the phase, at the same mean
+    least_times: float = 1.0  # an operator above a leaf costs a leaf's draw times a factor from here
+    most_times: float = 5.0  # to here
+    pace: float = 1.0  # multiplies the rates and divides the time
+    surge: float = 1.0  # multiplies the rates for a tenth of the phase, at the same mean
 
 
 SETTINGS = {
@@ -56,17 +56,17 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class StudySize:
-    """How large a study is."""
+    """The size of the study."""
 
     seconds: float  # of a phase
-    tuples: int  # of a stream in the phase with the highest load, on average
+    tuples: int  # per stream, on average, in the phase with the highest load
     seeds: int
     settings: tuple[str, ...] = tuple(SETTINGS)
 
 
 def study_points(size: StudySize) -> list[dict[str, Any]]:
-    """Every run. The phases are runs of their own: each then has the load that it should have, and they run side by
-    side. Context, thresholds and, with half the seeds, other settings: only at the highest load."""
+    """Every run. Each phase is a run of its own, so that it has exactly its load and phases can run side by side.
+    Policies for context, thresholds and, with half the seeds, other settings run only at the highest load."""
     last = LOADS[-1]
     found = [_point(size, seed, load, policy) for seed in range(size.seeds) for load in LOADS for policy in COMPARED]
     for seed in range(size.seeds):
@@ -95,7 +95,7 @@ def _point(
 
 
 def weight(point: Point) -> float:
-    """A guess at how long a run takes. Deciding among operators is quicker than among paths, which overlap."""
+    """A guess at how long a run takes. Choosing among operators is quicker than among paths, which overlap."""
     return float(point["tuples"] * point["load"]) * (0.6 if point["policy"] in ("chain", "segment") else 1.0)
 
 
@@ -104,7 +104,7 @@ def run_point(point: Point) -> dict[str, Any]:
     app = application(point)
     monitor = SecondsMonitor(app.plan)
     result = simulate(app, RunLimits(until_idle=True), monitor)
-    seconds = math.ceil(result.report["seconds"])  # what waits when the last tuple has come is part of the picture
+    seconds = math.ceil(result.report["seconds"])  # includes the work that is left when the last tuple has arrived
     levels = backlog(offered_work(app, work_by_stream(trees_of(point)), seconds))
     outputs, latencies = monitor.series(seconds)
     latency = result.report["classes"]["normal"]["latency"]

@@ -20,16 +20,16 @@ from headgate_lab.studies.paths.plans import (
 )
 from headgate_lab.studies.sweep import Point
 
-TUPLE_BYTES = 100.0  # every tuple: the paper's claims on memory suppose equal sizes
+TUPLE_BYTES = 100.0  # of every tuple: the paper's claims on memory assume equal sizes
 CLASS = "normal"
-HIGHEST = 0.95  # load
-SURGE = (0.5, 0.6)  # of a phase: when rates are larger, in runs that have a surge
+HIGHEST = 0.95  # the highest load
+SURGE = (0.5, 0.6)  # the part of a phase with higher rates, in runs with a surge
 EVEN, UNEVEN = (1.0,) * STREAMS, tuple(float(number) for number in range(1, STREAMS + 1))
 
 
 def application(point: Point) -> CheckedApplication:
-    """Plans depend on the seed and on `Numbers`, arrivals on the seed, the load and the burst settings: never on the
-    policy."""
+    """The application of a point. Plans depend on the seed and on `Numbers`, arrivals on the seed, the load and the
+    burst settings; neither depends on the policy."""
     trees = trees_of(point)
     rates = stream_rates(point)
     streams = {f"s{at}": _stream(at, rate, point) for at, rate in enumerate(rates)}
@@ -41,8 +41,8 @@ def application(point: Point) -> CheckedApplication:
 
 
 def trees_of(point: Point) -> list[DrawnOperator]:
-    """The plans of a seed. All costs are scaled alike, such that at the highest load the tuples that there are keep the
-    machine as busy as they should: a run with more tuples has cheaper ones, and the same bursts."""
+    """The plans of a seed. All costs are scaled by one factor so that the highest load is exactly that: a run with more
+    tuples has cheaper ones, and the same bursts."""
     given = ("cheapest_s", "dearest_s", "least_times", "most_times", "growing_joins")
     numbers = Numbers(**{name: point[name] for name in given})
     trees = draw_trees(point["seed"], numbers)
@@ -52,16 +52,16 @@ def trees_of(point: Point) -> list[DrawnOperator]:
 
 
 def stream_rates(point: Point) -> list[float]:
-    """Tuples a second of each stream, in the ratio 1 : 2 : .. : 5 or even. `tuples` is their mean number at the highest
-    load."""
+    """Tuples per second of each stream, in the ratio 1 : 2 : .. : 5 or even. `tuples` is the mean number per stream at
+    the highest load."""
     weights = UNEVEN if point["uneven"] else EVEN
     mean = point["tuples"] / point["seconds"] * point["load"] / HIGHEST
     return [mean * STREAMS * weight / sum(weights) for weight in weights]
 
 
 def _stream(at: int, rate: float, point: Point) -> Stream:
-    """With `rows` the arrivals are stretched to the wanted mean rate: with such heavy tails the mean would be off by
-    6 % and more after 4,000 s, and with it the load."""
+    """A self-similar stream. `rows` stretches the arrivals to the wanted mean rate: with such heavy tails the mean, and
+    with it the load, would be off by 6 % and more after 4,000 s."""
     source: dict[str, Any] = {
         "kind": "feeder",
         "arrivals": {
@@ -77,7 +77,7 @@ def _stream(at: int, rate: float, point: Point) -> Stream:
     }
     if point["surge"] != 1.0:
         begin, end = (share * point["seconds"] for share in SURGE)
-        source["rate"] = rate / (1.0 + (SURGE[1] - SURGE[0]) * (point["surge"] - 1.0))  # so that the mean is as before
+        source["rate"] = rate / (1.0 + (SURGE[1] - SURGE[0]) * (point["surge"] - 1.0))  # keeps the mean
         source["changes"] = [[begin, point["surge"]], [end, 1.0]]
     return Stream(f"s{at}", parse_schema("v INT", "streams"), source)
 
@@ -96,8 +96,8 @@ def _add(node: DrawnOperator, query: str, operators: list[Operator]) -> Port:
 
 
 def _parameters(point: Point, trees: list[DrawnOperator], rates: list[float]) -> dict[str, Any]:
-    """Threshold's memory as seconds of input: so it means the same for every plan. A stream's tuple waits once for each
-    leaf that reads it."""
+    """Threshold's memory, given in seconds of input so that it means the same for every plan. A tuple waits once for
+    each leaf that reads its stream."""
     if point["policy"] != "threshold":
         return {}
     readers = leaves_by_stream(trees)

@@ -12,7 +12,7 @@ from headgate_lab.studies.prb.overhead import MOST_OVERHEAD, response
 from headgate_lab.studies.prb.points import ALL_POLICIES, RATE_BASED, RHO, tree_parameters
 from headgate_lab.studies.prb.workloads import DEPTH
 
-ParametersAt = Callable[[Any], dict[str, Any]]  # the parameters of the runs at a value of x
+ParametersAt = Callable[[Any], dict[str, Any]]  # x -> the parameters of the runs there
 _RESPONSE = "mean response (time units)"
 _REDUCTION = "reduction, PRB against RB (%)"
 
@@ -60,7 +60,7 @@ def _pair(
     setting: ParametersAt,
     log_x: bool = False,
 ) -> list[Chart]:
-    """The responses, and in the figure after it the reduction."""
+    """Two figures: the responses, and then the reduction."""
     line = [(value, [100 * share for share in saving(results, **setting(value))]) for value in values]
     name = f"figure-{number + 1:02}"
     return [

@@ -25,19 +25,19 @@ def saving(results: SweepResults, **parameters: Any) -> list[float]:
 
 
 def shown(samples: Sequence[float], percent: bool = False) -> str:
-    """A mean for the text of a finding."""
+    """The mean over seeds, for the text of a finding."""
     mean = estimate(samples).mean
     return f"{mean:.1%}" if percent else f"{mean:.4g}"
 
 
 def listed(values: Sequence[float], samples: Sequence[Sequence[float]], percent: bool = False) -> str:
-    """`0: 5.0%, 0.9: 20.0%`."""
+    """A curve as text: `0: 5.0%, 0.9: 20.0%`."""
     return ", ".join(f"{value:g}: {shown(s, percent)}" for value, s in zip(values, samples, strict=True))
 
 
 def rising(what: str, values: Sequence[float], curve: Sequence[Sequence[float]], up: bool = True) -> list[Criterion]:
-    """A criterion for each step of a curve: it rises (or falls) from every value to the next. `curve` has a list of
-    samples for each value, in the order of seeds."""
+    """One criterion per step of a curve: it rises (or falls) from each value to the next. `curve` has the samples at
+    each value, in the order of seeds."""
     criteria = []
     for (a, at_a), (b, at_b) in pairwise(zip(values, curve, strict=True)):
         steps = [(y - x) * (1 if up else -1) for x, y in zip(at_a, at_b, strict=True)]
@@ -46,7 +46,7 @@ def rising(what: str, values: Sequence[float], curve: Sequence[Sequence[float]],
 
 
 def slope(values: Sequence[float], curve: Sequence[Sequence[float]]) -> list[float]:
-    """The least-squares slope of a curve, by seed: its trend."""
+    """The trend of a curve: its least-squares slope, by seed."""
     middle = sum(values) / len(values)
     weights = [value - middle for value in values]
     norm = sum(w * w for w in weights)
@@ -86,7 +86,7 @@ def _c2(results: SweepResults) -> Finding:
 
 
 def _crossing(thetas: Sequence[float], ratios: Sequence[Sequence[float]]) -> str:
-    """Where the mean curve passes 1, between two values of theta."""
+    """The text on where the mean curve passes 1, interpolated between two values of theta."""
     curve = [estimate(samples).mean for samples in ratios]
     for (a, at_a), (b, at_b) in pairwise(zip(thetas, curve, strict=True)):
         if at_a > 1 >= at_b:
@@ -109,7 +109,7 @@ def _c3(results: SweepResults) -> Finding:
 
 
 def _rb_below_fifo(results: SweepResults) -> str:
-    """The reduction at both ends of the skew. It is reported but is not a criterion, as the claim is about PRB."""
+    """The reduction from FIFO to RB at both ends of the skew: reported, but no criterion, as the claim is about PRB."""
     texts = []
     for theta in (0.0, 0.9):
         fifo, rb = (means(results, policy, workload="cost", rho=RHO, theta=theta) for policy in ("fifo", "rb"))
@@ -194,7 +194,7 @@ def _c8(results: SweepResults) -> Finding:
 def _c9(results: SweepResults) -> Finding:
     counts = results.values("count", workload="tree", depth=DEPTH, rho=RHO)
     curve = [saving(results, **tree_parameters(depth=DEPTH, count=count)) for count in counts]
-    # The mean of all counts in between, because the largest of them would be above the ends by choice already.
+    # The mean of all counts in between: picking the largest would put it above the ends by selection alone.
     between = [fmean(of_a_seed) for of_a_seed in zip(*curve[1:-1], strict=True)]
     criteria = []
     for count, end in ((counts[0], curve[0]), (counts[-1], curve[-1])):

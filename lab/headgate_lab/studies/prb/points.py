@@ -14,11 +14,11 @@ from headgate_lab.studies.sweep import Point
 RHO = 0.9  # Table 2
 ALL_POLICIES = ("rr", "fifo", "rb", "prb")
 RATE_BASED = ("rb", "prb")
-EXPENSIVE = 100.0  # cost of the expensive operators of sections 5.3 and 5.4
-DEAREST = 300.0  # of section 5.5; section 5.6 stays there
-PEAK_DEPTH = 4  # where section 5.3 has its peak; section 5.5 stays there
-_TRACED = 300  # tuples a stream: tracing is slow, and what is counted is a mean that settles soon
-_BESIDE = 4  # runs at loads that the paper does not use have a quarter of the tuples, because there are many
+EXPENSIVE = 100.0  # the cost of the expensive operators in sections 5.3 and 5.4
+HIGHEST_COST = 300.0  # the highest cost in section 5.5, and the cost in section 5.6
+PEAK_DEPTH = 4  # the peak in section 5.3, and the depth in section 5.5
+_TRACED = 300  # tuples per stream: tracing is slow, and the mean that is counted settles soon
+_BESIDE = 4  # at loads that the paper does not use, tuples are divided by this, because there are many such runs
 
 
 def points(profile: Profile) -> list[dict[str, Any]]:
@@ -57,13 +57,13 @@ def _trees(coarse: bool) -> Iterator[dict[str, Any]]:
     for cost in costs(coarse):
         yield from _each(("rr", *RATE_BASED), **tree_parameters(cost=cost))
     for rho in rhos(coarse):
-        yield from _each(("rr", *RATE_BASED), **tree_parameters(cost=DEAREST, rho=rho))
+        yield from _each(("rr", *RATE_BASED), **tree_parameters(cost=HIGHEST_COST, rho=rho))
 
 
 def _traced(coarse: bool) -> Iterator[dict[str, Any]]:
     """Section 5.6: runs whose preemptions are counted."""
     for rho in rhos(coarse):
-        yield from _each(("prb",), traced=True, **tree_parameters(cost=DEAREST, rho=rho))
+        yield from _each(("prb",), traced=True, **tree_parameters(cost=HIGHEST_COST, rho=rho))
 
 
 def _each(policies: tuple[str, ...], traced: bool = False, **parameters: Any) -> Iterator[dict[str, Any]]:
@@ -107,20 +107,20 @@ def run(point: Point) -> dict[str, Any]:
         "mean": group["latency"]["mean"],
         "p95": group["latency"]["p95"],
         "results": group["outputs"],
-        "work": sum(leaves) / len(leaves),  # expected for an input tuple
+        "work": sum(leaves) / len(leaves),  # expected work per input tuple
         **(_counted(result) if point["traced"] else {}),
     }
 
 
 def _counted(result: SimulationResult) -> dict[str, float]:
-    """Preemptions for each result."""
+    """Preemptions per result."""
     assert result.trace is not None
     stopped = sum(call.preempted for call in result.trace.calls)
     return {"preemptions": stopped / result.report["classes"][CLASS]["outputs"]}
 
 
 def weight(point: Point) -> float:
-    """Roughly the microseconds that a run takes: a fixed number for each execution of an operator."""
+    """Roughly the microseconds that a run takes: a fixed time per execution of an operator."""
     executions = point["tuples"] * (2**DEPTH * (DEPTH + 1) if point["workload"] == "tree" else FAN_OUT)
     each = 10.0 if point["traced"] else {"fifo": 2.0, "rb": 1.0, "prb": 1.5, "rr": 6.0}[point["policy"]]
     return each * float(executions)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from headgate.application.checked import CheckedApplication, PolicySettings
-from headgate.plan.graph import build_plan
-from headgate.plan.model import Query, QueryClass, Stream
-from headgate.plan.operators import Declared, Operator, Port, Project, Select, Union
-from headgate.sql.schema import parse_schema
+from headgate.application.checked import CheckedApplication
+from headgate_lab.sections import checked, feeder_stream
 from headgate_lab.studies.sweep import Point
 
 FAN_OUT = 50  # streams of the flat queries, section 5.1
@@ -21,7 +19,7 @@ CLASS = "normal"
 
 @dataclass(frozen=True)
 class QueryNode:
-    """An operator: its children, or none for one that reads a stream of its own."""
+    """An operator with its children; one without children reads a stream of its own."""
 
     cost: float
     selectivity: float = 1.0
@@ -29,11 +27,11 @@ class QueryNode:
 
 
 def application(point: Point) -> CheckedApplication:
-    """The workload of a point. Costs are drawn once a seed and do not depend on the policy."""
+    """The application of a point. Costs are drawn once per seed and do not depend on the policy."""
     parameters = {"quantum": 1.0} if point["policy"] == "rr" else {}
     roots = roots_of(point)
     interarrival = sum(path_cost for root in roots for path_cost in path_costs(root)) / point["rho"]
-    return _application(roots, interarrival, point, PolicySettings(point["policy"], parameters))
+    return _application(roots, interarrival, point, {"name": point["policy"], **parameters})
 
 
 def roots_of(point: Point) -> list[QueryNode]:
@@ -87,38 +85,44 @@ def _rank_at(weights: Sequence[float], level: float) -> int:
 
 
 def path_costs(root: QueryNode, above: float = 0.0) -> list[float]:
-    """D of each leaf (equation 1's denominator): the expected cost of a tuple from there to the root. `above` is D of
-    the root's parent."""
+    """D of each leaf (the denominator of equation 1): the expected cost of a tuple on its way to the root. `above` is D
+    of the root's parent."""
     own = root.cost + root.selectivity * above
     return [cost for child in root.children for cost in path_costs(child, own)] or [own]
 
 
 def _application(
-    roots: list[QueryNode], interarrival: float, point: Point, policy: PolicySettings
+    roots: list[QueryNode], interarrival: float, point: Point, policy: dict[str, Any]
 ) -> CheckedApplication:
-    schema = parse_schema("v INT", "streams")
-    feeder = {"kind": "feeder", "arrivals": "poisson", "rate": 1.0 / interarrival, "rows": point["tuples"]}
-    streams: dict[str, Stream] = {}
-    operators: list[Operator] = []
+    stream = feeder_stream("v INT", arrivals="poisson", rate=1.0 / interarrival, rows=point["tuples"])
+    streams: dict[str, Any] = {}
+    queries: dict[str, Any] = {}
+    count = 0  # of operators
 
-    def add(node: QueryNode, query: str) -> Port:
-        inputs = tuple(add(child, query) for child in node.children)
+    def add(node: QueryNode, operators: list[dict[str, Any]]) -> str:
+        """Add an operator after those it reads; its id."""
+        nonlocal count
+        inputs = [add(child, operators) for child in node.children]
         if not inputs:
-            name = f"s{len(streams)}"
-            streams[name] = Stream(name, schema, feeder)
-            inputs = (Port(name),)
-        operators.append(_operator(f"{query}/o{len(operators)}", inputs, node))
-        return Port(operators[-1].id)
+            inputs = [f"s{len(streams)}"]
+            streams[inputs[0]] = stream
+        operators.append(_operator(f"o{count}", inputs, node))
+        count += 1
+        return str(operators[-1]["id"])
 
-    queries = [Query(f"q{at}", CLASS, add(root, f"q{at}"), ()) for at, root in enumerate(roots)]
-    plan = build_plan(streams, {}, {CLASS: QueryClass(CLASS, 1)}, operators, queries)
-    return CheckedApplication(plan, policy, slots=1, seed=point["seed"])
+    for at, root in enumerate(roots):
+        operators: list[dict[str, Any]] = []
+        add(root, operators)
+        queries[f"q{at}"] = {"operators": operators}
+    classes = {CLASS: {"priority": 1}}
+    sections = {"streams": streams, "classes": classes, "queries": queries, "policy": policy}
+    return checked({**sections, "slots": 1, "seed": point["seed"]})
 
 
-def _operator(name: str, inputs: tuple[Port, ...], node: QueryNode) -> Operator:
-    declared = Declared(fixed_s=0.0, cost_s=node.cost, selectivity=node.selectivity)
+def _operator(name: str, inputs: list[str], node: QueryNode) -> dict[str, Any]:
+    common = {"id": name, "inputs": inputs, "fixed_cost": 0.0, "cost": node.cost, "selectivity": node.selectivity}
     if len(inputs) > 1:
-        return Union(id=name, inputs=inputs, declared=declared)
+        return {"kind": "union", **common}
     if node.selectivity < 1.0:
-        return Select(id=name, inputs=inputs, declared=declared, where="true")
-    return Project(id=name, inputs=inputs, declared=declared, columns={"v": "v"})
+        return {"kind": "select", "where": "true", **common}
+    return {"kind": "project", "columns": {"v": "v"}, **common}
