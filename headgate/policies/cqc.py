@@ -86,7 +86,8 @@ class ContinuousQueryClasses(HighestRate):
             self._since, self._opener = call.started, None
 
     def ran_dry(self) -> None:
-        self._pass_on(self.view.now)
+        if self._order.names:  # none is left when the last query stopped during the call
+            self._pass_on(self.view.now)
 
     def _may_go_on(self, now: float, slot: int) -> bool:
         """Has the class whose turn it is any time left? Begins the turn. A poll of its sources is never cut short."""

@@ -149,6 +149,7 @@ class DrivenCore:
 
     def remove(self, query: str) -> None:
         self.handle(QueryRemoved(self.now, query))
+        self.ended.pop(query, None)
 
     def drain(self) -> None:
         """Let the slots work until nothing is left that can be done now."""

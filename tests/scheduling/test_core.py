@@ -177,6 +177,17 @@ def test_a_recorded_run_can_be_replayed(
     assert again == [instructions for _, instructions in script.driven.steps]
 
 
+@pytest.mark.parametrize("policy", ALL, ids=label)
+def test_a_call_may_outlive_the_last_query(policy: PolicySettings) -> None:
+    driven = DrivenCore(TIMED["chain"], policy.name, policy.parameters, caller=TimedCaller())
+    driven.arrive({name: source_table([1, 2, 9], 0) for name in driven.plan.streams})
+    assert driven.ask(0)
+    driven.stop(list(driven.plan.queries))
+    driven.now = 1.0
+    driven.finish(0)
+    assert driven.finished
+
+
 class TimedScript:
     """A run of a plan with state: times go up and down a little, some tuples are late, queries join and stop."""
 
