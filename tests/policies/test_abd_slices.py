@@ -161,7 +161,7 @@ def test_estimate_includes_the_switch_to_the_operator(tmp_path, overheads, tuple
     assert [call.tuples for call in calls if call.unit == "q/x"] == tuples
 
 
-def test_a_run_that_ends_on_the_way_to_a_class(tmp_path):
+def test_a_run_that_ends_during_a_switch_to_a_class(tmp_path):
     (call,) = simulated(tmp_path, {"s": (0.1,), "t": (0.3,)}, {"class_switch_s": 10 * US}, 0.1 + 20 * US).calls
     assert (call.start, call.end, call.tuples) == (0.1 + 20 * US, 0.1 + 20 * US, 0)
 
@@ -188,13 +188,13 @@ def test_large_priorities_do_not_lengthen_the_round():
         ([], []),
     ],
 )
-def test_frequencies_to_start_with(priorities, frequencies):
+def test_initial_frequencies(priorities, frequencies):
     assert first_frequencies(priorities) == frequencies
 
 
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 2**31 - 1), max_size=90))
-def test_frequencies_to_start_with_keep_the_order(drawn):
+def test_initial_frequencies_keep_the_order(drawn):
     priorities = sorted(drawn, reverse=True)
     found = first_frequencies(priorities)
     assert sum(found) <= SUM_MAX

@@ -24,13 +24,13 @@ def turn(credit, i, time):
     return credit.left(i)
 
 
-def test_an_overrun_is_taken_off_and_time_left_is_lost():
+def test_an_overrun_is_deducted_and_unused_time_is_lost():
     credit = ClassCredit([12, 6, 2])
     assert credit.left(0) == 12
     assert [turn(credit, 0, 15), turn(credit, 0, 10), turn(credit, 0, 5)] == [9, 11, 12]
 
 
-def test_as_printed_an_overrun_can_pay():
+def test_an_overrun_can_pay_by_the_formula_as_printed():
     credit = ClassCredit([12, 6, 2], literal=True)
     assert [turn(credit, 0, 15), turn(credit, 0, 10)] == [9, 14]
     assert turn(credit, 0, 14) == 12
@@ -44,7 +44,7 @@ def test_a_class_in_debt_loses_turns():
     assert [credit.left(0), credit.left(1)] == [12, 6]
 
 
-def test_nothing_left_is_debt():
+def test_a_slice_used_up_exactly_loses_the_next_turn():
     credit = ClassCredit([4])
     assert turn(credit, 0, 8) == 0
     assert not credit.may_run(0)

@@ -25,7 +25,7 @@ def priorities(harness):
     return {unit.id: -harness.policy.urgency(unit) for unit in harness.board.units}
 
 
-def test_t4_as_units():
+def test_t4_segments_become_units():
     assert priorities(PolicyHarness(path(*T4), "pcs")) == {"a#1": pytest.approx(1 / 3)}
     assert priorities(PolicyHarness(path(*T4), "chain")) == pytest.approx({"a/0": 4.0, "a/1": 2.0, "a/2": 2.0})
     harness = PolicyHarness(path(*T4), "segment")
@@ -100,7 +100,7 @@ def test_a_batch_shares_the_fixed_cost():
     assert found["a/1"] == pytest.approx(4 / (2 + 0.5 * 12 / 4))  # half of the tuples that entered get there
 
 
-class Changing:
+class ChangingStats:
     """Statistics that a test sets."""
 
     def __init__(self, *selectivities):
@@ -115,9 +115,9 @@ class Changing:
 
 
 @pytest.mark.parametrize("name", ["segment", "simplified-segment", "threshold"])
-def test_segments_are_cut_again_when_statistics_insist(name):
+def test_segments_are_cut_again_once_statistics_stay_changed(name):
     harness = PolicyHarness(path((1.0, 1.0), (1.0, 1.0), (1.0, 1.0)), name)
-    board, stats = harness.board, Changing(0.1, 0.9, 1.0)
+    board, stats = harness.board, ChangingStats(0.1, 0.9, 1.0)
     whole = ("a/0", "a/1", "a/2")
     assert board.units[-1].operators == whole
     harness.stats = stats

@@ -47,7 +47,7 @@ def test_an_output_waits_for_its_feeder_at_the_same_rate():
     assert harness.order() == [PROJECT, OUTPUT]
 
 
-def test_of_several_feeders_an_unknown_one_counts_else_the_best():
+def test_an_output_has_the_rate_of_its_best_feeder_unless_one_is_unknown():
     def rates(second):
         operators = [project("q/a", "s", 1.0), project("q/b", "t", second), union("q/out", "q/a", "q/b", cost=2.0)]
         board = PolicyHarness(make_plan({"s": feeder(), "t": feeder()}, operators, {"q": "q/out"}), "rr").board

@@ -102,7 +102,7 @@ costs = st.lists(st.floats(0.5, 50), min_size=1, max_size=4)
     units=st.lists(st.tuples(st.sampled_from("abc"), costs), min_size=1, max_size=10),
     frequencies=st.fixed_dictionaries({name: st.integers(1, 60) for name in "abc"}),
 )
-def test_what_holds_for_all_costs(units, frequencies):
+def test_properties_for_all_costs(units, frequencies):
     queries = [UnitCosts(str(number), name, members) for number, (name, members) in enumerate(units)]
     found = shares(queries, frequencies)
     assert min(one.priority for one in found.values()) == 1.0

@@ -126,7 +126,7 @@ class TestPreemption:
         assert harness.policy.preempts((a, b), c) is None  # equal to the arrival's
         assert harness.policy.preempts((a,), b) is None
 
-    def test_fixed_costs_of_calls_to_come_count(self):
+    def test_fixed_costs_of_later_calls_count(self):
         """a/x has 0.5 s to go, but a/y behind it costs 10 s per tuple or per call. Either way c/x is worth more."""
         for cost, fixed in ((10.0, 0.0), (0.0, 10.0)):
             behind = project("a/y", "a/x", cost)

@@ -119,12 +119,12 @@ def test_lowest_sufficient_version_of_the_jvm_directory_wins(machine: Machine) -
     assert found(machine.run()) == str(machine.jvm / "java-17")
 
 
-def test_none_and_not_root_says_what_to_install(machine: Machine) -> None:
+def test_no_java_and_not_root_says_what_to_install(machine: Machine) -> None:
     executable(machine.bin / "apt-get", "echo apt-get must not be called >&2")
     assert_one_clear_line(machine.run())
 
 
-def test_only_old_ones_and_not_root_says_what_to_install(machine: Machine, tmp_path: Path) -> None:
+def test_only_old_java_and_not_root_says_what_to_install(machine: Machine, tmp_path: Path) -> None:
     machine.on_path(java(tmp_path / "eleven", "11.0.22"))
     java(machine.jvm / "java-8", "1.8.0_402")
     assert_one_clear_line(machine.run())

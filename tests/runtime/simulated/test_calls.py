@@ -69,7 +69,7 @@ def test_a_path_stopped_inside_resumes_with_the_started_tuple(tmp_path):
     assert times(result) == [6, 10, 12]
 
 
-def test_snapshot_later_arrivals_wait_for_the_next_call(tmp_path):
+def test_arrivals_during_a_call_wait_for_the_next_call(tmp_path):
     plan = one_operator(tmp_path, 0, 0, 1, cost=2.0)
     result = run(plan, tmp_path, "rr", {"quantum": None})
     assert calls(result) == [("q/p", 0, 4, 2, False), ("q/p", 4, 6, 1, False)]

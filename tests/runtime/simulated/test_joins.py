@@ -124,7 +124,7 @@ def test_stopped_calls_give_back_what_they_have_not_finished(quantum, unit):
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_same_seed_same_simulation_another_seed_another(name):
+def test_the_seed_decides_the_simulation(name):
     plan = two(("RANGE 1 SECOND", "ROWS 9"))
     app = make_app(plan, name, simulator={"noise": 0.1})
     assert simulate(app, IDLE) == simulate(app, IDLE)

@@ -123,7 +123,7 @@ def test_a_query_that_stops_has_given_all_earlier_results(spark: Any, tmp_path: 
     assert not letters
 
 
-def test_functions(spark: Any, tmp_path: Path) -> None:
+def test_failing_functions_cost_only_their_rows(spark: Any, tmp_path: Path) -> None:
     """A function that raises, exits, dies, hangs, or returns an undeclared type costs only the rows concerned."""
     (tmp_path / "s.csv").write_text("v\n" + "".join(f"{v}\n" for v in (10, 1, 11, 2, 3, 12, 4, 5, 13)))
     function = '{id: f, kind: function, input: s, function: "tests.runtime.spark.bad_functions:bad", schema: "w BIGINT"'

@@ -69,7 +69,7 @@ def _view(session: Any, name: str) -> Leaf:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refuses(session: Any, name: str) -> None:
+def test_refused_plans(session: Any, name: str) -> None:
     text, reason = REFUSED[name]
     leaves = {view: _view(session, view) for view in ("a", "b") if re.search(rf"\b{view}\b", text)}
     found = why_not_prepared(session.sql(text), [text], len(leaves))

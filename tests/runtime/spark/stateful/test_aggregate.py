@@ -167,7 +167,7 @@ EMITS = ["changes", "istream", "dstream", "rstream"]
         for emits in EMITS
     ],
 )
-def test_emits(session: Any, emits: Any, values: Any) -> None:
+def test_an_aggregate_emits_its_own_changes_and_streams(session: Any, emits: Any, values: Any) -> None:
     """The same result as `changes` or `rstream` over the relation, but computed by the aggregate itself."""
     shape = (6, 4) if values is EXACT else (3, 5)
     for grouped in (True, False) if emits == "changes" else (True,):

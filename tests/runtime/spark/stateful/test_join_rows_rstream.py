@@ -130,7 +130,7 @@ def test_rstream(session: Any, kind: str) -> None:
         assert stream_content(runner.run(calls)) == want
 
 
-def test_partitioned(session: Any) -> None:
+def test_several_partitions_give_the_same(session: Any) -> None:
     given = [changes(5), changes(6)]
     op = StreamJoin(id="q/j", inputs=(Port("a"), Port("b")), left=NAMES[0], right=NAMES[1], condition="lk = rk")
     calls = cut(given, [7, END], [4, 4], lambda n: n % 2)

@@ -135,7 +135,7 @@ def _check_sets(session: Any, kind: str, flows: Any, given: Any, relations: Any,
         assert contents(runner.run(calls), instants) == wanted
 
 
-def test_partitioned(session: Any) -> None:
+def test_several_partitions_give_the_same(session: Any) -> None:
     given = [changes(7), changes(8)]
     op = Except(id="q/e", inputs=P, all=True)
     calls = cut(given, [7, 20, END], [4, 4], lambda n: n % 2)
