@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from headgate.errors import InvariantError
 from headgate.plan.model import Plan
 from headgate.scheduling.calls import Call
 from headgate.scheduling.core import Core, CoreSettings, MakePolicy
@@ -44,8 +45,20 @@ class EventLogError(ValueError):
     """A file that no EventLog has written, or one of another version."""
 
 
-def replay(path: Path, make_policy: MakePolicy) -> Iterator[tuple[Event, list[Instruction], Core]]:
-    """Each event of a recorded run, the instructions that answer it now, and the core after it.
+@dataclass(frozen=True, slots=True)
+class EventRefused:
+    """In a replay, stands for the instructions that an event did not get because `Core.handle` raised an error."""
+
+    error: Exception
+
+
+Answer = Instruction | EventRefused
+
+
+def replay(path: Path, make_policy: MakePolicy) -> Iterator[tuple[Event, list[Answer], Core]]:
+    """Yield each event of a recorded run, the instructions that answer it now, and the core after it.
+
+    An event that was refused in the run, such as a priority for an unknown class, is refused again.
 
     A log that was cut off by a crash is replayed as far as it goes. EventLogError: the file is none, or cannot be read.
     """
@@ -60,7 +73,11 @@ def replay(path: Path, make_policy: MakePolicy) -> Iterator[tuple[Event, list[In
                 event = pickle.load(file)
             except (EOFError, pickle.UnpicklingError):
                 return
-            yield event, core.handle(event), core
+            try:
+                answers: list[Answer] = [*core.handle(event)]
+            except (ValueError, InvariantError) as error:
+                answers = [EventRefused(error)]
+            yield event, answers, core
 
 
 def describe_event(event: Event) -> str:
@@ -79,7 +96,7 @@ def describe_event(event: Event) -> str:
             return f"{type(event).__name__}({', '.join(map(str, values))})"
 
 
-def describe_instruction(instruction: Instruction) -> str:
+def describe_instruction(instruction: Answer) -> str:
     """An instruction in a line, without addresses or tables: to read, and to compare two runs."""
     match instruction:
         case StartCall(call=call):
