@@ -6,6 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.plan.arrow_values import python_values
+
 _LEAST = 1 << 16  # changes gathered before they are netted, however small the relation is
 _COUNT = "count"
 _ROW = "row"
@@ -65,7 +67,7 @@ def _keyed(table: pa.Table) -> pa.Table:
     for name in table.column_names:
         column = table.column(name)
         if pa.types.is_nested(column.type):
-            columns[f"key {name}"] = pa.chunked_array([pa.array(map(repr, column.to_pylist()), pa.string())])
+            columns[f"key {name}"] = pa.chunked_array([pa.array(map(repr, python_values(column)), pa.string())])
         elif pa.types.is_floating(column.type):
             column = _normal(column)
         columns[name] = column

@@ -14,6 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.plan.arrow_values import python_values, time_texts
+
 _CSV_SPECIAL = r'[",\r\n]'
 _SPAN = pa.duration("us")  # to_pylist gives a timedelta for it, whatever pandas is there
 _JSON_SPECIAL = r'["\\\x00-\x1f]'
@@ -96,8 +98,7 @@ def _plain(column: pa.Array) -> pa.Array:
     """Numbers, booleans, dates and times as text that needs no quotation marks."""
     kind = column.type
     if pa.types.is_timestamp(kind):
-        naive = column.cast(pa.int64()).cast(pa.timestamp(kind.unit))
-        return pc.replace_substring_regex(naive.cast(pa.timestamp("us")).cast(pa.string()), r"\.000000$", "")
+        return time_texts(column)
     if pa.types.is_duration(kind):
         return pa.array([None if d is None else _interval(d) for d in column.cast(_SPAN).to_pylist()], pa.string())
     if pa.types.is_decimal(kind):  # Arrow would write 1E-10
@@ -127,7 +128,7 @@ def _by_value(column: pa.Array, null: str | None = None) -> pa.Array:
     """JSON value by value, for what has no quicker way; a binary on its own is bare base64 in CSV."""
     if pa.types.is_binary(column.type) and null is None:
         return pa.array([None if v is None else base64.b64encode(v).decode() for v in column.to_pylist()], pa.string())
-    values = column.to_pylist(maps_as_pydicts="lossy")
+    values = python_values(column)
     texts = [null if v is None else json.dumps(_jsonable(v), ensure_ascii=False) for v in values]
     return pa.array(texts, pa.string())
 

@@ -13,6 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.plan.arrow_values import is_in_range
+
 _MOST_DIGITS = 19  # of a BIGINT; an exponent could ask for billions
 _NAIVE = pa.timestamp("us")
 _ZONE = r"[Tt ].*(?:[Zz]|[+-]\d\d(?::?\d\d)?)\s*$"
@@ -53,9 +55,12 @@ def _whole(texts: pa.Array, kind: pa.DataType) -> pa.Array:
         return pa.array([None if text is None else _single(text, kind) for text in texts.to_pylist()], kind)
     texts = texts.cast(pa.string())
     try:
-        return _cast(texts, kind)
+        found = _cast(texts, kind)
     except pa.ArrowException:
-        return _cast(pc.utf8_trim_whitespace(texts), kind)
+        found = _cast(pc.utf8_trim_whitespace(texts), kind)
+    if not is_in_range(found):
+        raise pa.ArrowInvalid("a year that SQL does not have")
+    return found
 
 
 def _is_castable(kind: pa.DataType) -> bool:

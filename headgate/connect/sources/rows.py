@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from headgate.connect.sources.changes import PROBLEM, heading, read_changes
 from headgate.connect.sources.convert import convert, convert_one, from_json
 from headgate.errors import known_names
+from headgate.plan.arrow_values import is_in_range, python_values
 from headgate.sql.schema import CHANGE
 
 _FAILURES = (pa.ArrowException, ArithmeticError, AttributeError, KeyError, TypeError, ValueError)
@@ -126,7 +127,7 @@ def _from_table(table: pa.Table, schema: pa.Schema) -> Rows:
     for each, name in zip(schema, names, strict=True):
         given = table.column(folded[name.lower()])
         found = _fitted(given.combine_chunks() if isinstance(given, pa.ChunkedArray) else given, each)
-        arrays.append(_column(given.to_pylist(), each, bad) if found is None else found)
+        arrays.append(_column(python_values(given), each, bad) if found is None else found)
     return Rows(pa.Table.from_arrays(arrays, schema=_nullable(schema)), bad)
 
 
@@ -167,7 +168,8 @@ def _fitted(column: pa.Array, each: pa.Field) -> pa.Array | None:
         signs, wrong = read_changes(column) if pa.types.is_string(column.type) else (None, [0])
         return None if wrong else signs
     try:
-        return _cast(column, kind)
+        found = _cast(column, kind)
+        return found if found is not None and is_in_range(found) else None
     except _FAILURES:
         return None
 

@@ -19,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from headgate.plan.arrow_values import python_rows
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
 from headgate.runtime.spark.analysis.schemas import PlanSchemas
@@ -356,7 +357,7 @@ def same_rows(left: pa.Table, right: pa.Table) -> bool:
         return False
     if left.equals(right):
         return True
-    return Counter(map(repr, left.to_pylist())) == Counter(map(repr, right.to_pylist()))
+    return Counter(map(repr, python_rows(left))) == Counter(map(repr, python_rows(right)))
 
 
 def _digest(inputs: Mapping[Edge, pa.Table]) -> bytes:

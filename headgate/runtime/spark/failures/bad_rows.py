@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from headgate.connect.dead_letters import DeadLetters
+from headgate.plan.arrow_values import python_rows
 from headgate.plan.model import Plan
 from headgate.plan.operators import Function
 from headgate.runtime.spark.failures.error_messages import essence
@@ -50,7 +51,7 @@ class BadRow:
 
 def bad_row(plan: Plan, operator: str, table: pa.Table, error: Exception) -> BadRow:
     """The bad row, from a table that holds only this row."""
-    values = table.to_pylist(maps_as_pydicts="lossy")[0]
+    values = python_rows(table)[0]
     row = {name: value for name, value in values.items() if name not in RELATION_STAMPS}
     known = plan.operators[operator]
     reason = _function_error(known, error) if isinstance(known, Function) else essence(error)

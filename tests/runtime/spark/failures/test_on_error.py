@@ -145,3 +145,20 @@ def test_failing_functions_cost_only_their_rows(spark: Any, tmp_path: Path) -> N
             (5, "returned column w as string; its schema declares int64"),
         )
     ]
+
+
+def test_times_that_python_cannot_hold(spark: Any, tmp_path: Path) -> None:
+    """Spark's years are not only those from 1 to 9999; results and letters with others are written all the same."""
+    (tmp_path / "s.csv").write_text("v,at\n1,2024-02-29 10:00:00\n0,2024-02-29 10:00:00\n")
+    (tmp_path / "app.yaml").write_text(
+        'streams: {s: {schema: "v INT, at TIMESTAMP", source: {kind: csv, path: s.csv}}}\n'
+        "queries:\n  q:\n    on_error: skip\n    sink: {kind: json, path: out.json}\n    operators:\n"
+        "      - {id: early, kind: project, input: s,"
+        " columns: {v: v, at: \"named_struct('x', at - INTERVAL '2024' YEAR)\"}}\n"
+        "      - {id: share, kind: project, input: early, columns: {share: 1 div v, at: at}}\n"
+    )
+    _, report, letters = run(spark, load_application(tmp_path / "app.yaml"), 10)
+    assert not report["errors"]
+    at = {"x": "0000-02-29 10:00:00"}
+    assert [json.loads(line) for line in (tmp_path / "out.json").read_text().splitlines()] == [{"share": 1, "at": at}]
+    assert [letter["row"] for letter in letters] == [{"v": 0, "at": at}]
