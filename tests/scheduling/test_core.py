@@ -274,14 +274,3 @@ def test_plans_with_state_evaluate_every_instant_once(policy: PolicySettings, qu
     script = TimedScript(TIMED[queries], policy, chance)
     script.run()
     script.check()
-
-
-@pytest.mark.parametrize("policy", ALL, ids=label)
-def test_the_last_query_may_end_while_it_is_called(policy: PolicySettings) -> None:
-    driven = DrivenCore(TIMED["one"], policy.name, policy.parameters, caller=TimedCaller())
-    driven.arrive({"s": source_table([1, 2])})
-    assert driven.ask(0)
-    driven.stop(["q"])
-    driven.finish(0)
-    assert driven.finished
-    assert not driven.ask(0)
