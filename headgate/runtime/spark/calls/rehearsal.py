@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.application.checked import CheckedApplication
-from headgate.connect.sources import Source
+from headgate.connect.sources import Source, source_of
 from headgate.errors import ApplicationError
 from headgate.plan.boundaries import boundary_steps
 from headgate.plan.model import Edge, Plan
@@ -46,10 +46,7 @@ def rehearses(app: CheckedApplication) -> bool:
     """
     if app.rehearse is not None:
         return app.rehearse
-    return any(
-        stream.source.get("kind") == "feeder" or stream.source.get("replay", "fast") != "fast"
-        for stream in app.plan.streams.values()
-    )
+    return any(source_of(stream).in_time for stream in app.plan.streams.values())
 
 
 def rehearsal_s(app: CheckedApplication) -> float | None:

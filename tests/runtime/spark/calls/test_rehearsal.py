@@ -74,6 +74,7 @@ def test_the_most_important_class_is_planned_once_even_without_time() -> None:
         ({"kind": "csv", "path": "x.csv", "replay": "real"}, True),
         ({"kind": "csv", "path": "x.csv", "replay": 10}, True),
         ({"kind": "feeder", "rate": 10}, True),
+        ({"kind": "push"}, True),
     ],
 )
 def test_files_that_are_read_as_fast_as_possible_are_not_rehearsed(source: dict[str, Any], wanted: bool) -> None:
