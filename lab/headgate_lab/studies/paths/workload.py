@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from headgate.application.checked import CheckedApplication, PolicySettings
-from headgate.plan.graph import build_plan
-from headgate.plan.model import Query, QueryClass, Stream
-from headgate.plan.operators import Declared, Operator, Port, Select, Union
+from headgate.application.checked import CheckedApplication
 from headgate.seeds import derived_seed
-from headgate.sql.schema import parse_schema
+from headgate_lab.sections import checked, feeder_stream
 from headgate_lab.studies.paths.plans import (
     STREAMS,
     DrawnOperator,
@@ -33,11 +31,16 @@ def application(point: Point) -> CheckedApplication:
     trees = trees_of(point)
     rates = stream_rates(point)
     streams = {f"s{at}": _stream(at, rate, point) for at, rate in enumerate(rates)}
-    operators: list[Operator] = []
-    queries = [Query(f"q{at}", CLASS, _add(tree, f"q{at}", operators), ()) for at, tree in enumerate(trees)]
-    plan = build_plan(streams, {}, {CLASS: QueryClass(CLASS, 1)}, operators, queries)
-    policy = PolicySettings(point["policy"], _parameters(point, trees, rates))
-    return CheckedApplication(plan, policy, slots=1, seed=derived_seed(point["seed"], "paths"))
+    queries: dict[str, Any] = {}
+    count = 0
+    for at, tree in enumerate(trees):
+        operators = _operators(tree, count)
+        queries[f"q{at}"] = {"operators": operators}
+        count += len(operators)
+    policy = {"name": point["policy"], **_parameters(point, trees, rates)}
+    sections = {"streams": streams, "classes": {CLASS: {"priority": 1}}, "queries": queries, "policy": policy}
+    seed = derived_seed(point["seed"], "paths")  # of 64 bits, which is one more than a file may give
+    return replace(checked({**sections, "slots": 1}), seed=seed)
 
 
 def trees_of(point: Point) -> list[DrawnOperator]:
@@ -59,11 +62,10 @@ def stream_rates(point: Point) -> list[float]:
     return [mean * STREAMS * weight / sum(weights) for weight in weights]
 
 
-def _stream(at: int, rate: float, point: Point) -> Stream:
+def _stream(at: int, rate: float, point: Point) -> dict[str, Any]:
     """A self-similar stream. `rows` stretches the arrivals to the wanted mean rate: with such heavy tails the mean, and
     with it the load, would be off by 6 % and more after 4,000 s."""
     source: dict[str, Any] = {
-        "kind": "feeder",
         "arrivals": {
             "kind": "self-similar",
             "flows": point["flows"],
@@ -79,20 +81,23 @@ def _stream(at: int, rate: float, point: Point) -> Stream:
         begin, end = (share * point["seconds"] for share in SURGE)
         source["rate"] = rate / (1.0 + (SURGE[1] - SURGE[0]) * (point["surge"] - 1.0))  # keeps the mean
         source["changes"] = [[begin, point["surge"]], [end, 1.0]]
-    return Stream(f"s{at}", parse_schema("v INT", "streams"), source)
+    return feeder_stream("v INT", **source)
 
 
-def _add(node: DrawnOperator, query: str, operators: list[Operator]) -> Port:
-    inputs = tuple(
-        Port(f"s{source}") if isinstance(source, int) else _add(source, query, operators) for source in node.inputs
-    )
-    declared = Declared(0.0, node.cost_s, node.selectivity, TUPLE_BYTES)
-    name = f"{query}/o{len(operators)}"
-    if len(inputs) > 1:
-        operators.append(Union(id=name, inputs=inputs, declared=declared))
-    else:
-        operators.append(Select(id=name, inputs=inputs, declared=declared, where="true"))
-    return Port(name)
+def _operators(tree: DrawnOperator, first: int) -> list[dict[str, Any]]:
+    """The operators of a tree, inputs first, numbered from `first` on."""
+    found: list[dict[str, Any]] = []
+
+    def add(node: DrawnOperator) -> str:
+        inputs = [f"s{source}" if isinstance(source, int) else add(source) for source in node.inputs]
+        kind = {"kind": "union"} if len(inputs) > 1 else {"kind": "select", "where": "true"}
+        declared = {"fixed_cost": 0.0, "cost": node.cost_s, "selectivity": node.selectivity, "bytes": TUPLE_BYTES}
+        name = f"o{first + len(found)}"
+        found.append({"id": name, "inputs": inputs, **kind, **declared})
+        return name
+
+    add(tree)
+    return found
 
 
 def _parameters(point: Point, trees: list[DrawnOperator], rates: list[float]) -> dict[str, Any]:
