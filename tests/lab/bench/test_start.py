@@ -1,4 +1,4 @@
-"""`headgate bench start`, without a JVM: stand-ins run instead of the commands. With them: test_every_bench.py, a soak."""
+"""`headgate bench start` without a JVM: stand-ins run instead of commands. The real thing: test_every_bench.py."""
 
 from __future__ import annotations
 
