@@ -36,7 +36,7 @@ def collecting(tell: Announce) -> Iterator[Parts]:
 def part(name: str, measure: Callable[[], T]) -> T:
     """Measure a part and keep its result, even if a later part fails."""
     parts = _current.get()
-    if parts is None:  # nobody collects
+    if parts is None:  # not inside `collecting`
         return measure()
     parts.tell(name)
     found = measure()

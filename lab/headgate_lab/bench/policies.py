@@ -1,18 +1,18 @@
 """headgate bench policies: one bursty application under every policy on Spark, beside what the simulator predicts.
 
-The application is in `policies_workload.py`. It knows one class, so the policies are those that go by operators, paths
-and segments; `bench classes` has the others. A first run measures what each operator and a call cost on this machine.
-Then there are two inputs:
+The application is in `policies_workload.py`. It has a single class, so the policies are those that choose by operator,
+path or segment; `bench classes` has the others. A first run measures the costs of operators and of a call on this
+machine. Then there are two inputs:
 
-* bursts: two self-similar streams at the rate that keeps one slot busy for LOAD of the time, not counting what calls
-  cost beside their tuples. Scales of 1 s as in our replica of the paper's study (the paper gives none); fewer flows,
-  because a minute has no room for rare bursts. All policies.
+* bursts: two self-similar streams at the rate that keeps one slot busy for LOAD of the time, without the fixed cost of
+  calls. ON and OFF scales are 1 s as in our replica of the paper's study (the paper gives none), with fewer flows,
+  because a minute has no room for rare bursts. All policies run on it.
 * one burst: BURST_S of work arrive within a second, as in the papers' argument for saving memory (Jiang and
-  Chakravarthy, section 2.2). Calls are then fewer and larger. Only the policies of that paper.
+  Chakravarthy, section 2.2). Calls are then fewer and larger. Only the policies of that paper run on it.
 
-Each policy meets the very same tuples and runs until all of them are through; so nobody's latency leaves out what
-starved. The simulator runs the same application, arrivals and policies on the measured costs, and once more with calls
-that cost less, down to nothing as in the papers: `fixed_cost` shows how much of the outcome is due to that.
+Every policy gets exactly the same tuples and runs until all of them are processed, so that no latency leaves out what
+starved. The simulator runs the same application, arrivals and policies on the measured costs, and again with cheaper
+calls, down to no fixed cost at all as in the papers: `fixed_cost` shows how much of the outcome is due to that.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from headgate_lab.bench.policies_workload import Costs, Sources, application, dr
 LOAD = 0.7
 ARRIVALS = {"kind": "self-similar", "flows": 4, "on_scale": 1.0, "off_scale": 1.0}
 BURST_S = 10.0
-CALLS_S = (0.0, 0.001, 0.005)  # costs of a call to try in the simulator, beside the measured one
+CALLS_S = (0.0, 0.001, 0.005)  # fixed costs of a call to try in the simulator, besides the measured one
 RUNTIMES = ("spark", "simulated")
 SAVING = ("chain", "segment", "simplified-segment")
 OF_THE_PAPER = ("fifo", "pcs", *SAVING)
 BY_CLASS = {"wehr", "cqc", "abd", "mbd", "ambd", "mrr", "morr", "ml", "mol", "mprr", "pct", "pct-s"}
 COMPARED = tuple(name for name in POLICIES if name not in BY_CLASS)
-CLAIMS = (  # figure, policy, and which it is said to stay below (Jiang and Chakravarthy, section 5)
+CLAIMS = (  # figure, policy, and the policy it is claimed to stay below (Jiang and Chakravarthy, section 5)
     *(("mean_latency", "pcs", other) for other in ("chain", "segment")),
     *(("mean_memory", policy, other) for policy in SAVING for other in ("pcs", "fifo")),
 )
@@ -53,10 +53,10 @@ Found = Mapping[str, Mapping[str, Figures]]  # policy -> runtime -> figures
 
 @dataclass(frozen=True)
 class PoliciesBenchSize:
-    """How much is measured."""
+    """The size of the measurement."""
 
     seconds: float  # of input in bursts
-    rounds: int  # of calls that measure costs
+    rounds: int  # of calls to measure costs
     burst_s: float = BURST_S
     compared: Sequence[str] = COMPARED
 
@@ -67,13 +67,13 @@ SMALLEST = PoliciesBenchSize(seconds=0.5, rounds=1, burst_s=0.2, compared=OF_THE
 
 
 def run(quick: bool = False, sizes: PoliciesBenchSize | None = None) -> dict[str, Any]:
-    """Measure; what was claimed and what the simulator foretold at the top level, figures of each policy below."""
+    """Measure. The paper's claims and the simulator's agreement come first, the figures of each policy below."""
     spark = start_spark({"master": "local[2]", "spark.driver.memory": "4g"})
     chosen = sizes or (QUICK if quick else FULL)
     seconds = chosen.seconds
     costs = part("costs", lambda: measure(spark, chosen.rounds))
     inputs = {"bursts": bursts(costs, seconds), "one_burst": one_burst(costs, chosen.burst_s)}
-    _on_spark(spark, application(PolicySettings("fifo"), inputs["one_burst"], costs))  # or the first would pay for all
+    _on_spark(spark, application(PolicySettings("fifo"), inputs["one_burst"], costs))  # warms up
     found = _both(spark, "bursts", chosen.compared, inputs["bursts"], costs)
     burst = _both(spark, "one_burst", OF_THE_PAPER, inputs["one_burst"], costs)
     again = measure(spark, 4)
@@ -104,43 +104,43 @@ def run(quick: bool = False, sizes: PoliciesBenchSize | None = None) -> dict[str
 
 
 def bursts(costs: Costs, seconds: float) -> Sources:
-    """Self-similar streams that add up to the load."""
+    """Sources of self-similar streams that add up to the load."""
     rates = full_rates(costs)
     return {name: feeder(rate * LOAD, seconds, ARRIVALS, costs.tuple_bytes) for name, rate in rates.items()}
 
 
 def one_burst(costs: Costs, seconds: float = BURST_S) -> Sources:
-    """A burst of this many seconds of work that arrives within one second."""
+    """Sources of one burst: this many seconds of work, arriving within one second."""
     rates = full_rates(costs)
     return {name: feeder(rate * seconds, 1.0, "poisson", costs.tuple_bytes) for name, rate in rates.items()}
 
 
 def claims(found: Found, runtime: str = "spark") -> dict[str, dict[str, Any]]:
     """The paper's claims about its policies, whether each holds, and both figures."""
-    told = {}
+    judged = {}
     for figure, policy, other in CLAIMS:
         ours, theirs = found[policy][runtime][figure], found[other][runtime][figure]
         name = f"{figure} of {policy} below {other}"
-        told[name] = {"holds": ours < theirs, policy: ours, other: theirs, "ratio": ours / theirs if theirs else None}
-    return told
+        judged[name] = {"holds": ours < theirs, policy: ours, other: theirs, "ratio": ours / theirs if theirs else None}
+    return judged
 
 
 def drift(before: Costs, after: Costs) -> dict[str, float | None]:
-    """Costs after the runs over costs before them. If they are far from 1, the machine was shared: the policies did not
-    have the same processor, and the costs given to the simulator were not those of the runs."""
+    """Costs after the runs over costs before them. Far from 1, they show that the machine was shared: the policies did
+    not have the same processor, and the simulator's costs were not those of the runs."""
     tuples = sum(after.operators.values()) / sum(before.operators.values())
     return {"call": after.call_s / before.call_s if before.call_s else None, "tuples": tuples}
 
 
 def agreement(found: Found, key: str) -> dict[str, Any]:
-    """The order of policies by a figure, least first, in both runtimes, and whether the ends are the same. In the
-    simulator policies may be exactly equal, as pcs and threshold are while memory suffices: then each of them is best.
+    """The order of policies by a figure, lowest first, in both runtimes, and whether both ends agree. In the simulator,
+    policies may be exactly equal, as pcs and threshold are while memory suffices: then each of them counts as best.
     """
     ours, theirs = (sorted(found, key=lambda name: found[name][runtime][key]) for runtime in RUNTIMES)
-    foretold = {name: found[name]["simulated"][key] for name in found}
+    predicted = {name: found[name]["simulated"][key] for name in found}
     return {
-        "best": foretold[ours[0]] == foretold[theirs[0]],
-        "worst": foretold[ours[-1]] == foretold[theirs[-1]],
+        "best": predicted[ours[0]] == predicted[theirs[0]],
+        "worst": predicted[ours[-1]] == predicted[theirs[-1]],
         "spark": ours,
         "simulated": theirs,
     }
@@ -173,7 +173,7 @@ def _simulated(app: CheckedApplication) -> Figures:
 
 
 def figures(report: Mapping[str, Any]) -> Figures:
-    """What is compared, of a report: seconds, bytes, input tuples a second."""
+    """The figures of a report that are compared: seconds, bytes, and input tuples per second."""
     latency = report["classes"]["only"]["latency"]
     return {
         "mean_latency": latency["mean"],
@@ -186,7 +186,7 @@ def figures(report: Mapping[str, Any]) -> Figures:
 
 
 def _by_call_cost(sources: Sources, costs: Costs) -> dict[str, dict[str, Figures]]:
-    """Simulated: milliseconds of a call -> policy -> figures."""
+    """Simulated results: milliseconds per call -> policy -> figures."""
     return {
         f"{call_s * 1e3:.3g} ms": {
             name: _simulated(application(PolicySettings(name), sources, costs, call_s)) for name in OF_THE_PAPER

@@ -1,9 +1,9 @@
 """The application of `headgate bench policies`, and what its operators cost on this machine.
 
-Six queries, a path each, of 3 or 4 selections over two streams. A selection costs so many hashes of a tuple's key and
-one of the last hash. As in our replica of the study of paths and segments, what stands at the leaves is cheap, from
-1 to 40 in log-uniform steps, and what follows costs 1 to 5 times that (there it is joins); selectivities are uniform
-from 0.05 to 1. All of it is drawn once, by a seed: the same plan for everybody.
+Six queries over two streams, each a path of 3 or 4 selections. A selection costs a given number of hashes of a tuple's
+key and one of the last hash. As in our replica of the study of paths and segments, operators at the leaves are cheap,
+from 1 to 40 in log-uniform steps, and those above cost 1 to 5 times as much (there they are joins); selectivities are
+uniform from 0.05 to 1. All of it is drawn once, from a fixed seed, so that the plan is always the same.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ from headgate_lab.bench.batches import key_batch
 
 SEED = 7
 LENGTHS = (4, 4, 3, 3, 3, 3)  # operators of each path
-STREAMS = ("a", "b")  # the first half of the paths reads the first
+STREAMS = ("a", "b")  # the first half of the paths reads the first stream
 LEAF_HASHES = (10, 400)
-DEARER = (1.0, 5.0)  # than the leaf of its path
+DEARER = (1.0, 5.0)  # relative to the leaf of its path
 SELECTIVITY = (0.05, 1.0)
 SCHEMA = parse_schema("key INT", "bench")
 KEYS = 1_000_000_000
 
-HASH_S = 0.4e-6  # roughly; it only chooses how many rows measure an operator
-PROBES_S = (0.002, 0.08, 0.02, 0.04)  # work in the calls by which costs are measured, below and above a fixed cost
-WARM_ROUNDS = 12  # until the JVM has compiled what runs: the first rounds cost up to twice as much
+HASH_S = 0.4e-6  # roughly; it only decides how many rows measure an operator
+PROBES_S = (0.002, 0.08, 0.02, 0.04)  # the work in the calls that measure costs, below and above a fixed cost
+WARM_ROUNDS = 12  # rounds until the JVM has compiled the code; they cost up to twice as much
 LEAST_COST_S = 1e-7
 
 Sources = Mapping[str, Mapping[str, Any]]  # by stream
 
 
 class Selection(NamedTuple):
-    """An operator of a path."""
+    """One operator of a path."""
 
     id: str
     hashes: int
-    share: float  # of the tuples that pass
+    share: float  # the share of tuples that pass
 
 
 @dataclass(frozen=True)
 class Costs:
-    """What was measured: a call beside its tuples, the size of a tuple in a queue, each operator's cost a tuple."""
+    """The measured fixed cost of a call, size of a tuple in a queue, and cost per tuple of each operator."""
 
     call_s: float
     tuple_bytes: float
@@ -60,7 +60,7 @@ class Costs:
 
 
 class TimedCall(NamedTuple):
-    """A call of one operator that was timed."""
+    """A timed call of one operator."""
 
     operator: str
     rows: int
@@ -88,8 +88,8 @@ def stream_of(query: str) -> str:
 def application(
     policy: PolicySettings, sources: Sources, costs: Costs, call_s: float | None = None
 ) -> CheckedApplication:
-    """What both runtimes run. The simulator takes the costs as the truth, Spark to start from; `call_s` gives the
-    simulator another cost of a call."""
+    """What both runtimes run. To the simulator the costs are the truth, to Spark a first estimate; `call_s` gives the
+    simulator another fixed cost of a call."""
     operators: list[Operator] = []
     queries = []
     for query, steps in draw_paths().items():
@@ -103,7 +103,7 @@ def application(
 
 
 def full_rates(costs: Costs) -> dict[str, float]:
-    """Tuples a second of each stream, half of the work each, that keep one slot busy, not counting fixed costs."""
+    """The tuples per second of each stream that keep one slot busy, half of the work each, without fixed costs."""
     work = dict.fromkeys(STREAMS, 0.0)
     for query, steps in draw_paths().items():
         reach = 1.0
@@ -114,8 +114,9 @@ def full_rates(costs: Costs) -> dict[str, float]:
 
 
 def feeder(rate: float, seconds: float, arrivals: str | Mapping[str, Any], tuple_bytes: float) -> dict[str, Any]:
-    """A source. The size is said because the simulator would go by the schema, without the stamps that queues hold on
-    Spark: a selection would then seem to make tuples larger, and policies that save memory would do the opposite."""
+    """A source. It states the size of tuples because the simulator would otherwise go by the schema, without the stamps
+    that queues hold on Spark: selections would seem to make tuples larger, and policies that save memory would do the
+    opposite."""
     return {
         "kind": "feeder",
         "rate": rate,
@@ -146,7 +147,7 @@ def _select(step: Selection, source: Port, costs: Costs | None) -> Operator:
 
 
 def _condition(step: Selection) -> str:
-    """True of so large a share of keys, at the cost of so many hashes."""
+    """A condition that holds for the step's share of keys, at the cost of its number of hashes."""
     key = f"concat(cast(key AS STRING), '{step.id}')"
     text = f"aggregate(sequence(1, {step.hashes}), {key}, (found, n) -> sha2(found, 256))"
     return f"pmod(crc32({text}), 10000) < {round(step.share * 10000)}"
@@ -156,8 +157,8 @@ def _condition(step: Selection) -> str:
 
 
 def measure(spark: SparkSession, rounds: int) -> Costs:
-    """Every operator is called alone, on a stream of its own, so that those that few tuples reach are measured as well
-    as the leaves. By the clock, so that a call's cost includes what the runtime does around the job."""
+    """Measure costs by calling every operator alone, on a stream of its own, so that operators reached by few tuples
+    are measured as well as the leaves. Times are wall-clock: a call includes what the runtime does around the job."""
     steps = [step for path in draw_paths().values() for step in path]
     runtime = SparkRuntime(_apart(steps), spark)
     runtime.open()
@@ -179,9 +180,10 @@ def measure(spark: SparkSession, rounds: int) -> Costs:
 
 
 def fit(timed: Sequence[TimedCall]) -> tuple[float, dict[str, float]]:
-    """The fixed cost of a call, one for all, and each operator's cost a tuple: least squares over all calls.
+    """Fit a fixed cost of a call, the same for all operators, and each operator's cost per tuple, by least squares.
 
-    The means are what a run pays; what policies learn while they run, a low share of calls, is less on a busy machine.
+    The result is a mean, as a run pays it; what policies learn while they run is lower on a busy machine, since they
+    learn from a low percentile of the calls.
     """
     names = list(dict.fromkeys(call.operator for call in timed))
     table = np.zeros((len(timed), 1 + len(names)))

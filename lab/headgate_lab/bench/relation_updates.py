@@ -1,7 +1,7 @@
-"""How long queries over a relation take after few and after many updates; part of `headgate bench state`.
+"""How the time of queries over a relation grows with its number of updates; part of `headgate bench state`.
 
 An update replaces the row of a key, so the number of live rows stays the same. Twice the updates should take twice the
-time: less if the fixed cost of a call dominates, more if old changes are read again.
+time: less if the fixed cost of a call dominates, more if old changes are read repeatedly.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ queries:
 def compare(
     spark: SparkSession, kinds: Sequence[str], counts: Sequence[int], rounds: int
 ) -> dict[str, dict[str, float]]:
-    """Seconds of each kind of query by the number of updates, medians of rounds; without the start of the query."""
+    """Median seconds of each kind of query by number of updates, without the time to start the query."""
     taken: dict[str, dict[str, list[float]]] = {kind: {str(count): [] for count in counts} for kind in kinds}
     with tempfile.TemporaryDirectory() as name:
         for kind in kinds:

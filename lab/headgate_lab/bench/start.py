@@ -33,7 +33,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 FILES = ("first.yaml", "readings.csv", "places.csv")
 FIRST_OUTPUT = "out/fire.csv"
 PATIENCE_S = 600.0
-TABLE = b"critical"  # the class that the demonstration's table names first; nothing before the table does
+TABLE = b"critical"  # the first class in the demonstration's table; nothing printed before the table names it
 BARE = """
 from pyspark.sql import SparkSession
 
@@ -48,7 +48,7 @@ rows = spark.sql(\"\"\"
 print(len(rows), flush=True)
 spark.stop()
 """
-# By turns: a selection, a sliding aggregate, another stream, a join of streams, DISTINCT over a window.
+# Used in turn: a selection, a sliding aggregate, another stream, a join of streams, DISTINCT over a window.
 TEXTS = (
     "SELECT k, v * {n} AS w FROM a WHERE v > 0.{n:02d}",
     "RSTREAM(SELECT k, count(*) AS n, avg(t) AS mean"
@@ -79,7 +79,7 @@ STREAM = """
 
 @dataclass(frozen=True)
 class StartBenchSize:
-    """How much is measured."""
+    """The size of the measurement."""
 
     rounds: int
     queries: int = 100
@@ -91,7 +91,7 @@ SMALLEST = StartBenchSize(rounds=1, queries=2)
 
 
 def run(quick: bool = False, sizes: StartBenchSize | None = None) -> dict[str, Any]:
-    """Measure the start. `over_bare_spark` should be at most 1.8."""
+    """Measure how long starting takes. `over_bare_spark` should be at most 1.8."""
     if missing := [name for name in FILES if not (EXAMPLES / name).is_file()]:
         raise ApplicationError("bench start", f"{EXAMPLES / missing[0]} is not there", "run it in a checkout")
     chosen = sizes or (QUICK if quick else FULL)
@@ -115,7 +115,7 @@ def run(quick: bool = False, sizes: StartBenchSize | None = None) -> dict[str, A
 
 
 def _first() -> float:
-    """`headgate run examples/first.yaml`, to the first row in a file."""
+    """Seconds from `headgate run examples/first.yaml` to the first row in a file."""
     with _folder() as folder:
         for name in FILES:
             shutil.copy(EXAMPLES / name, folder)
@@ -123,14 +123,14 @@ def _first() -> float:
 
 
 def _many(queries: int) -> float:
-    """A run of many queries in three classes, to the first row of one of the most important."""
+    """Seconds from the start of many queries in three classes to the first row of one in the most important class."""
     with _folder() as folder:
         (folder / "many.yaml").write_text(many_queries(queries))
         return _until_file(["run", "many.yaml", "--json"], folder / "first.csv", folder)
 
 
 def many_queries(count: int) -> str:
-    """An application with this many queries."""
+    """An application file with this many queries."""
     lines = []
     for number in range(count):
         sink = "{kind: csv, path: first.csv}" if number == 0 else "{kind: none}"
@@ -145,7 +145,7 @@ def _quoted(text: str) -> str:
 
 
 def _bare() -> float:
-    """The script, to the result of its query."""
+    """Seconds from the start of the bare script to the result of its query."""
     with _folder() as folder:
         for name in FILES:
             shutil.copy(EXAMPLES / name, folder)
@@ -160,7 +160,7 @@ def _bare() -> float:
 
 
 def _demo() -> float:
-    """`headgate demo` in a terminal, to its first table."""
+    """Seconds from `headgate demo` in a terminal to its first table."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (50, 140))
     began = time.monotonic()
@@ -193,7 +193,7 @@ def _drain(terminal: int) -> None:
 
 
 def _until_file(words: list[str], output: Path, folder: Path) -> float:
-    """Seconds from the command to the first row of a file. Afterwards the command ends by itself or is stopped."""
+    """Seconds from a command to the first row of a file. Afterwards the command ends by itself or is stopped."""
     began = time.monotonic()
     with _process(_headgate(*words), folder, stdout=subprocess.DEVNULL) as process:
         _wait(lambda: output.exists() and output.read_bytes().count(b"\n") > 1, process)
@@ -225,7 +225,7 @@ def _folder() -> Iterator[Path]:
 
 @contextmanager
 def _process(command: list[str], folder: Path, stdout: int) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a command that has ended when the block is left."""
+    """Run a command for the length of a block; it has ended when the block is left."""
     process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.DEVNULL)
     try:
         yield process

@@ -1,9 +1,9 @@
-"""headgate bench state: what windows cost beside a query without state, how time grows with the updates of a relation,
-and how fast a large file is replayed beside Spark Structured Streaming.
+"""headgate bench state: the cost of windows compared with a query without state, how time grows with the updates of a
+relation, and how fast a large file is replayed compared with Spark Structured Streaming.
 
-Ways alternate in one process on the same batches or the same file. Times are those of all that goes with a call:
-queues, policy, job, logs, sink, monitor. A window takes its input at its boundaries, so ways are compared over
-whole windows, by what a batch costs on average.
+Ways alternate in one process on the same batches or the same file. Times include everything that a call does: queues,
+policy, job, logs, sink, monitor. A window consumes its input at its boundaries, so ways are compared over whole
+windows, by the average cost of a batch.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from headgate.sql.schema import parse_schema
 from headgate_lab.bench import relation_updates
 from headgate_lab.bench.parts import part
 
-ROWS = 3_000  # a batch
-BATCH_US = 2_000_000  # the time that a batch spans: 1,500 tuples/s
+ROWS = 3_000  # per batch
+BATCH_US = 2_000_000  # the event time that a batch spans: 1,500 tuples/s
 WINDOW = "RANGE 20 SECONDS"
 TUMBLING = "RANGE 20 SECONDS SLIDE 20 SECONDS"
 SLIDING = "RANGE 20 SECONDS SLIDE 2 SECONDS"  # a boundary in every batch
 GROUPS = 50
-VALUES = {"n": "count(*)", "mean": "avg(t)"}  # the averages of the demonstration: of whole numbers
-DOUBLES = {"n": "count(*)", "mean": "avg(v)"}  # dearer: sums of DOUBLE are folded in the order of time
-KEYS = 30_000  # of the join: about one match a tuple among the 30,000 of the other window
+VALUES = {"n": "count(*)", "mean": "avg(t)"}  # as in the demonstration: an average of integers
+DOUBLES = {"n": "count(*)", "mean": "avg(v)"}  # more expensive: sums of DOUBLE are folded in time order
+KEYS = 30_000  # of the join: about one match per tuple among the 30,000 of the other window
 SCHEMA = parse_schema("ts TIMESTAMP, k INT, v DOUBLE, t INT", "bench")
 WINDOW_S = 20
 SPAN = 10  # batches between two boundaries of the tumbling window
@@ -60,18 +60,18 @@ queries:
     sink: {{kind: memory}}
     cql: RSTREAM(SELECT k, {columns} FROM s [{window}] GROUP BY k)
 """
-REPLAY_RATE = 1_000  # tuples a second of event time in the replayed file
+REPLAY_RATE = 1_000  # tuples per second of event time in the replayed file
 
 
 @dataclass(frozen=True)
 class StateBenchSize:
-    """How much is measured."""
+    """The size of the measurement."""
 
-    warm: int  # windows of SPAN batches before the clock runs
-    spans: int  # and while it runs
-    updates: tuple[int, int]  # of a relation: few, many
+    warm: int  # windows of SPAN batches to warm up
+    spans: int  # windows of SPAN batches that are timed
+    updates: tuple[int, int]  # numbers of updates of a relation: few, many
     growth_rounds: int
-    kinds: tuple[str, ...]  # of the queries over that relation
+    kinds: tuple[str, ...]  # kinds of queries over that relation
     replay_rows: int
     replays: int
 
@@ -82,12 +82,13 @@ SMALLEST = StateBenchSize(2, 1, (60, 240), 1, ("max",), 40_000, 1)
 
 
 def run(quick: bool = False, sizes: StateBenchSize | None = None) -> dict[str, Any]:
-    """Measure; headline ratios at the top level, medians below."""
+    """Measure. Headline ratios are at the top level, medians below."""
     spark = start_spark({"master": "local[2]", "spark.driver.memory": "4g"})
     return measure(spark, sizes or (QUICK if quick else FULL))
 
 
 def measure(spark: SparkSession, sizes: StateBenchSize) -> dict[str, Any]:
+    """Measure all three parts on a given Spark session."""
     steps = part("milliseconds", lambda: _compare_steps(spark, sizes.warm, sizes.spans))
     counts, rounds = sizes.updates, sizes.growth_rounds
     grown = part("seconds_by_updates", lambda: relation_updates.compare(spark, sizes.kinds, counts, rounds))
@@ -156,7 +157,7 @@ def _compare_steps(spark: SparkSession, warm: int, spans: int) -> dict[str, floa
 
 
 def _alternate(ways: Mapping[str, SparkRuntime], keys: Mapping[str, int], warm: int, spans: int) -> dict[str, float]:
-    """Median milliseconds of a batch of ROWS tuples in all, by windows of SPAN batches, taken in turns."""
+    """Median milliseconds per batch of ROWS tuples in total, timed over SPAN batches at once; the ways alternate."""
     taken: dict[str, list[float]] = {name: [] for name in ways}
     for span in range(warm + spans):
         for name, runtime in ways.items():
@@ -170,13 +171,13 @@ def _alternate(ways: Mapping[str, SparkRuntime], keys: Mapping[str, int], warm: 
             steps = sum(_stepped(runtime, tables) for tables in batches)
             if span >= warm:
                 taken[name].append((time.perf_counter() - started) * 1e3 / SPAN)
-            if not steps and span:  # the first window ends when the second begins
+            if not steps and span:  # the first window ends only when the second begins
                 raise RuntimeError(f"{name}: nothing ran in {SPAN} batches")
     return {name: statistics.median(values) for name, values in taken.items()}
 
 
 def _stepped(runtime: SparkRuntime, tables: Mapping[str, pa.Table]) -> int:
-    """Deliver a batch and make the calls that are due; how many they were."""
+    """Deliver a batch, make the calls that are due, and return their number."""
     for stream, table in tables.items():
         runtime.deliver({stream: table})
     steps = 0
@@ -186,7 +187,7 @@ def _stepped(runtime: SparkRuntime, tables: Mapping[str, pa.Table]) -> int:
 
 
 def _batch(number: int, keys: int, rows: int, seed: int, now_us: int) -> pa.Table:
-    """The tuples of one stretch of event time, which arrive now."""
+    """A batch of tuples that spans BATCH_US of event time and arrives now."""
     rng = np.random.default_rng((number, seed))
     first = number * rows
     times = number * BATCH_US + np.arange(rows, dtype=np.int64) * (BATCH_US // rows)
@@ -232,7 +233,7 @@ def _range(text: str) -> RangeWindow:
 
 
 def _compare_replays(spark: SparkSession, rows: int, rounds: int) -> dict[str, float]:
-    """Tuples a second of a file replayed as fast as possible, from the start of the query to its last result."""
+    """Tuples per second of a file replayed as fast as possible, from the start of the query to its last result."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "in").mkdir()
@@ -251,7 +252,7 @@ def _compare_replays(spark: SparkSession, rows: int, rounds: int) -> dict[str, f
                 seconds = time.perf_counter() - started
                 if not rows - WINDOW_S * REPLAY_RATE <= counted <= rows:  # the last window is not complete
                     raise RuntimeError(f"{way} counted {counted} of {rows} tuples in complete windows")
-                if number:  # the first round warms all up
+                if number:  # the first round warms up
                     taken[way].append(rows / seconds)
     return {way: statistics.median(values) for way, values in taken.items()}
 
@@ -273,7 +274,7 @@ def _headgate(spark: SparkSession, folder: Path, values: Mapping[str, str]) -> i
 def _structured_streaming(spark: SparkSession, folder: Path, name: str, values: Mapping[str, str]) -> int:
     session = spark.newSession()
     session.conf.set("spark.sql.shuffle.partitions", str(spark.sparkContext.defaultParallelism))
-    session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "true")  # else the last windows stay open
+    session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "true")  # otherwise the last windows stay open
     rows = (
         session.readStream.schema("ts TIMESTAMP, k INT, v DOUBLE, t INT")
         .option("header", "true")

@@ -18,15 +18,15 @@ from headgate.display.tables import Column, FittedTable
 from headgate_lab.bench.parts import collecting
 
 FAILED = 1  # exit code of a bench that failed after it had measured something
-# Name -> what it measures; `headgate_lab.bench.<name>.run(quick)` does it.
+# Name -> what it measures; each is `headgate_lab.bench.<name>.run(quick)`.
 BENCHES = {
-    "overhead": "what a call costs on Spark, by the way it is run",
-    "state": "what windows cost on Spark, and a replay beside Structured Streaming",
-    "start": "from a command to its first result, beside a bare PySpark script",
-    "classes": "queries of unequal importance beside stock Structured Streaming",
-    "policies": "a bursty application under every policy on Spark, beside the simulator's prediction",
-    "decisions": "what a decision costs with few and with many queries",
-    "simulator": "events and tuples a second of the simulator",
+    "overhead": "the cost of a call on Spark, for each way to run it",
+    "state": "the cost of windows on Spark, and a replay compared with Structured Streaming",
+    "start": "the time from a command to its first result, compared with a bare PySpark script",
+    "classes": "queries of unequal importance, compared with stock Structured Streaming",
+    "policies": "a bursty application under every policy on Spark, compared with the simulator's prediction",
+    "decisions": "the cost of a decision with few and with many queries",
+    "simulator": "tuples per second of the simulator",
 }
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -50,7 +50,7 @@ def bench(
 ) -> None:
     """Measure Headgate on this machine and print the headline numbers.
 
-    One that fails late, or is interrupted, prints what it has measured, marked `incomplete`, and ends with exit code 1.
+    A bench that fails late or is interrupted prints what it has measured, marked `incomplete`, and exits with code 1.
     """
     if name not in BENCHES:
         from headgate.errors import known_names
@@ -67,13 +67,13 @@ def bench(
         if not hasattr(chosen, "draw"):
             fail(f"--plot {plots}: bench '{name}' draws no picture")
         check_plots(plots)
-    with _telling(name) as tell, collecting(tell) as parts:
+    with _announcing(name) as announce, collecting(announce) as parts:
         try:
             result = chosen.run(quick)
         except BaseException as error:
             from headgate.runtime.spark.failures.error_messages import essence
 
-            if parts.measured:  # a bench of an hour may fail at its end
+            if parts.measured:  # an hour-long bench may fail at its end
                 _print_incomplete(name, parts.measured, essence(error), as_json)
             if not isinstance(error, Exception) or not parts.measured:
                 raise
@@ -90,8 +90,8 @@ def bench(
 
 
 @contextmanager
-def _telling(name: str) -> Iterator[Callable[[str], None]]:
-    """What is being measured, on stderr: a line that changes, or lines where that is not a terminal."""
+def _announcing(name: str) -> Iterator[Callable[[str], None]]:
+    """Show on stderr what is being measured: in one changing line, or line by line if stderr is not a terminal."""
     from rich.console import Console
     from rich.markup import escape
 
@@ -104,7 +104,7 @@ def _telling(name: str) -> Iterator[Callable[[str], None]]:
 
 
 def _print_incomplete(name: str, measured: Mapping[str, Any], reason: str, as_json: bool) -> None:
-    """What was measured until it failed or was interrupted."""
+    """Print what was measured before the bench failed or was interrupted."""
     result = {"incomplete": True, "error": reason, **measured}
     if as_json:
         print_json(result)
@@ -113,7 +113,7 @@ def _print_incomplete(name: str, measured: Mapping[str, Any], reason: str, as_js
 
 
 def _print(name: str, result: Mapping[str, Any]) -> None:
-    """Headline numbers first; what is nested comes after, a table each."""
+    """Print headline numbers first, then nested results, one table each."""
     out = console()
     headline: list[tuple[str, str]] = []
     nested: dict[str, Any] = {}
@@ -130,7 +130,7 @@ def _print(name: str, result: Mapping[str, Any]) -> None:
 
 
 def _print_tables(tables: Iterable[Any]) -> None:
-    """Those that a bench makes itself."""
+    """Print the tables that a bench makes itself."""
     out = console()
     for shown in tables:
         out.print("", FittedTable([Column(title) for title in shown.columns], shown.rows, shown.title))
@@ -145,4 +145,5 @@ def _shown(value: Any) -> str:
 
 
 def register(app: typer.Typer) -> None:
+    """Add the command to Headgate's command line, which calls this through its entry point."""
     app.command("bench", epilog=EXAMPLES)(bench)

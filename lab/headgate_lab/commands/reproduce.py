@@ -1,4 +1,4 @@
-"""`headgate reproduce`: make a paper's experiments again and judge its claims."""
+"""`headgate reproduce`: repeat a paper's experiments and judge its claims."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from headgate.cli.output import console, fail, print_json, speaks_plainly
 if TYPE_CHECKING:
     from headgate_lab.studies.study import Profile, Study, StudyResult
 
-# Name -> what it studies; `headgate_lab.studies.<name>.STUDY` is it.
+# Name -> its subject; each study is `headgate_lab.studies.<name>.STUDY`.
 STUDIES = {
     "prb": "preemptive rate-based operator scheduling",
     "paths": "path capacity, segments, Chain and Threshold",
@@ -36,7 +36,7 @@ headgate reproduce prb --quick --json
 """
 INCOMPLETE = "incomplete.parquet"
 FAILED = 1  # exit code of a study that failed after it had run something
-_COLOURS = {"reproduced": "green", "refuted": "red", "inconclusive": "yellow"}
+_COLORS = {"reproduced": "green", "refuted": "red", "inconclusive": "yellow"}
 Tell = Callable[[int, int], None]
 
 
@@ -46,10 +46,13 @@ def reproduce(
         str, typer.Argument(metavar="STUDY", help=", ".join(f"{n}: {what}" for n, what in STUDIES.items()))
     ],
     quick: Annotated[
-        bool, typer.Option("--quick", help="A smoke run under a minute: few tuples and values, so few firm verdicts.")
+        bool,
+        typer.Option(
+            "--quick", help="A smoke run of under a minute, with few tuples and values and hence few firm verdicts."
+        ),
     ] = False,
     seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="Number of seeds.")] = None,
-    tuples: Annotated[int | None, typer.Option("--tuples", min=1, help="Tuples of each stream.")] = None,
+    tuples: Annotated[int | None, typer.Option("--tuples", min=1, help="Number of tuples per stream.")] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help="Where figures, report and raw rows go (default: out/STUDY)."),
@@ -57,7 +60,7 @@ def reproduce(
     master: MasterOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a paper's experiments again in the simulator, in parallel on Spark, and judge its claims.
+    """Repeat a paper's experiments in the simulator, in parallel on Spark, and judge its claims.
 
     Each claim gets the measured value with a confidence interval over seeds and a verdict: reproduced, refuted or
     inconclusive.
@@ -65,7 +68,7 @@ def reproduce(
     from headgate.charts.files import need_matplotlib
 
     study = study_named(name)
-    need_matplotlib()  # rather now than after the runs
+    need_matplotlib()  # fail now rather than after the runs
     profile = _profile(study, quick, seeds, tuples)
     folder = out or Path("out") / name
     _make(folder)
@@ -77,7 +80,7 @@ def reproduce(
             outcome = run_study(study, profile, master, tell)
     except SweepError as error:
         write_rows(error.rows, folder / INCOMPLETE)
-        kept = f"the {len(error.rows)} runs that went well are in {folder / INCOMPLETE}"
+        kept = f"the {len(error.rows)} runs that succeeded are in {folder / INCOMPLETE}"
         _say_incomplete(name, error, kept, as_json)
     try:
         files = write(outcome, folder)
@@ -91,7 +94,7 @@ def reproduce(
 
 
 def _say_incomplete(name: str, error: Exception, kept: str, as_json: bool) -> NoReturn:
-    """A study that fails late keeps its runs, says where, and ends with exit code 1."""
+    """Report a study that failed late and where its runs are kept, and exit with code 1."""
     lines = str(error).strip().splitlines()
     reason = f"{lines[0]} {lines[-1]}" if len(lines) > 1 else (lines or [type(error).__name__])[0]
     if as_json:
@@ -100,6 +103,7 @@ def _say_incomplete(name: str, error: Exception, kept: str, as_json: bool) -> No
 
 
 def study_named(name: str) -> Study:
+    """Import a study by name; an unknown name ends the command."""
     if name not in STUDIES:
         from headgate.errors import known_names
 
@@ -114,23 +118,23 @@ def _profile(study: Study, quick: bool, seeds: int | None, tuples: int | None) -
 
 
 def _make(folder: Path) -> None:
-    """Make the folder and see whether it can be written: rather now than after the runs."""
+    """Make the folder and check that it is writable now rather than after the runs."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         TemporaryFile(dir=folder).close()
     except OSError as error:
-        fail(f"--out {folder}: cannot write there: {error.strerror}; give a folder that can be made and written")
+        fail(f"--out {folder}: cannot write there: {error.strerror}; give a folder that can be created and written")
 
 
 def run_study(study: Study, profile: Profile, master: str | None, tell: Tell) -> StudyResult:
-    """On the Spark that this process has, or on one that ends with the study."""
+    """Run a study on this process's Spark, or on a new one that ends with the study."""
     from headgate.runtime.spark.launch.session import spark_runs, start_spark
-    from headgate_lab.studies.study import reproduce as made_again
+    from headgate_lab.studies.study import reproduce as reproduce_study
 
     ours = not spark_runs()
     spark = start_spark({"master": master} if master else {})
     try:
-        return made_again(study, profile, spark.sparkContext, tell)
+        return reproduce_study(study, profile, spark.sparkContext, tell)
     finally:
         if ours:
             spark.stop()
@@ -138,7 +142,7 @@ def run_study(study: Study, profile: Profile, master: str | None, tell: Tell) ->
 
 @contextmanager
 def _progress(name: str) -> Iterator[Tell]:
-    """A bar on stderr; nothing when that is not a terminal."""
+    """Show a progress bar on stderr, or nothing if stderr is not a terminal."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -162,7 +166,7 @@ def _print(outcome: StudyResult, folder: Path) -> None:
     from headgate.display.tables import Column, FittedTable
 
     profile = outcome.profile
-    title = f"study {outcome.study.name}: {profile.tuples:,} tuples a stream, {profile.seeds} seeds"
+    title = f"study {outcome.study.name}: {profile.tuples:,} tuples per stream, {profile.seeds} seeds"
     names = ("claim", "the paper says", "measured", "interval", "verdict")
     out = console()
     out.print(FittedTable([Column(name) for name in names], [_cells(claim) for claim in outcome.claims], title, True))
@@ -179,9 +183,10 @@ def _cells(claim: Mapping[str, Any]) -> tuple[Any, ...]:
         claim["claim"],
         claim["measured"],
         f"{low:.3g} to {high:.3g}",
-        Text(verdict, style=_COLOURS[verdict]).append("\n(fitted)" if claim["fitted"] else "", style="default"),
+        Text(verdict, style=_COLORS[verdict]).append("\n(fitted)" if claim["fitted"] else "", style="default"),
     )
 
 
 def register(app: typer.Typer) -> None:
+    """Add the command to Headgate's command line, which calls this through its entry point."""
     app.command("reproduce", epilog=EXAMPLES)(reproduce)

@@ -1,17 +1,18 @@
 """headgate bench classes: queries of unequal importance under Headgate and under stock Structured Streaming.
 
-Three classes of priority 6, 3 and 1 (`workload.py`), on the same machine, tuples and rates, in turn:
+Three classes of priority 6, 3 and 1 (`workload.py`) run in turn on the same machine, with the same tuples and rates,
+under:
 
-* stock fifo: Structured Streaming as it comes, tuned (`stock.py`);
-* stock fair: the same with FAIR pools, by whichever way to use them gives class 1 the lowest mean;
-* Headgate under mbd, abd and mrr.
+* stock fifo: Structured Streaming with the default scheduler, tuned (`stock.py`);
+* stock fair: the same with FAIR pools, used in whichever way gives class 1 the lowest mean;
+* Headgate with mbd, abd and mrr.
 
-heavy: 50 queries at 0.8 of the highest rate that Headgate was found to hold; medium: 20 queries at 1,500 tuples/s each;
-easy: 5 queries at a rate that stock holds easily; scaling: 5 to 100 queries. Each side has a JVM of its own that stays
-warm; a run begins when every query has run some batches, and its first seconds do not count. Latency is from a tuple's
-arrival to its result being handed to the sink; for windows, from the arrival of the newest tuple in the result. Input
-that was not completed counts with its age at the end. A run of any side during which other tenants of the host took
-much of the machine is made again.
+The workloads are heavy (50 queries at 0.8 of the highest rate that Headgate can sustain), medium (20 queries at 1,500
+tuples/s each), easy (5 queries at a rate that stock sustains easily) and scaling (5 to 100 queries). Each side has a
+JVM of its own that stays warm; a run begins when every query has run some batches, and its first seconds do not count.
+Latency is from a tuple's arrival until its result is handed to the sink; for windows, from the arrival of the newest
+tuple in the result. Input that was not completed counts with its age at the end. A run during which other tenants of
+the host took much of the machine is repeated, whichever side it is.
 """
 
 from __future__ import annotations
@@ -42,8 +43,7 @@ log = logging.getLogger("headgate_lab.bench")
 HEAVY_QUERIES, LOAD = 50, 0.8
 MBD: dict[str, Any] = {"name": "mbd", "together": 3, "weights": "equal", "variant": "staggered"}
 POLICIES: dict[str, dict[str, Any]] = {"mbd": MBD, "abd": {"name": "abd"}, "mrr": {"name": "mrr"}}
-# The same with more or less of what there is for Spark: what shared jobs, the round, equal weights and counting fixed
-# costs do.
+# Variants that show what shared jobs, the round, equal weights and counting fixed costs contribute.
 OTHER_WAYS: dict[str, dict[str, Any]] = {
     "mbd, as few jobs as can be": {**MBD, "together": HEAVY_QUERIES},
     "mbd, six queries a job": {**MBD, "together": 6},
@@ -58,16 +58,16 @@ MEDIUM = Workload("medium", queries=20, rate=1500.0, seconds=0.0)
 EASY = Workload("easy", queries=5, rate=500.0, seconds=0.0)
 SIZES = {"heavy": HEAVY_QUERIES, "medium": MEDIUM.queries, "easy": EASY.queries}
 SCALES, SCALING_RATE = (5, 20, 50, 100), 300.0
-SPOILED, TRIES = 0.05, 3  # share of the machine that others may take during a run, and how often it is made at most
-FIRST_RATE, FINER = 2000.0, 1.1  # the search for the highest rate: where it begins, how close it comes
+SPOILED, TRIES = 0.05, 3  # the share of the machine that others may take during a run, and the most attempts at it
+FIRST_RATE, FINER = 2000.0, 1.1  # the search for the highest rate: where it begins, and the ratio at which it stops
 
 
 @dataclass(frozen=True)
 class ClassesBenchSize:
-    """How long things are measured."""
+    """How long and how often things are measured."""
 
     seconds: float
-    heavy_s: float  # longer: what is in hand at the end, seconds of input there, should weigh little
+    heavy_s: float  # longer, so that the seconds of input in progress at the end weigh little
     rounds: int
     hold_s: float
     scales: Sequence[int]
@@ -79,13 +79,13 @@ SMALLEST = ClassesBenchSize(seconds=6.0, heavy_s=6.0, rounds=1, hold_s=2.0, scal
 
 
 class BothSides:
-    """The two Sparks, and which runs go to which. Each run is logged at once, as a bench of an hour may fail late."""
+    """Sends each run to one of the two Sparks, and logs it at once, because a bench of an hour may fail late."""
 
     def __init__(self, stock: SideProcess, ours: SideProcess) -> None:
         self.stock, self.ours = stock, ours
 
     def run(self, workload: Workload, name: str, setting: Any = None, tries: int = TRIES) -> Measured:
-        """Run a workload, again if other tenants took too much of the machine; the least disturbed run counts."""
+        """Run a workload, repeatedly if other tenants took too much of the machine; the least disturbed run counts."""
         log.warning("%s: %d queries at %.0f tuples/s, %s", workload.name, workload.queries, workload.rate, name)
         side = self.stock if name.startswith((FIFO, FAIR)) else self.ours
         tried: list[tuple[float, Measured]] = []
@@ -98,7 +98,7 @@ class BothSides:
 
 
 def run(quick: bool = False, sizes: ClassesBenchSize | None = None) -> dict[str, Any]:
-    """Measure; headline figures at the top level, all sides of each workload below."""
+    """Measure. Headline figures are at the top level, all sides of each workload below."""
     effort = sizes or (QUICK if quick else FULL)
     with ExitStack() as stack:
         sides = BothSides(stack.enter_context(SideProcess("stock")), stack.enter_context(SideProcess("headgate")))
@@ -155,7 +155,7 @@ def _summed_up(sides: BothSides, workload: Workload, name: str, policy: Any) -> 
 
 
 def headline(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, float | None]:
-    """What is promised, as ratios of stock with FAIR pools and mbd; of input completed, of whichever stock did most."""
+    """The figures that are promised: ratios of stock with FAIR pools and mbd, or of whichever stock completed most."""
     heavy, easy = found["heavy"], found["easy"]
     mbd, cpu = heavy["mbd"], easy["mbd"]["cpu_us_per_tuple"]
     most, cheapest = stock_ways(heavy)[best_ways(heavy)["completed"]], stock_ways(easy)[best_ways(easy)["cpu"]]
@@ -170,14 +170,14 @@ def headline(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, 
 
 
 def stock_ways(contestants: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Figures of FIFO and of every way to use pools; of the way that was used, those of all its runs."""
+    """Figures of FIFO and of every way to use pools; for the way that was used, those of all its runs."""
     pools = contestants[FAIR]["pools"]
     tried = {f"{FAIR}, {name}": figures for name, figures in pools["tried"].items()}
     return {FIFO: contestants[FIFO], **tried, f"{FAIR}, {pools['used']}": contestants[FAIR]}
 
 
 def best_ways(contestants: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Which of them had the lowest mean of class 1 with pools, completed most, and took the least CPU a tuple."""
+    """Which way of stock has the lowest class 1 mean with pools, completes most, and takes the least CPU per tuple."""
     ways = stock_ways(contestants)
     return {
         "class1": f"{FAIR}, {contestants[FAIR]['pools']['used']}",
@@ -187,15 +187,15 @@ def best_ways(contestants: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 
 def speedups(contestants: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
-    """Mean latency of class 1 under each way of stock over that under mbd."""
+    """The mean latency of class 1 under each way of stock, over that under mbd."""
     mbd = _class1(contestants["mbd"])
     return {name: _ratio(_class1(figures), mbd) for name, figures in stock_ways(contestants).items()}
 
 
 def warm_up(sides: BothSides, heavy: Workload) -> None:
-    """Let the JVM of stock compile what it runs, as Headgate's did while its highest rate was sought.
+    """Let the JVM of stock compile its code, as Headgate's did during the search for the highest rate.
 
-    Under the heavy workload its batches are large and few: what each of them costs gets warm under another.
+    Under the heavy workload batches are large and few, so the code that runs once per batch warms up under medium.
     """
     medium = replace(MEDIUM, seconds=heavy.seconds)
     sides.run(heavy, f"{FIFO}, not counted", tries=1)
@@ -205,7 +205,7 @@ def warm_up(sides: BothSides, heavy: Workload) -> None:
 
 
 def compare(sides: BothSides, workload: Workload, rounds: int) -> dict[str, dict[str, Any]]:
-    """All contestants in turn, round by round; in the first, FAIR pools are tried in every way."""
+    """Run all contestants in turn, round by round, after trying every way to use FAIR pools."""
     runs: dict[str, list[Measured]] = {}
     tried = {name: sides.run(workload, f"{FAIR}, {name}", name) for name in VARIANTS}
     best = best_of({name: summary(measured) for name, measured in tried.items()})
@@ -221,12 +221,12 @@ def compare(sides: BothSides, workload: Workload, rounds: int) -> dict[str, dict
 
 
 def best_of(tried: Mapping[str, Mapping[str, Any]]) -> str:
-    """The way with the lowest mean of class 1."""
+    """The way with the lowest mean latency of class 1."""
     return min(tried, key=lambda name: _or_never(_class1(tried[name])))
 
 
 def capacities(side: SideProcess, seconds: float, first: float) -> dict[str, float]:
-    """The highest rate with more and with fewer queries in a job."""
+    """The highest rate with more and with fewer queries per job."""
     return {
         name: highest_rate(side, HEAVY_QUERIES, seconds, OTHER_WAYS[name], first)
         for name in ("mbd, as few jobs as can be", "mbd, a job a query")
@@ -236,7 +236,7 @@ def capacities(side: SideProcess, seconds: float, first: float) -> dict[str, flo
 def highest_rate(
     side: SideProcess, queries: int, seconds: float, policy: Mapping[str, Any], first: float = FIRST_RATE
 ) -> float:
-    """Tuples a second per query that Headgate can just sustain: doubled until it cannot, then found by bisection.
+    """The tuples per second and query that Headgate can just sustain: doubled until it cannot, then bisected.
 
     A rate that fails is tried once more, because any disturbance can make it fail.
     """
@@ -264,7 +264,7 @@ def highest_rate(
 
 
 def _scaled(sides: BothSides, queries: int, seconds: float, found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Stock with FAIR pools, as it did best with about as many queries, beside mbd."""
+    """Stock beside mbd. Stock uses FAIR pools in the way that was best with about as many queries."""
     workload = Workload(f"scaling {queries}", queries, SCALING_RATE, seconds)
     pools = found[nearest(queries)][FAIR]["pools"]["used"]
     return {
@@ -274,13 +274,13 @@ def _scaled(sides: BothSides, queries: int, seconds: float, found: Mapping[str, 
 
 
 def nearest(queries: int) -> str:
-    """The workload with about as many queries."""
+    """The workload whose number of queries is closest."""
     return min(SIZES, key=lambda name: abs(SIZES[name] - queries))
 
 
 @contextmanager
 def _named(what: str) -> Iterator[None]:
-    """A failure says during what: a bench has many runs."""
+    """Add to a failure which of the many runs it happened in."""
     try:
         yield
     except RuntimeError as error:

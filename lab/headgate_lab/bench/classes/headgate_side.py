@@ -18,24 +18,24 @@ from headgate_lab.bench.classes.measured import Measured, Served, jvm_cpu_s
 from headgate_lab.bench.classes.workload import PRIORITIES, Workload, application, due, tuples
 
 log = logging.getLogger("headgate_lab.bench")
-BEHIND_S = 0.3  # of input: so much more may wait at the end than halfway, since what waits goes up and down
+BEHIND_S = 0.3  # of input: by how much the backlog may differ between halfway and the end, since it fluctuates
 MOST_BEHIND_S = 3.0
 
 
 class RateTrial(NamedTuple):
-    """The result of trying a rate: seconds of input not finished, or not even read, halfway and at the end."""
+    """The result of trying a rate: seconds of input that were not finished or not even read, halfway and at the end."""
 
     halfway_s: float
     end_s: float
 
     @property
     def sustained(self) -> bool:
-        """Did the backlog hardly grow in the second half?"""
+        """Whether the backlog hardly grew in the second half."""
         return self.end_s - self.halfway_s < BEHIND_S and self.end_s < MOST_BEHIND_S
 
 
 def try_rate(spark: SparkSession, workload: Workload, policy: Mapping[str, Any]) -> RateTrial:
-    """Run at a rate and see whether the backlog grows."""
+    """Run at a rate and measure how the backlog grows."""
     runtime = SparkRuntime(application(workload, dict(policy)), spark)
     behind = []
     with running(runtime):
@@ -49,7 +49,7 @@ def try_rate(spark: SparkSession, workload: Workload, policy: Mapping[str, Any])
 
 @contextmanager
 def running(runtime: SparkRuntime) -> Iterator[None]:
-    """Start the runtime, and stop it whatever happens."""
+    """Start the runtime, and stop it however the block ends."""
     runtime.start()
     try:
         yield
@@ -58,9 +58,9 @@ def running(runtime: SparkRuntime) -> Iterator[None]:
 
 
 def follow(spark: SparkSession, workload: Workload, policy: Mapping[str, Any]) -> dict[str, Any]:
-    """Halfway, exchange the priorities of the most and the least important class. How soon do latencies follow?
+    """Swap the priorities of the most and the least important class halfway, and measure how soon latencies follow.
 
-    They have followed when two successive buckets of the course are in order.
+    They have followed when two successive buckets of the latencies over time are in order.
     """
     runtime = SparkRuntime(application(workload, dict(policy)), spark)
     with running(runtime):
@@ -86,7 +86,7 @@ def follow(spark: SparkSession, workload: Workload, policy: Mapping[str, Any]) -
 
 
 def _in_order(course: Mapping[str, Any], at: int) -> bool:
-    """Did all classes have results in this bucket, and none in the wrong order?"""
+    """Whether all classes had results in this bucket, in the right order."""
     means = [course["classes"][name][at] for name in PRIORITIES]
     return None not in means and course["inversion"][at] == 0.0
 
@@ -97,7 +97,7 @@ def _late_mean(course: Mapping[str, Any], name: str) -> float | None:
 
 
 def run_headgate(spark: SparkSession, workload: Workload, policy: Mapping[str, Any]) -> Measured:
-    """One run. Tuples in calls that are still running at the end count as not completed, as on the other side."""
+    """Run a workload once. Tuples in calls still running at the end count as not completed, as on the other side."""
     app, came = application(workload, dict(policy)), tuples(workload)
     monitor = RecordingMonitor(app.plan, workload.warm_s)
     runtime = SparkRuntime(app, spark, monitor=monitor)
@@ -111,7 +111,9 @@ def run_headgate(spark: SparkSession, workload: Workload, policy: Mapping[str, A
     if report["errors"]:
         raise RuntimeError(f"queries stopped: {report['errors']}")
     classes: dict[str, dict[str, Served]] = {name: {} for name in PRIORITIES}
-    in_time = {name: monitor.by_query(name, until=report["seconds"]) for name in PRIORITIES}  # not while it was stopped
+    in_time = {
+        name: monitor.by_query(name, until=report["seconds"]) for name in PRIORITIES
+    }  # without results that came while it stopped
     for query in workload.members():
         done = max(0, report["queries"][query.name]["inputs"] - unfinished[query.name])
         latencies = in_time[query.class_name].get(query.name, np.zeros(0))

@@ -17,31 +17,31 @@ from headgate_lab.bench.classes.workload import PRIORITIES
 Floats = NDArray[np.float64]
 
 PERCENTILES = (50, 75, 95)
-AGES = 200  # how finely the ages of what was left undone are told apart
+AGES = 200  # the number of ages by which unfinished input is represented
 
 
 @dataclass(frozen=True)
 class Served:
-    """What a query got in a run."""
+    """How a query was served in a run."""
 
-    latencies: Floats  # in seconds, one for each result of a tuple that counts
+    latencies: Floats  # in seconds, one per result of a tuple that counts
     arrived: int  # tuples
-    completed: int  # of them, those whose batch or call had ended before the end
+    completed: int  # the arrived tuples whose batch or call ended in time
 
 
 @dataclass(frozen=True)
 class Measured:
     """One run of a workload."""
 
-    classes: Mapping[str, Mapping[str, Served]]  # class -> query -> what it got
+    classes: Mapping[str, Mapping[str, Served]]  # class -> query -> how it was served
     cpu_s: float  # of the JVM and of this process, while it ran
     seconds: float
-    warm_s: float  # of them, what arrives before does not count
+    warm_s: float  # tuples that arrive before this do not count
     details: Mapping[str, Any]
 
 
 def summary(*runs: Measured) -> dict[str, Any]:
-    """Figures of a run, or of several runs together, by class and overall; None where nothing was measured."""
+    """The figures of one run, or of several together, by class and overall; None where nothing was measured."""
     classes = {name: _class_figures(runs, name) for name in PRIORITIES}
     done = sum(query.completed for query in _queries(runs))
     means = {name: figures["mean"] for name, figures in classes.items()}
@@ -60,7 +60,7 @@ def summary(*runs: Measured) -> dict[str, Any]:
 
 
 def _queries(runs: Sequence[Measured], name: str | None = None) -> list[Served]:
-    """Those of a class, or all."""
+    """The served queries of a class, or of all classes."""
     chosen = PRIORITIES if name is None else (name,)
     return [query for run in runs for one in chosen for query in run.classes.get(one, {}).values()]
 
@@ -85,10 +85,10 @@ def _class_figures(runs: Sequence[Measured], name: str) -> dict[str, Any]:
 
 
 class Spread(NamedTuple):
-    """How the latencies of a query in a run are distributed."""
+    """The distribution of a query's latencies in a run."""
 
     values: Floats
-    weights: Floats  # in sum 1
+    weights: Floats  # they sum to 1
 
     @property
     def mean(self) -> float:
@@ -96,14 +96,14 @@ class Spread(NamedTuple):
 
 
 def _spread(served: Served, run: Measured) -> Spread | None:
-    """The latencies of results and, by its part of the time, the ages of the input that was not completed.
+    """The latencies of results, and the ages of input that was not completed, weighted by its share of the time.
 
-    The age at the end of the run is the least that its latency can be. Without it a side that serves a few queries and
-    leaves the others would seem fast. A query without results that left most undone has only ages. None: it had nothing
-    to tell, though its input was looked at.
+    The age of a tuple at the end of the run is a lower bound of its latency. Without ages, a side that serves a few
+    queries and leaves the others would seem fast. A query without results has only ages if it left most of its input;
+    otherwise there is nothing to report, and the answer is None.
     """
     counted = run.seconds - run.warm_s
-    done = min(1.0, served.completed / served.arrived) if served.arrived else 1.0  # more may come while a run is ended
+    done = min(1.0, served.completed / served.arrived) if served.arrived else 1.0  # more may arrive while a run ends
     left = min(counted, run.seconds * (1.0 - done))
     if not served.latencies.size and left <= counted / 2:
         return None
@@ -117,10 +117,10 @@ def _spread(served: Served, run: Measured) -> Spread | None:
 
 
 def _latency_figures(queries: Sequence[Spread]) -> dict[str, float | None]:
-    """Mean and percentiles in which each query weighs the same, however many results it has.
+    """The mean and percentiles, with the same weight for each query, however many results it has.
 
-    The sides count results of windows and joins differently; by result, a side would seem slower or faster by how many
-    it makes of its slow kinds of query.
+    The sides count results of windows and joins differently. Weighted by result, a side would seem slower or faster
+    depending on how many results its slow kinds of queries make.
     """
     keys = ["mean", *(f"p{percent}" for percent in PERCENTILES)]
     if not queries:
@@ -138,9 +138,9 @@ def _share(part: int, whole: int) -> float | None:
 
 
 def jvm_cpu_s(spark: SparkSession) -> float:
-    """CPU seconds that Spark's JVM has taken so far, with those of the processes that it started and that ended.
+    """CPU seconds that Spark's JVM has used so far, including child processes that have ended.
 
-    Without Hadoop's native library, writing a file through it can mean to start a `chmod`.
+    Without its native library, Hadoop may start a `chmod` to write a file.
     """
     gateway = spark.sparkContext._gateway
     assert gateway is not None

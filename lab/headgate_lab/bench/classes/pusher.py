@@ -1,12 +1,12 @@
 """Streams of `bench classes` over loopback sockets, for Structured Streaming's `socket` source.
 
-Lines are made before the run and sent when due, by a process of its own: what it costs is not counted as Spark's. A
-line has all tuples of a stream that came within a tick of TICK_S. One line a tuple would be dearer for Spark: its
-source asks the calendar for each line, serializes each into the task, and looks for the n-th of a batch in a linked
+Lines are made before the run and sent when due, by a separate process whose cost does not count as Spark's. A line has
+all tuples of a stream that arrived within a tick of TICK_S. One line per tuple would be more expensive for Spark: its
+source computes a timestamp for each line, serializes each into the task, and looks up the n-th of a batch in a linked
 list, which makes large batches take quadratic time.
 
-A record is of fixed width, so that Spark takes it apart by position: event time in microseconds, `k`, `v` in
-millionths. Event time is BASE_S at the start of the run, so that what is sent to rehearse can be earlier.
+A record has a fixed width, so that Spark splits it by position: event time in microseconds, `k`, and `v` in millionths.
+Event time is BASE_S at the start of the run, so that the tuples of rehearsals can be earlier.
 """
 
 from __future__ import annotations
@@ -30,35 +30,35 @@ REHEARSALS = 4
 REHEARSED = 200  # tuples of each stream in a rehearsal
 REHEARSAL_LINES = 10
 WIDTHS = (10, 7, 7)  # digits of event time, k and v
-RECORD = sum(WIDTHS) + 1  # bytes, with what separates it from the next
+RECORD = sum(WIDTHS) + 1  # bytes, including the separator
 SEPARATOR = ";"
 SEND_BYTES = 4 << 20
-WAIT_S = 120.0  # for the process to answer
+WAIT_S = 120.0  # how long the process may take to answer
 
 
 class Lines(NamedTuple):
-    """All lines of a stream: those of the rehearsals, then those of the run."""
+    """All lines of a stream, those of the rehearsals first."""
 
     data: bytes
-    ends: NDArray[np.int64]  # records up to the end of each line
+    ends: NDArray[np.int64]  # the number of records up to the end of each line
     due: NDArray[np.float64]  # when to send each line, seconds since the start; -inf in rehearsals
 
     @property
     def rehearsal(self) -> int:
-        """Lines of one rehearsal."""
+        """The number of lines in one rehearsal."""
         return int(np.searchsorted(self.due, -np.inf, side="right")) // REHEARSALS
 
     def tuples_before(self, line: int) -> int:
-        """How many tuples of the run come before the line with this number."""
+        """The number of tuples of the run that come before this line."""
         records = int(self.ends[min(line, len(self.ends)) - 1]) if line > 0 else 0
         return max(0, records - int(self.ends[REHEARSALS * self.rehearsal - 1]))
 
     def bytes_by(self, seconds: float) -> int:
-        """Bytes that are due by then."""
+        """The number of bytes due by this time."""
         return self._bytes_before(int(np.searchsorted(self.due, seconds, side="right")))
 
     def bytes_of_rehearsals(self, count: int) -> int:
-        """Bytes of the first rehearsals."""
+        """The number of bytes in the first `count` rehearsals."""
         return self._bytes_before(count * self.rehearsal)
 
     def _bytes_before(self, line: int) -> int:
@@ -66,7 +66,7 @@ class Lines(NamedTuple):
 
 
 def make_lines(found: Tuples) -> Lines:
-    """A line for each tick that has tuples, after those of the rehearsals."""
+    """The lines of the rehearsals, then one line per tick that has tuples."""
     if not len(found.arrivals):
         raise ValueError("a stream without tuples")
     ticks = np.floor(found.arrivals / TICK_S).astype(np.int64)
@@ -76,7 +76,9 @@ def make_lines(found: Tuples) -> Lines:
     columns = (
         np.rint(times * 1e6).astype(np.int64),
         np.concatenate([rehearsed.k, found.k]).astype(np.int64),
-        np.ceil(np.concatenate([rehearsed.v, found.v]) * 1e6).astype(np.int64),  # up: what is above 0.5 stays above
+        np.ceil(np.concatenate([rehearsed.v, found.v]) * 1e6).astype(
+            np.int64
+        ),  # rounded up: a value above 0.5 stays above
     )
     ends = np.concatenate([rehearsal_ends, lasts + 1 + rehearsal_ends[-1]])
     due = np.concatenate([np.full(len(rehearsal_ends), -np.inf), (ticks[lasts] + 1) * TICK_S])
@@ -84,7 +86,7 @@ def make_lines(found: Tuples) -> Lines:
 
 
 def _rehearsals(found: Tuples) -> tuple[Tuples, NDArray[np.int64]]:
-    """The first tuples of the stream over and over, a second for each time, and the ends of their lines."""
+    """The first tuples of the stream, repeated once per rehearsal a second apart, and the ends of their lines."""
     count = min(REHEARSED, len(found.arrivals))
     times = np.concatenate([np.linspace(n, n + 0.9, count) for n in range(REHEARSALS)]) - BASE_S + 10.0
     inner = np.unique(np.linspace(0, count, REHEARSAL_LINES + 1).astype(np.int64))[1:]
@@ -93,7 +95,7 @@ def _rehearsals(found: Tuples) -> tuple[Tuples, NDArray[np.int64]]:
 
 
 def _text(columns: Sequence[NDArray[np.int64]], ends: NDArray[np.int64]) -> bytes:
-    """Records of fixed width: digits of each column, then a separator, or a line feed where a line ends."""
+    """Records of fixed width: the digits of each column, then a separator, or a line feed at the end of a line."""
     text = np.full((len(columns[0]), RECORD), ord(SEPARATOR), dtype=np.uint8)
     at = 0
     for values, width in zip(columns, WIDTHS, strict=True):
@@ -109,9 +111,10 @@ def _text(columns: Sequence[NDArray[np.int64]], ends: NDArray[np.int64]) -> byte
 
 
 class Pusher:
-    """The process that serves the lines: `ports` by stream; `rehearse` and `start` send, `close` ends it.
+    """The process that serves the lines. `ports` is by stream; `rehearse` and `start` send, `close` ends the process.
 
-    Streams are taken one by one, and `lines` keeps them without their text: of a heavy workload it is gigabytes.
+    Streams are handed over one by one, and `lines` keeps them without their text, which is gigabytes for a heavy
+    workload.
     """
 
     def __init__(self, streams: Iterable[tuple[str, Lines]]) -> None:
@@ -133,29 +136,30 @@ class Pusher:
         return self._pipe.recv()
 
     def rehearse(self, count: int) -> None:
-        """Send the rehearsals up to this one. Once all streams are connected."""
+        """Send the rehearsals up to this one. Called once all streams are connected."""
         self._pipe.send(("rehearse", count))
 
     def start(self, epoch: float) -> None:
-        """Send what is due, from this moment of time.time() on."""
+        """Send lines as they become due, from this time.time() on."""
         self._pipe.send(("start", epoch))
 
     def stop(self) -> dict[str, Any]:
-        """Send no more. How late it was: seconds and bytes behind, CPU taken."""
+        """Stop sending, and return how late it was (seconds and bytes behind) and the CPU time it took."""
         self._pipe.send(("stop", None))
         found: dict[str, Any] = self._answer()
         return found
 
     def close(self) -> None:
+        """End the process."""
         with suppress(OSError):
-            self._pipe.close()  # which ends it
+            self._pipe.close()  # the process ends when the pipe closes
         self._process.join(5.0)
         if self._process.is_alive():
             self._process.kill()
 
 
 class _Outlet:
-    """A stream's socket and how much of its lines was sent."""
+    """A stream's socket, and how much of its lines has been sent."""
 
     def __init__(self, lines: Lines) -> None:
         self.lines = lines
@@ -170,7 +174,7 @@ class _Outlet:
         return int(self._listening.getsockname()[1])
 
     def send(self, target: int) -> int:
-        """Send up to this byte, as far as the socket takes it; how many bytes it did not take."""
+        """Send up to this byte, as far as the socket accepts it, and return the number of bytes it did not accept."""
         if self._taken is None and not self._accept():
             return target - self._sent
         assert self._taken is not None
@@ -196,7 +200,7 @@ class _Outlet:
 
 
 def serve(pipe: Connection) -> None:
-    """The other process: wait for commands, and meanwhile send what is due."""
+    """Run the process: wait for commands, and meanwhile send what is due."""
     with ExitStack() as closing, suppress(EOFError, KeyboardInterrupt):
         outlets = {name: _Outlet(lines) for name, lines in iter(pipe.recv, None)}
         for outlet in outlets.values():
@@ -219,7 +223,7 @@ def _obey(pipe: Connection, outlets: Sequence[_Outlet]) -> None:
                     epoch = None
                     used = time.process_time() - cpu
                     pipe.send({"late_s": late_s, "late_bytes": late_bytes, "cpu_s": used})
-        began = time.thread_time()  # as in Headgate's feed: what others take does not make ticks longer
+        began = time.thread_time()  # as in Headgate's feed: time taken by others does not make ticks longer
         if epoch is not None and time.time() >= epoch:
             now = time.time() - epoch
             late_bytes = max(late_bytes, *(outlet.send(outlet.lines.bytes_by(now)) for outlet in outlets))
@@ -228,5 +232,5 @@ def _obey(pipe: Connection, outlets: Sequence[_Outlet]) -> None:
             for outlet in outlets:
                 outlet.send(outlet.lines.bytes_of_rehearsals(rehearsed))
         spent = time.thread_time() - began
-        wait = max(TICK_S - spent, spent * (1 - DUTY) / DUTY)  # longer ticks with many streams
+        wait = max(TICK_S - spent, spent * (1 - DUTY) / DUTY)  # with many streams, ticks are longer
         slept = time.time()

@@ -20,8 +20,8 @@ from headgate_lab.bench.classes.stock import VARIANTS, run_stock
 from headgate_lab.bench.classes.workload import MASTER, Workload
 
 Kind = Literal["stock", "headgate"]
-END_S = 120.0  # for a side to finish what it does
-INTERRUPTED_S = 40.0  # the same after a failure or Ctrl-C: fifty queries take a while to stop
+END_S = 120.0  # how long a side may take to finish
+INTERRUPTED_S = 40.0  # the same after a failure or Ctrl-C: stopping fifty queries takes a while
 
 
 class SideTask(NamedTuple):
@@ -29,11 +29,11 @@ class SideTask(NamedTuple):
 
     action: Literal["run", "try_rate", "follow", "source"]
     workload: Workload
-    setting: Any = None  # the pools of stock, or the policy of Headgate
+    setting: Any = None  # the variant of stock, or the policy of Headgate
 
 
 class SideProcess:
-    """A process with a Spark. Idle, it costs nothing worth measuring."""
+    """A process with its own Spark. While idle, it costs nothing worth measuring."""
 
     def __init__(self, kind: Kind) -> None:
         context = multiprocessing.get_context("spawn")
@@ -43,7 +43,7 @@ class SideProcess:
         there.close()
 
     def run(self, workload: Workload, setting: str | Mapping[str, Any] | None = None) -> Measured:
-        """Run stock Spark, with the pools of a variant or FIFO, or Headgate under a policy."""
+        """Run stock Spark, with the pools of a variant or with FIFO, or Headgate under a policy."""
         found: Measured = self._ask(SideTask("run", workload, setting))
         return found
 
@@ -100,7 +100,7 @@ def _serve(asked: Connection, kind: Kind) -> None:
     except (EOFError, KeyboardInterrupt):
         pass
     finally:
-        with suppress(ConnectionError, Py4JError):  # it has died
+        with suppress(ConnectionError, Py4JError):  # the JVM has died
             if spark_runs():
                 SparkSession.builder.getOrCreate().stop()
 
@@ -118,6 +118,6 @@ def _on_headgate(task: SideTask) -> Any:
 
 def give_back() -> None:
     """Make the JVM collect its garbage and shrink, because the sides share the memory."""
-    with suppress(ConnectionError, Py4JError):  # it has died: the next task tells
+    with suppress(ConnectionError, Py4JError):  # the JVM has died: the next task will report it
         if spark_runs():
             SparkSession.builder.getOrCreate().sparkContext._jvm.java.lang.System.gc()  # type: ignore[union-attr]

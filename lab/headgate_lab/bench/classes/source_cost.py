@@ -9,9 +9,10 @@ from headgate_lab.bench.classes.workload import Workload, tuples
 
 
 def source_cost(rate: float, seconds: float) -> dict[str, float]:
-    """Milliseconds a batch, and CPU of batches and tuples at a rate.
+    """Milliseconds per batch, and CPU per batch and per tuple, at a rate.
 
-    Batches follow each other at once, so CPU a tuple is mostly that of batches: it falls as the rate rises.
+    Batches follow each other without a pause, so the CPU per tuple is mostly that of batches: it falls as the rate
+    rises.
     """
     workload = Workload("source", 1, rate, seconds)
     (query,) = workload.members()

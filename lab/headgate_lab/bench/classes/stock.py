@@ -1,9 +1,9 @@
 """The stock side of `bench classes`: a workload as Structured Streaming queries, each tuned as well as we know.
 
-Nothing is measured while it runs but CPU: Spark's own progress reports, kept by each query, tell when a batch began,
-how long its parts took and which lines it consumed; the arrivals of those tuples are known. Results count as handed
-over when addBatch ends, before the batch is committed. In windows a batch hands over the groups that it touched, which
-is kinder to stock than to wait until the watermark has passed them.
+Only CPU is measured while it runs. Spark's own progress reports, which each query keeps, say when a batch began, how
+long its parts took and which lines it consumed; the arrivals of those tuples are known. Results count as handed over
+when addBatch ends, before the batch is committed. For windows, a batch hands over the groups that it touched, which
+favors stock: otherwise results would wait until the watermark has passed them.
 """
 
 from __future__ import annotations
@@ -39,74 +39,82 @@ Floats = NDArray[np.float64]
 Mode = Literal["FIFO", "FAIR"]
 
 MIN_SHARES = {"class1": 2, "class2": 1, "class3": 0}
-MOST_QUERIES = 100  # that have a pool of their own
+MOST_QUERIES = 100  # the most that have a pool of their own
 LEAD_S = 0.3  # from the end of the rehearsal to the first tuple
-BEFORE_TRIGGER_S = 0.03  # a tick and what the pusher may be late, with room
-GRACE_S = 2.0  # for the last batches to report
-STOCK_MEMORY = "8g"  # the socket source keeps what it has read and not yet processed
-LATE = "10 milliseconds"  # streams are in order: the watermark may follow close behind, and state stays small
-PATIENCE_S = 120.0  # for a rehearsal
-PARTS = ("latestOffset", "walCommit", "getBatch", "queryPlanning", "addBatch")  # of a batch, until results are there
+BEFORE_TRIGGER_S = 0.03  # a tick and the pusher's possible delay, with a margin
+GRACE_S = 2.0  # how long the last batches may take to report
+STOCK_MEMORY = "8g"  # the socket source buffers what it has read and not yet processed
+LATE = "10 milliseconds"  # streams are in order, so the watermark can follow closely and state stays small
+PATIENCE_S = 120.0  # how long a rehearsal may take
+PARTS = (
+    "latestOffset",
+    "walCommit",
+    "getBatch",
+    "queryPlanning",
+    "addBatch",
+)  # of a batch, until its results are handed over
 
 CHECKPOINTING = "org.apache.spark.sql.execution.streaming.checkpointing"
-# What makes a micro-batch cheaper. What only helps after a failure is off: there is none here. State stays in the
-# default store: tried with 20 queries, RocksDB made no difference that stood out from the noise.
+# Settings that make micro-batches cheaper. Anything that only helps after a failure is off, as none happens here. State
+# stays in the default store: with 20 queries, RocksDB made no difference that stood out from the noise.
 SETTINGS = {
-    "spark.sql.shuffle.partitions": "1",  # of a state store: more are more tasks and files a batch
+    "spark.sql.shuffle.partitions": "1",  # of a state store: more would mean more tasks and files per batch
     "spark.sql.maxSinglePartitionBytes": str(2**63 - 1),  # single partitions are joined without a shuffle,
     "spark.sql.defaultSizeInBytes": "1",  # though their size is unknown
     "spark.sql.adaptive.enabled": "false",  # re-planning costs more than a small job
-    "spark.sql.execution.usePartitionEvaluator": "true",  # else the closure of every stage is examined in each batch
-    "spark.sql.ui.explainMode": "simple",  # the plan is written down for each batch
+    "spark.sql.execution.usePartitionEvaluator": "true",  # otherwise each batch examines the closure of every stage
+    "spark.sql.ui.explainMode": "simple",  # every batch writes its plan as text
     "spark.sql.maxPlanStringLength": "1000",
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.streaming.noDataMicroBatches.enabled": "false",  # batches that only drop old state
-    "spark.sql.streaming.minBatchesToRetain": "1000000",  # else each batch lists and deletes old files
-    "spark.sql.streaming.stateStore.maintenanceInterval": "1h",  # snapshots, which only a restart reads
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",  # no batches that only drop old state
+    "spark.sql.streaming.minBatchesToRetain": "1000000",  # otherwise each batch lists and deletes old files
+    "spark.sql.streaming.stateStore.maintenanceInterval": "1h",  # few snapshots, which only a restart would read
     "spark.sql.streaming.metricsEnabled": "false",
-    "spark.sql.streaming.numRecentProgressUpdates": "1000000",  # what we measure with
-    "spark.sql.streaming.pollingDelay": "5ms",  # as often as tuples are sent; the default is 10
+    "spark.sql.streaming.numRecentProgressUpdates": "1000000",  # the progress reports that we measure with
+    "spark.sql.streaming.pollingDelay": "5ms",  # the interval at which tuples are sent; the default is 10ms
     "spark.sql.streaming.stopTimeout": "10s",
-    # Half as many files without checksums. For each, Hadoop starts a `chmod` where it has no native library, and
-    # through its FileContext a `readlink` or two.
+    # Half as many files, without checksums. Where Hadoop has no native library, it starts a `chmod` for each file, and
+    # its FileContext one or two `readlink`s.
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     "spark.sql.streaming.checkpointFileManagerClass": f"{CHECKPOINTING}.FileSystemBasedCheckpointFileManager",
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
 }
-JAVA_OPTIONS = "-Djdk.lang.Process.launchMechanism=VFORK"  # the cheapest way to start those
-QUIET = Path(session.__file__).with_name("log4j2.properties")  # as Headgate's own
+JAVA_OPTIONS = "-Djdk.lang.Process.launchMechanism=VFORK"  # the cheapest way to start those processes
+QUIET = Path(session.__file__).with_name("log4j2.properties")  # the same logging as Headgate's
 
 
 # The session and its pools --------------------------------------------------------------------------------------------
 
 
 class Variant(NamedTuple):
-    """A way to tell Spark which queries matter: the pool of each query, and the shortest interval of its batches."""
+    """A way to express priorities in Spark: the pool of each query, and the shortest interval between its batches."""
 
     pool: Callable[[BenchQuery], str]
     every: Callable[[BenchQuery], str | None] = lambda _: None  # None: as soon as the last batch has ended
 
 
 def class_pool(query: BenchQuery) -> str:
+    """A pool per class."""
     return f"weights-{query.class_name}"
 
 
 def own_pool(query: BenchQuery) -> str:
-    return f"query-{query.class_name}-{query.name}"  # ties go by name: class 1 first
+    """A pool per query."""
+    return f"query-{query.class_name}-{query.name}"  # ties are broken by name: class 1 first
 
 
 def rarer_below(query: BenchQuery) -> str | None:
-    """Batches of the less important classes are fewer and larger."""
+    """The less important classes have fewer and larger batches."""
     return {"class2": "1 second", "class3": "3 seconds"}.get(query.class_name)
 
 
 def once_a_window(query: BenchQuery) -> str | None:
-    """Windows of every class when they end, as Headgate: a batch before that hands over what is not final."""
+    """Windows of every class run when they end, as in Headgate: earlier batches would not hand over final results."""
     return "1 second" if query.kind in ("count", "average") else rarer_below(query)
 
 
 def paced(query: BenchQuery) -> str | None:
-    """Those below are rarer still, and batches of the first class leave time for each other."""
+    """The less important classes run even more rarely, and batches of the first class leave time for each other."""
     if query.class_name == "class1":
         return {"filter": "100 milliseconds", "join": "200 milliseconds"}.get(query.kind, "1 second")
     return {"class2": "2 seconds", "class3": "5 seconds"}[query.class_name]
@@ -127,8 +135,8 @@ PLAIN = Variant(lambda _: "default")
 def stock_session(mode: Mode) -> SparkSession:
     """Spark with two slots, in this process. With FAIR it has the pools of all variants.
 
-    The scheduler's mode is fixed when Spark starts. One that runs in the other mode is stopped. The JVM stays, warm:
-    two of them would need more memory than many machines have.
+    The scheduler's mode is fixed when Spark starts, so a Spark in the other mode is stopped. The JVM stays, and stays
+    warm: two of them would need more memory than many machines have.
     """
     if session.spark_runs():
         runs = SparkSession.builder.getOrCreate()
@@ -162,7 +170,7 @@ def allocations() -> str:
 
 
 def read_stream(spark: SparkSession, port: int) -> DataFrame:
-    """ts, k, v of a stream that the pusher serves."""
+    """The columns ts, k and v of a stream that the pusher serves."""
     lines = spark.readStream.format("socket").options(host="127.0.0.1", port=port, numPartitions=1).load()
     records = lines.select(F.explode(F.split("value", SEPARATOR)).alias("r"))
     at, columns = 1, []
@@ -190,21 +198,22 @@ def build(query: BenchQuery, streams: Sequence[DataFrame]) -> tuple[DataFrame, s
 
 
 class QueryStarter(NamedTuple):
-    """Where queries run: ports by stream, and a folder for their checkpoints."""
+    """Starts queries. It knows the ports by stream, and a folder for checkpoints."""
 
     spark: SparkSession
     ports: Mapping[str, int]
     folder: Path
 
     def read(self, query: BenchQuery) -> list[DataFrame]:
+        """The streams of a query."""
         return [read_stream(self.spark, self.ports[stream]) for stream in query.streams]
 
     def start(self, query: BenchQuery, frame: DataFrame, mode: str, variant: Variant = PLAIN) -> RunningQuery:
-        """Start a query in its pool. The thread that runs it inherits the property of this one."""
+        """Start a query in its pool. The thread that runs it inherits this thread's property."""
         writer = frame.writeStream.format("noop").outputMode(mode).queryName(query.name)
         writer = writer.option("checkpointLocation", (self.folder / query.name).as_uri())
         if query.kind == "filter":
-            writer = writer.option("asyncProgressTrackingEnabled", "true")  # only queries without state may
+            writer = writer.option("asyncProgressTrackingEnabled", "true")  # allowed only for queries without state
         if (every := variant.every(query)) is not None:
             writer = writer.trigger(processingTime=every)
         context = self.spark.sparkContext
@@ -223,12 +232,12 @@ class RunningQuery(NamedTuple):
     streams: Mapping[int, str]
 
     def batches(self, epoch: float) -> list[MicroBatch]:
-        """All that was run so far, oldest first."""
+        """All batches that have run so far, oldest first."""
         reports = (json.loads(report.json()) for report in self.handle._jsq.recentProgress())
         return [batch for batch in (read_batch(report, self.streams, epoch) for report in reports) if batch.lines]
 
     def reached(self, line: int) -> bool:
-        """Has it consumed this many lines of each stream?"""
+        """Whether the query has consumed this many lines of each of its streams. Raises RuntimeError if it failed."""
         if (problem := self.handle.exception()) is not None:
             raise RuntimeError(f"{self.query.name} failed: {problem}")
         last = self.handle._jsq.lastProgress()
@@ -242,15 +251,17 @@ class RunningQuery(NamedTuple):
 
 
 class MicroBatch(NamedTuple):
-    began: float  # seconds since the start, as `handed`
-    handed: float
-    seconds: float  # all of it, with the commit
-    lines: Mapping[str, tuple[int, int]]  # stream -> first line, and the one after the last; without those with none
+    """One batch of a query."""
+
+    began: float  # seconds since the start
+    handed: float  # when its results were handed over, in seconds since the start
+    seconds: float  # how long it took, including the commit
+    lines: Mapping[str, tuple[int, int]]  # stream -> first line, and the one after the last; only streams with lines
     ends: Mapping[str, int]  # stream -> lines consumed so far
 
 
 def read_batch(report: Mapping[str, Any], streams: Mapping[int, str], epoch: float) -> MicroBatch:
-    """A progress report of Spark. Sources name their port; offsets are numbers of lines, from -1 on."""
+    """The batch of a progress report of Spark. Sources name their port; offsets are line numbers that start at -1."""
     took = report["durationMs"]
     began = datetime.fromisoformat(report["timestamp"]).timestamp() - epoch
     handed = began + sum(took.get(part, 0) for part in PARTS) / 1e3
@@ -269,9 +280,9 @@ def _offset(text: str | int | None) -> int:
 
 
 def arrivals_of_results(query: BenchQuery, parts: Mapping[str, Tuples]) -> Floats:
-    """When the newest tuple of each result came that a batch with these tuples hands over.
+    """The arrival of the newest tuple in each result that a batch with these tuples hands over.
 
-    A tuple of a join stands for its pairs.
+    For a join, each tuple stands for its pairs.
     """
     if query.kind == "join":
         return np.concatenate([part.arrivals for part in parts.values()])
@@ -279,12 +290,12 @@ def arrivals_of_results(query: BenchQuery, parts: Mapping[str, Tuples]) -> Float
     if query.kind == "filter":
         return part.arrivals[part.v > 0.5]
     groups = np.floor(part.arrivals).astype(np.int64) << 32 | part.k
-    _, newest = np.unique(groups[::-1], return_index=True)  # the first from behind
+    _, newest = np.unique(groups[::-1], return_index=True)  # the last of each group
     return part.arrivals[::-1][newest]
 
 
 class QueryResults(NamedTuple):
-    """What a query did until the end."""
+    """What a query achieved by the end of the run."""
 
     latencies: Floats
     completed: int
@@ -297,6 +308,7 @@ def query_results(
     came: Mapping[str, Tuples],
     workload: Workload,
 ) -> QueryResults:
+    """Compute a query's results from its batches that handed over in time."""
     found, completed = [np.zeros(0)], 0
     for batch in batches:
         if batch.handed > workload.seconds:
@@ -316,7 +328,7 @@ def query_results(
 
 
 def run_stock(workload: Workload, variant: Variant | None = None) -> Measured:
-    """One run of a workload, with the pools of a variant or, without one, FIFO."""
+    """Run a workload once, with the pools of a variant or, without one, with FIFO."""
     spark, came = stock_session("FIFO" if variant is None else "FAIR"), tuples(workload)
     before = time.monotonic()
     with serving(came) as pusher, scratch() as folder, stopping(spark) as running:
@@ -331,13 +343,15 @@ def run_stock(workload: Workload, variant: Variant | None = None) -> Measured:
 
 
 class StockRun(NamedTuple):
+    """What was recorded of a run."""
+
     batches: Mapping[str, list[MicroBatch]]  # by query
     cpu_s: float
     pusher: Mapping[str, Any]
 
 
 def measure(spark: SparkSession, pusher: Pusher, running: Sequence[RunningQuery], seconds: float) -> StockRun:
-    """Push tuples for this long, after the rehearsals."""
+    """Push tuples for this long. Called after the rehearsals."""
     epoch = start_time(time.time())
     pusher.start(epoch)
     time.sleep(max(0.0, epoch - time.time()))
@@ -350,12 +364,12 @@ def measure(spark: SparkSession, pusher: Pusher, running: Sequence[RunningQuery]
 
 
 def start_time(now: float) -> float:
-    """Spark's triggers fire at whole seconds: so windows end, and their last tuples are there, just before."""
+    """The start that makes windows end just before Spark's triggers, which fire at whole seconds."""
     return math.ceil(now + LEAD_S + BEFORE_TRIGGER_S) - BEFORE_TRIGGER_S
 
 
 def rehearse(pusher: Pusher, running: Sequence[RunningQuery]) -> None:
-    """Have each query run some batches, so that its code is compiled and its state is there."""
+    """Have each query run some batches, so that its code is compiled and its state exists."""
     for count in range(1, REHEARSALS + 1):
         pusher.rehearse(count)
         deadline = time.monotonic() + PATIENCE_S
@@ -381,7 +395,7 @@ def _measured(
 
 
 def _batch_figures(workload: Workload, batches: Mapping[str, Sequence[MicroBatch]]) -> dict[str, dict[str, float]]:
-    """Batches of the run by class and by kind: how many, and how long they took."""
+    """The number and mean duration of batches, by class and by kind of query."""
     spans: dict[str, list[float]] = {}
     for query in workload.members():
         took = [batch.seconds for batch in batches[query.name] if batch.began >= 0 and batch.handed <= workload.seconds]
@@ -398,7 +412,7 @@ def _batch_figures(workload: Workload, batches: Mapping[str, Sequence[MicroBatch
 
 @contextmanager
 def serving(came: Mapping[str, Tuples]) -> Iterator[Pusher]:
-    """A pusher that has these streams."""
+    """A pusher that serves these streams for the length of a block."""
     pusher = Pusher((name, make_lines(found)) for name, found in came.items())
     try:
         yield pusher
@@ -408,7 +422,7 @@ def serving(came: Mapping[str, Tuples]) -> Iterator[Pusher]:
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A folder for checkpoints, in memory where there is such a thing."""
+    """A temporary folder for checkpoints, in memory where the system offers that."""
     memory = Path("/dev/shm")
     folder = Path(tempfile.mkdtemp(prefix="headgate-stock-", dir=memory if memory.is_dir() else None))
     try:
@@ -419,7 +433,7 @@ def scratch() -> Iterator[Path]:
 
 @contextmanager
 def stopping(spark: SparkSession) -> Iterator[list[RunningQuery]]:
-    """Stop the queries that were put into the list, including those that wait for a slot that never comes free."""
+    """Stop the queries that the block put into the list, including those that wait for a slot in vain."""
     running: list[RunningQuery] = []
     try:
         yield running
@@ -431,5 +445,5 @@ def stopping(spark: SparkSession) -> Iterator[list[RunningQuery]]:
         for query in running:
             if query.handle.isActive:
                 log.warning("%s did not stop", query.query.name)
-        with suppress(Py4JError):  # else the stores of these queries stay in memory until the next maintenance
+        with suppress(Py4JError):  # otherwise these queries' stores stay in memory until the next maintenance
             spark.sparkContext._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()  # type: ignore[union-attr]

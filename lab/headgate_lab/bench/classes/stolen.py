@@ -12,6 +12,8 @@ import psutil
 
 @dataclass
 class Stolen:
+    """The result of `stolen_time`."""
+
     share: float = 0.0  # of the time of all cores
 
 

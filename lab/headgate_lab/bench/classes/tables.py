@@ -13,13 +13,15 @@ LATENCY = ("mean", "p50", "p95")
 
 
 class ShownTable(NamedTuple):
+    """A table as it is printed."""
+
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
 
 
 def tables(result: Figures) -> list[ShownTable]:
-    """Each workload, every way of stock included; then other ways of Headgate, and more and more queries."""
+    """A table per workload with every way of stock; then other ways of Headgate, and growing numbers of queries."""
     classes = list(result["settings"]["priorities"])
     return [
         *(_workload(name, result, classes) for name in result["workloads"]),
@@ -40,23 +42,23 @@ def _workload(name: str, result: Figures, classes: Sequence[str]) -> ShownTable:
 
 
 def _trains(ways: Mapping[str, Figures], classes: Sequence[str]) -> ShownTable:
-    """How long the trains were that a call took, with the calls that it took for them; of several runs in the first."""
+    """The mean number of tuples per call, and the number of calls, by class; from the first of several runs."""
     rows = []
     for name, figures in ways.items():
         details = figures["details"]
         trains = details.get("runs", [details])[0]["trains"]
         rows.append([name, *(f"{_number(trains[one]['tuples_a_call'])} ({trains[one]['calls']:,})" for one in classes)])
-    return ShownTable("heavy, tuples a call (calls)", ["", *classes], rows)
+    return ShownTable("heavy, tuples per call (calls)", ["", *classes], rows)
 
 
 def _scaling(scaling: Figures, classes: Sequence[str]) -> ShownTable:
     sides = {f"{queries} queries, {side}": figures for queries, one in scaling.items() for side, figures in one.items()}
-    return ShownTable("more and more queries", _columns(classes), _rows(sides, classes))
+    return ShownTable("growing numbers of queries", _columns(classes), _rows(sides, classes))
 
 
 def _columns(classes: Sequence[str]) -> list[str]:
     named = [f"{name}: {', '.join(LATENCY)}" for name in classes]
-    return ["", *named, "completed, %", "inversion: mean, p75", "CPU, us a tuple"]
+    return ["", *named, "completed, %", "inversion: mean, p75", "CPU, us per tuple"]
 
 
 def _rows(sides: Mapping[str, Figures], classes: Sequence[str]) -> list[list[str]]:
@@ -73,12 +75,12 @@ def _rows(sides: Mapping[str, Figures], classes: Sequence[str]) -> list[list[str
 
 
 def _pairs(name: str, figures: Figures) -> ShownTable:
-    def told(value: Any) -> str:
+    def shown(value: Any) -> str:
         if isinstance(value, Mapping):
             return ", ".join(f"{key} {_number(item)}" for key, item in value.items())
         return _number(value)
 
-    return ShownTable(name.replace("_", " "), ("", ""), [[key, told(value)] for key, value in figures.items()])
+    return ShownTable(name.replace("_", " "), ("", ""), [[key, shown(value)] for key, value in figures.items()])
 
 
 def _time(seconds: float | None) -> str:

@@ -1,8 +1,8 @@
-"""The queries of `bench classes`, the tuples that they meet, and both as a Headgate application.
+"""The queries of `bench classes`, their tuples, and both as a Headgate application.
 
-Queries are dealt to three classes of priority 6, 3 and 1 in turn, and in each class the kinds go round: filters, counts
-and averages over tumbling windows of a second, and joins of two streams with windows of a second. Each query reads
-streams of its own. A join gets half of the rate on each of its two.
+Queries are dealt in turn to three classes of priority 6, 3 and 1, and each class cycles through the kinds: filters,
+counts and averages over tumbling windows of a second, and joins of two streams with windows of a second. Each query
+reads streams of its own. A join gets half of its rate on each of its two streams.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from headgate.sql.schema import ARRIVAL
 
 Kind = Literal["filter", "count", "average", "join"]
 
-MASTER = "local[2]"  # of every side
+MASTER = "local[2]"  # for every side
 PRIORITIES = {"class1": 6, "class2": 3, "class3": 1}
 KINDS: tuple[Kind, ...] = ("filter", "count", "average", "join", *(("filter", "count", "average") * 2))
-KEYS = 20  # of filters and windows; of a join as many as tuples a second, so that half of the tuples find a partner
+KEYS = 20  # of filters and windows; a join has as many as tuples per second, so that half of the tuples find a partner
 SEED = 11
 SCHEMA = "k INT, v DOUBLE"
 
@@ -41,26 +41,28 @@ class BenchQuery(NamedTuple):
 
 @dataclass(frozen=True)
 class Workload:
-    """So many queries at so many tuples a second each, for so many seconds."""
+    """A number of queries, the tuples per second of each, and for how many seconds they run."""
 
     name: str
     queries: int
     rate: float
     seconds: float
-    warm_s: float = 5.0  # of them; results of tuples that came before do not count
+    warm_s: float = 5.0  # results of tuples that arrive before this do not count
 
     def members(self) -> list[BenchQuery]:
+        """All queries of the workload."""
         return [_query(number) for number in range(self.queries)]
 
     def rate_of(self, query: BenchQuery) -> float:
-        """Tuples a second on each stream of a query."""
+        """The tuples per second on each stream of a query."""
         return self.rate / len(query.streams)
 
     def keys_of(self, query: BenchQuery) -> int:
+        """The number of different keys on the streams of a query."""
         return max(KEYS, round(self.rate)) if query.kind == "join" else KEYS
 
     def sources(self) -> dict[str, dict[str, Any]]:
-        """Stream -> its feeder."""
+        """Stream -> the settings of its feeder."""
         return {stream: self._feeder(query) for query in self.members() for stream in query.streams}
 
     def _feeder(self, query: BenchQuery) -> dict[str, Any]:
@@ -69,7 +71,7 @@ class Workload:
             "kind": "feeder",
             "rate": rate,
             "arrivals": "poisson",
-            "rows": round(rate * self.seconds * 1.1),  # more than come while it runs
+            "rows": round(rate * self.seconds * 1.1),  # more than arrive while it runs
             "values": {"k": f"uniform 0 {self.keys_of(query)}", "v": "uniform 0 1"},
         }
 
@@ -91,7 +93,7 @@ class Tuples(NamedTuple):
 
 
 def tuples(workload: Workload) -> dict[str, Tuples]:
-    """Stream -> the tuples that Headgate's own feeder gives it."""
+    """Stream -> its tuples, as Headgate's own feeder generates them."""
     app = application(workload, {"name": "fifo"})
     found = {}
     for name, stream in app.plan.streams.items():
@@ -105,12 +107,12 @@ def tuples(workload: Workload) -> dict[str, Tuples]:
 
 
 def due(query: BenchQuery, workload: Workload, came: Mapping[str, Tuples]) -> int:
-    """Tuples of a query that arrive while the workload lasts, whether or not anybody reads them in time."""
+    """The number of a query's tuples that arrive while the workload lasts, whether or not they are read in time."""
     return sum(int(np.searchsorted(came[stream].arrivals, workload.seconds)) for stream in query.streams)
 
 
 def application(workload: Workload, policy: dict[str, Any], slots: int = 2) -> CheckedApplication:
-    """What Headgate runs."""
+    """The workload as a Headgate application."""
     document = {
         "streams": {name: {"schema": SCHEMA, "source": source} for name, source in workload.sources().items()},
         "classes": {name: {"priority": priority} for name, priority in PRIORITIES.items()},

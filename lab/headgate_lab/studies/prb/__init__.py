@@ -25,7 +25,7 @@ STUDY = Study(
         "uniform numbers for every theta; a cost is the rank, a selectivity a hundredth of it.",
         "Trees have depth 6 and fan-out 2, with the root at depth 0: 64 streams, 127 operators, costs uniform from 1 "
         "to 10 except for the expensive operators, which are the leftmost ones.",
-        "RR rotates over operators with a quantum of 1 time unit. All results count, there is no warm-up, and the "
+        "RR rotates over operators with a quantum of 1 time unit. Results during warm-up count, and the "
         "queues drain at the end.",
         "Overheads are added afterwards: response(v) = response(0) + v * transitions per result. RB has 2 transitions "
         "for each execution of an operator; PRB also has 1 for each arrival and 2 for each preemption; RR has 3 per "

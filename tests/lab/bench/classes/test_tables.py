@@ -67,7 +67,7 @@ def test_what_is_not_known_is_a_dash(result):
         classes={**nothing.classes, "class3": {"q": Served(nothing.classes["class3"]["q"].latencies[:0], 0, 0)}},
     )
     result["scaling"]["5"]["mbd"] = summary(nothing)
-    (row,) = next(one for one in tables(result) if one.title == "more and more queries").rows
+    (row,) = next(one for one in tables(result) if one.title == "growing numbers of queries").rows
     assert row[3] == "-, -, -"
 
 
