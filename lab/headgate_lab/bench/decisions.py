@@ -1,12 +1,17 @@
-"""headgate bench decisions: what a decision costs, with few and with many queries registered.
+"""headgate bench decisions: the cost of a decision, with few and with many queries registered.
 
-Queries of one operator in three classes, on a board as in a run on Spark, with queues that are only numbers. A decision
-is all that board and policy do for one call: being told of new input, choosing, being told of the end. `busy`: every
-query has input all the time. `sparse`: one in ten has, never the same ones for long. For mbd also `windows`: queries
-over sliding windows, all with input that waits for a boundary; one after the other comes to it. There, keeping track of
-time is part of a decision. `together`: the same, up to six queries a unit; ten queries in three classes make units of
-two, so that it does not tell how cost grows. `microseconds` has the dearest of the other cases of mbd,
-`share_of_unit_call` the dearest of all with most queries, against a call of a small batch on Spark in the same run.
+Queries of one operator in three classes run on a board as on Spark, with queues that only count. A decision is
+everything that board and policy do for one call: noting new input, choosing, and noting the end of the call.
+
+* `busy`: every query has input all the time.
+* `sparse`: one query in ten has input, never the same ones for long.
+* `windows` (mbd only): queries over sliding windows whose input waits for a boundary, which they reach one by one. Here
+  a decision includes keeping track of time.
+* `together` (mbd only): the same with up to six queries per unit. Ten queries in three classes make units of only two,
+  so this case does not show how the cost grows.
+
+`microseconds` has the most expensive of the other cases of mbd. `share_of_unit_call` compares the most expensive of all
+cases, with most queries, with a call of a small batch on Spark in the same run.
 """
 
 from __future__ import annotations
@@ -16,17 +21,14 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from headgate.application.checked import CheckedApplication, PolicySettings
+from headgate.application.checked import CheckedApplication
 from headgate.metrics.stats import DeclaredStats
-from headgate.plan.graph import build_plan
-from headgate.plan.model import Edge, Plan, Query, QueryClass, Stream
-from headgate.plan.operators import Aggregate, Declared, Operator, Port, Select
-from headgate.plan.windows import RangeWindow, parse_window
+from headgate.plan.model import Edge
 from headgate.policies.registry import make_policy
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.launch.session import start_spark
@@ -36,23 +38,24 @@ from headgate.scheduling.progress import Progress
 from headgate.sql.schema import parse_schema
 from headgate_lab.bench.batches import key_batch
 from headgate_lab.bench.parts import part
+from headgate_lab.sections import checked, feeder_stream
 
 QUERIES = (10, 100, 1000)
 HEADLINE = "mbd"
 POLICIES = (HEADLINE, "ambd", "abd", "cqc", "wehr", "mrr", "ml", "pct", "pcs", "chain", "rb", "fifo", "rr")
 LOADS = {"busy": 1.0, "sparse": 0.1}  # the share of queries that have input
-WINDOWS = {"windows": 1, "together": 6}  # most queries of a unit
+WINDOWS = {"windows": 1, "together": 6}  # case -> the most queries in a unit
 SLIDE_US = 1_000_000
 CLASSES = {"one": 6, "two": 3, "three": 1}
 SCHEMA = parse_schema("k INT", "bench")
-CALL_S = 0.01  # a call beside its tuples, roughly as on Spark: policies reckon with it
-ROWS = 100  # of a call on Spark
-WARM = 50  # calls before any counts
+CALL_S = 0.01  # the fixed cost of a call, roughly as on Spark: policies take it into account
+ROWS = 100  # per call on Spark
+WARM = 50  # calls that do not count
 
 
 @dataclass(frozen=True)
 class DecisionsBenchSize:
-    """How much is measured."""
+    """The size of the measurement."""
 
     decisions: int
     calls: int  # on Spark
@@ -66,7 +69,7 @@ SMALLEST = DecisionsBenchSize(decisions=50, calls=2, queries=(10, 20), warm=2)
 
 
 def run(quick: bool = False, sizes: DecisionsBenchSize | None = None) -> dict[str, Any]:
-    """Measure; microseconds of a decision by the number of queries at the top level, other policies below."""
+    """Measure. Microseconds of a decision by number of queries are at the top level, other policies below."""
     chosen = sizes or (QUICK if quick else FULL)
     decisions, queries = chosen.decisions, chosen.queries
     found = {name: part(name, partial(_by_load, name, chosen)) for name in POLICIES}
@@ -99,7 +102,7 @@ def _by_queries(measure: Callable[..., float], sizes: DecisionsBenchSize, *rest:
 
 
 class CountedQueue:
-    """A queue of tuples that are only counted."""
+    """A queue that only counts its tuples."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -108,21 +111,24 @@ class CountedQueue:
 
     @property
     def oldest(self) -> float | None:
+        """When the oldest waiting tuple arrived."""
         return self.first if self.count else None
 
     @property
     def bytes(self) -> float:
+        """The size of the waiting tuples."""
         return 8.0 * self.count
 
 
 def microseconds(policy: str, queries: int, share: float, decisions: int) -> float:
-    """The mean time of a decision under a policy, the median of five runs."""
+    """The mean time of a decision under a policy: the median of five runs."""
     return statistics.median(_run(policy, queries, share, decisions // 5, seed) for seed in range(5)) * 1e6
 
 
 def _run(policy: str, queries: int, share: float, decisions: int, seed: int) -> float:
-    """Each call takes what waits for a unit; then a query without input gets a tuple, so that as many have some."""
-    plan = many_queries(queries)
+    """The mean seconds of a decision. Each call takes all input of a unit; then a query without input gets a tuple, so
+    that the number of queries with input stays the same."""
+    plan = many_queries(queries).plan
     queues = {edge: CountedQueue() for edge in plan.edges}
     board = Board(plan, queues, make_policy(policy), DeclaredStats(plan), slots=1, call_fixed_s=CALL_S, seed=seed)
     empty = list(plan.edges)
@@ -148,34 +154,34 @@ def _run(policy: str, queries: int, share: float, decisions: int, seed: int) -> 
 
 
 class WindowedQueries:
-    """Queries over windows, each of a stream of its own, and how far time has come on each, as in a run."""
+    """Queries over windows, each on a stream of its own, and the progress of time on each, as in a run."""
 
     def __init__(self, queries: int, together: int) -> None:
-        self.plan = many_windows(queries)
+        self.plan = many_windows(queries).plan
         self.queues = {edge: CountedQueue() for edge in self.plan.edges}
-        self._come = dict.fromkeys(self.plan.streams, 0)
-        self._progress = Progress(self.plan, self.queues, self._come.get)
+        self._arrived = dict.fromkeys(self.plan.streams, 0)
+        self._progress = Progress(self.plan, self.queues, self._arrived.get)
         boundary_wait = BoundaryWait(self._progress.reaches, lambda _: False, most_bytes=1e9)
         policy, stats = make_policy(HEADLINE, {"together": together}), DeclaredStats(self.plan)
         self.board = Board(self.plan, self.queues, policy, stats, 1, CALL_S, boundary_wait=boundary_wait)
-        for edge in self.plan.edges:  # the first tuple of a stream comes to a boundary, the second waits for one
+        for edge in self.plan.edges:  # a stream's first tuple reaches a boundary, its second waits for one
             self.feed(edge)
         while (claim := self.board.claim(0)) is not None:
             self.call(claim)
 
     def feed(self, edge: Edge, boundary: bool = False) -> None:
-        """A tuple comes, and with it the time goes on by a little, or to the next boundary."""
+        """A tuple arrives and advances time by a little, or to the next boundary."""
         (port,) = self.plan.operators[edge.operator].inputs
-        self._come[port.node] += SLIDE_US if boundary else 1
+        self._arrived[port.node] += SLIDE_US if boundary else 1
         queue = self.queues[edge]
         queue.first = queue.first if queue.count else self.board.now
         queue.count, queue.entered = queue.count + 1, queue.entered + 1
-        self._progress.advance(port, self._come[port.node])
+        self._progress.advance(port, self._arrived[port.node])
         self._progress.settle((port.node,))
         self.board.fed(edge)
 
     def call(self, claim: Claim) -> None:
-        """A call takes all, and gives what there is at the boundary; then a tuple for each of its queries comes."""
+        """A call takes all input and yields its results up to the boundary; then each of its queries gets a tuple."""
         unit = claim.decision.unit
         for edge in unit.edges:
             self.queues[edge].count = 0
@@ -187,7 +193,7 @@ class WindowedQueries:
             self.feed(edge)
 
     def decide(self, edge: Edge) -> None:
-        """A query comes to a boundary and is called."""
+        """A query reaches a boundary and is called."""
         self.feed(edge, boundary=True)
         claim = self.board.claim(0)
         if claim is None:
@@ -196,7 +202,7 @@ class WindowedQueries:
 
 
 def windows_microseconds(queries: int, together: int, decisions: int) -> float:
-    """The mean time of a decision of mbd about windows, the median of five stretches."""
+    """The mean time of a decision of mbd about windows: the median of five stretches."""
     windows = WindowedQueries(queries, together)
     found = []
     for stretch in range(5):
@@ -214,50 +220,44 @@ def _feed(board: Board, queues: Mapping[Edge, CountedQueue], edge: Edge) -> None
     board.fed(edge)
 
 
-def many_queries(number: int) -> Plan:
-    """This many queries of one select each, a third of them in each class, with costs of 1 to 7 us."""
+@cache
+def many_queries(number: int) -> CheckedApplication:
+    """An application of this many queries of one select each, a third in each class, with costs of 1 to 7 us."""
+    select = {"id": "select", "kind": "select", "input": "s", "where": "k >= 0", "fixed_cost": 0.0, "selectivity": 0.5}
+    operators = [{**select, "cost": (1 + at % 7) * 1e-6} for at in range(number)]
+    return _application({"s": _STREAM}, operators)
+
+
+@cache
+def many_windows(number: int) -> CheckedApplication:
+    """An application of this many queries that count over a sliding window, each on a stream of its own."""
+    count = {
+        "id": "count",
+        "kind": "aggregate",
+        "values": {"n": "count(*)"},
+        "window": "RANGE 2 SECONDS SLIDE 1 SECOND",
+    }
+    operators = [{**count, "input": f"s{at}"} for at in range(number)]
+    return _application({f"s{at}": _STREAM for at in range(number)}, operators)
+
+
+_STREAM = feeder_stream("k INT", rate=1.0, rows=1)
+
+
+def _application(streams: dict[str, Any], operators: Sequence[dict[str, Any]]) -> CheckedApplication:
+    """One query for each of the operators, in the classes by turns."""
     names = list(CLASSES)
-    operators: list[Operator] = [
-        Select(
-            id=f"q{at}/select",
-            inputs=(Port("s"),),
-            where="k >= 0",
-            declared=Declared(fixed_s=0.0, cost_s=(1 + at % 7) * 1e-6, selectivity=0.5),
-        )
-        for at in range(number)
-    ]
-    queries = [
-        Query(f"q{at}", names[at % len(names)], Port(f"q{at}/select"), (), sink={"kind": "none"})
-        for at in range(number)
-    ]
-    return build_plan({"s": _stream("s")}, {}, _classes(), operators, queries)
-
-
-def many_windows(number: int) -> Plan:
-    """This many queries that count over a sliding window, each on its own stream."""
-    names, window = list(CLASSES), parse_window("RANGE 2 SECONDS SLIDE 1 SECOND")
-    assert isinstance(window, RangeWindow)
-    operators: list[Operator] = [
-        Aggregate(id=f"q{at}/count", inputs=(Port(f"s{at}"),), group={}, values={"n": "count(*)"}, window=window)
-        for at in range(number)
-    ]
-    queries = [
-        Query(f"q{at}", names[at % len(names)], Port(f"q{at}/count"), (), sink={"kind": "none"}) for at in range(number)
-    ]
-    return build_plan({f"s{at}": _stream(f"s{at}") for at in range(number)}, {}, _classes(), operators, queries)
-
-
-def _classes() -> dict[str, QueryClass]:
-    return {name: QueryClass(name, priority) for name, priority in CLASSES.items()}
-
-
-def _stream(name: str) -> Stream:
-    return Stream(name, SCHEMA, {"kind": "feeder", "rate": 1.0, "rows": 1})
+    queries = {
+        f"q{at}": {"class": names[at % len(names)], "operators": [operator], "sink": {"kind": "none"}}
+        for at, operator in enumerate(operators)
+    }
+    classes = {name: {"priority": priority} for name, priority in CLASSES.items()}
+    return checked({"streams": streams, "classes": classes, "queries": queries, "policy": HEADLINE, "slots": 1})
 
 
 def unit_call_us(calls: int, warm: int = WARM) -> float:
-    """A call of one select on a small batch on Spark, the median."""
-    runtime = SparkRuntime(CheckedApplication(many_queries(1), PolicySettings(HEADLINE), slots=1), _spark())
+    """The median time of a call of one select on a small batch on Spark."""
+    runtime = SparkRuntime(many_queries(1), _spark())
     runtime.open()
     seconds = []
     try:

@@ -1,7 +1,7 @@
 """headgate bench overhead: the cost of a unit call, compared with the same SQL written by hand and with Spark's floor.
 
-All ways run the same query on the same batches, alternating in one process, so that the ratios are meaningful even if
-the machine's speed drifts.
+All ways run the same query on the same batches, alternating in one process, so that ratios are meaningful even if the
+machine's speed drifts.
 """
 
 from __future__ import annotations
@@ -20,11 +20,8 @@ import pyspark
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
-from headgate.application.checked import CheckedApplication, PolicySettings
+import headgate as hg
 from headgate.plan.arrow_types import arrow_schema
-from headgate.plan.graph import build_plan
-from headgate.plan.model import Plan, Query, QueryClass, Stream
-from headgate.plan.operators import Operator, Port, Project, Select
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.launch.session import own_session, start_spark
 from headgate.sql.schema import parse_schema
@@ -33,15 +30,15 @@ from headgate_lab.bench.parts import part
 WHERE = "v > 0.3"
 COLUMNS = {"k": "k", "w": "v * 2"}
 SQL = "SELECT k, v * 2 AS w, _arrival, _sequence FROM {view} WHERE v > 0.3"
-STREAM = parse_schema("k INT, v DOUBLE", "bench")
+SCHEMA = "k INT, v DOUBLE"
 QUERIES = 8  # for the slots comparison
 
 
 @dataclass(frozen=True)
 class OverheadBenchSize:
-    """How much is measured."""
+    """The size of the measurement."""
 
-    rounds: int  # and as many to warm up
+    rounds: int  # as many again warm up
     large_rounds: int
     large_warm: int
     slots_s: float
@@ -59,7 +56,7 @@ SMALLEST = OverheadBenchSize(
 
 
 def run(quick: bool = False, sizes: OverheadBenchSize | None = None) -> dict[str, Any]:
-    """Measure; headline ratios at the top level, medians in milliseconds below."""
+    """Measure. Headline ratios are at the top level, medians in milliseconds below."""
     spark = start_spark({"master": "local[2]"})
     chosen = sizes or (QUICK if quick else FULL)
     small = part("small_batches", lambda: _compare_small(spark, chosen))
@@ -115,7 +112,7 @@ def _compare_large(spark: SparkSession, sizes: OverheadBenchSize) -> dict[str, f
 
 
 def _compare_sizes(spark: SparkSession, sizes: OverheadBenchSize) -> dict[str, dict[str, float]]:
-    """Prepared against partitioned over batch sizes, for the crossover."""
+    """The prepared against the partitioned way over batch sizes, to find the crossover."""
     prepared, partitioned = _runtime(spark, 1, partitioned_rows=2**40), _runtime(spark, 1, partitioned_rows=0)
     found = {}
     try:
@@ -132,14 +129,14 @@ def _compare_sizes(spark: SparkSession, sizes: OverheadBenchSize) -> dict[str, d
 
 
 def _crossover(sizes: dict[str, dict[str, float]]) -> int | None:
-    """The first measured size from which on the partitioned way is quicker; None: at no size."""
+    """The first measured size from which on the partitioned way is quicker; None if there is none."""
     slower = [int(rows) for rows, ms in sizes.items() if ms["prepared"] <= ms["partitioned"]]
     quicker = [int(rows) for rows in sizes if int(rows) > max(slower, default=0)]
     return min(quicker, default=None)
 
 
 def _compare_slots(spark: SparkSession, sizes: OverheadBenchSize) -> dict[str, float]:
-    """Calls a second with one and with two slots, eight queries always waiting; the better half of alternations."""
+    """Calls per second with one and with two slots while eight queries always wait; the better half of alternations."""
     runtime, seconds = _runtime(spark, QUERIES, slots=2), sizes.slots_s
     batches = [_batch(sizes.rows, seed) for seed in range(20)]
     found: dict[str, list[float]] = {"1": [], "2": []}
@@ -177,17 +174,17 @@ def _calls_per_second(runtime: SparkRuntime, batches: Sequence[pa.Table], slots:
 
 
 def _unit_call(runtime: SparkRuntime, batch: pa.Table) -> None:
-    """A complete call: queue, policy, stamps, job, sink, monitor, statistics."""
+    """Make a complete call: queue, policy, stamps, job, sink, monitor, statistics."""
     runtime.deliver({"s0": batch})
     if not runtime.step(0):
         raise RuntimeError("the policy ran nothing")
 
 
 def _handwritten(spark: SparkSession, partitions: int | None) -> Callable[[pa.Table], pa.Table]:
-    """What a person would write: a temporary view over the batch, and SQL."""
+    """A call as a person would write it: a temporary view over the batch, and SQL."""
     session = spark.newSession()
     session.conf.set("spark.sql.adaptive.enabled", "false")
-    session.conf.set("spark.sql.execution.arrow.localRelationThreshold", "0")  # the quicker setting here
+    session.conf.set("spark.sql.execution.arrow.localRelationThreshold", "0")  # the quicker setting for these batches
     session.conf.set("spark.sql.shuffle.partitions", str(partitions or spark.sparkContext.defaultParallelism))
 
     def call(batch: pa.Table) -> pa.Table:
@@ -201,7 +198,7 @@ def _handwritten(spark: SparkSession, partitions: int | None) -> Callable[[pa.Ta
 
 
 def _floor(spark: SparkSession, batch: pa.Table) -> Callable[[], pa.Table]:
-    """The same planned query run again on unchanged data: Spark's own cost of a job."""
+    """A call that runs one planned query again on unchanged data: Spark's own cost of a job."""
     session = own_session(spark)
     session.createDataFrame(batch).coalesce(1).createOrReplaceTempView("floor")
     return session.sql(SQL.format(view="floor")).toArrow
@@ -210,7 +207,7 @@ def _floor(spark: SparkSession, batch: pa.Table) -> Callable[[], pa.Table]:
 def _alternate(
     ways: dict[str, Callable[[pa.Table], object]], batches: Sequence[pa.Table], warm: int, rounds: int
 ) -> dict[str, float]:
-    """Median milliseconds of each way, taken in turns on the same batches."""
+    """Median milliseconds of each way, alternating on the same batches."""
     taken: dict[str, list[float]] = {name: [] for name in ways}
     for index in range(warm + rounds):
         batch = batches[index % len(batches)]
@@ -223,25 +220,20 @@ def _alternate(
 
 
 def _runtime(spark: SparkSession, queries: int, slots: int = 1, partitioned_rows: int | None = None) -> SparkRuntime:
-    app = CheckedApplication(_plan(queries), PolicySettings("rr", {"unit": "query", "quantum": None}), slots=slots)
-    runtime = SparkRuntime(app, spark, partitioned_rows=partitioned_rows)
+    runtime = SparkRuntime(_application(queries, slots).checked(), spark, partitioned_rows=partitioned_rows)
     runtime.open()
     return runtime
 
 
-def _plan(queries: int) -> Plan:
-    """One stream and one query (select, project) each."""
-    operators: list[Operator] = []
+def _application(queries: int, slots: int) -> hg.Application:
+    """One stream and one query (select, project) each. The bench delivers the tuples itself."""
+    app = hg.Application(policy={"name": "rr", "unit": "query", "quantum": None}, slots=slots)
     for i in range(queries):
-        operators.append(Select(id=f"q{i}/select", inputs=(Port(f"s{i}"),), where=WHERE))
-        operators.append(Project(id=f"q{i}/project", inputs=(Port(f"q{i}/select"),), columns=COLUMNS))
-    return build_plan(
-        {f"s{i}": Stream(f"s{i}", STREAM, {"kind": "feeder"}) for i in range(queries)},
-        {},
-        {"only": QueryClass("only", 1)},
-        operators,
-        [Query(f"q{i}", "only", Port(f"q{i}/project"), (), sink={"kind": "none"}) for i in range(queries)],
-    )
+        app.stream(f"s{i}", SCHEMA, source=hg.sources.Feeder(rate=1))
+        select = {"id": "select", "kind": "select", "input": f"s{i}", "where": WHERE}
+        project = {"id": "project", "kind": "project", "input": "select", "columns": COLUMNS}
+        app.query(f"q{i}", operators=[select, project], sink=hg.sinks.Nothing())
+    return app
 
 
 def _batch(rows: int, seed: int) -> pa.Table:
@@ -253,5 +245,5 @@ def _batch(rows: int, seed: int) -> pa.Table:
             "_arrival": np.arange(rows, dtype=np.int64),
             "_sequence": np.arange(rows, dtype=np.int64),
         },
-        schema=arrow_schema(STREAM),
+        schema=arrow_schema(parse_schema(SCHEMA, "bench")),
     )

@@ -1,4 +1,4 @@
-"""How fast the simulator is, next to the same model written for SimPy."""
+"""headgate bench simulator: the speed of the simulator, next to the same model written for SimPy."""
 
 from __future__ import annotations
 
@@ -12,25 +12,22 @@ from importlib.metadata import version
 from types import ModuleType
 from typing import Any
 
-from headgate.application.checked import CheckedApplication, PolicySettings, RunLimits
-from headgate.plan.graph import build_plan
-from headgate.plan.model import Query, QueryClass, Stream
-from headgate.plan.operators import Declared, Port, Project
+from headgate.application.checked import CheckedApplication, RunLimits
 from headgate.runtime.simulated import simulate
-from headgate.sql.schema import parse_schema
 from headgate_lab.bench.parts import part
+from headgate_lab.sections import checked, feeder_stream
 
 STREAMS = 50
-UTILISATION = 0.9
+UTILIZATION = 0.9
 POLICIES: dict[str, dict[str, Any]] = {"rr": {"quantum": 1.0}, "rb": {}, "prb": {}, "chain": {}}  # beside fifo
 ANALYTIC_RESPONSE = 354.0  # M/G/1, first come first served: E[S] + lambda E[S^2] / (2 (1 - rho))
 
 
 @dataclass(frozen=True)
 class SimulatorBenchSize:
-    """How much is measured."""
+    """The size of the measurement."""
 
-    tuples: int  # a stream
+    tuples: int  # per stream
     rounds: int
 
 
@@ -40,14 +37,14 @@ SMALLEST = SimulatorBenchSize(tuples=10, rounds=1)
 
 
 def run(quick: bool = False, sizes: SimulatorBenchSize | None = None) -> dict[str, Any]:
-    """Tuples a second of Headgate's simulator and of SimPy on one model, alternating in one process; medians.
+    """Median tuples per second of Headgate's simulator and of SimPy on one model, alternating in one process.
 
     The model: 50 Poisson streams, costs 2, 4, ..., 100, one server, first in first out, load 0.9. SimPy's version
-    is the leanest that we know: a source process a stream, one Store, one server process. Headgate has the monitor and
-    the invariants on. It serves such a model without decisions (`runtime/simulated/fast_paths/arrival_order.py`); the
-    speed of its event loop, in which the board and the policy are asked about every tuple, is measured as well. So are
-    `rr` with a quantum of 1 (`fast_paths/round_robin.py`) and `rb`, `prb` and `chain` (`fast_paths/ranked.py`), and all
-    of these but `rr` in the event loop; `rr` would take minutes there. Needs `headgate-lab`.
+    is the leanest we know: one source process per stream, one Store, one server process. Headgate runs with the monitor
+    and the invariants on. It serves such a model without decisions (`runtime/simulated/fast_paths/arrival_order.py`);
+    its event loop, in which the board and the policy are asked about every tuple, is measured as well. So are `rr` with
+    a quantum of 1 (`fast_paths/round_robin.py`) and `rb`, `prb` and `chain` (`fast_paths/ranked.py`), all of them but
+    `rr` in the event loop, too; `rr` would take minutes there. Needs `headgate-lab`.
     """
     simpy = _simpy()
     chosen = sizes or (QUICK if quick else FULL)
@@ -58,14 +55,14 @@ def run(quick: bool = False, sizes: SimulatorBenchSize | None = None) -> dict[st
     others: dict[str, list[tuple[float, float]]] = {name: [] for name in POLICIES}
     loops: dict[str, list[tuple[float, float]]] = {name: [] for name in POLICIES if name != "rr"}
     for seed in range(rounds):
-        told = f"{{}}, round {seed + 1} of {rounds}".format
-        ours.append(part(told("headgate"), partial(run_headgate, tuples, seed)))
-        loop.append(part(told("headgate_event_loop"), partial(run_headgate, tuples, seed, fast_paths=False)))
-        theirs.append(part(told("simpy"), partial(run_simpy, simpy, tuples, seed)))
+        label = f"{{}}, round {seed + 1} of {rounds}".format
+        ours.append(part(label("headgate"), partial(run_headgate, tuples, seed)))
+        loop.append(part(label("headgate_event_loop"), partial(run_headgate, tuples, seed, fast_paths=False)))
+        theirs.append(part(label("simpy"), partial(run_simpy, simpy, tuples, seed)))
         for name, runs in others.items():
-            runs.append(part(told(name), partial(run_headgate, tuples, seed, name)))
+            runs.append(part(label(name), partial(run_headgate, tuples, seed, name)))
         for name, runs in loops.items():
-            runs.append(part(told(f"{name}_event_loop"), partial(run_headgate, tuples, seed, name, fast_paths=False)))
+            runs.append(part(label(f"{name}_event_loop"), partial(run_headgate, tuples, seed, name, fast_paths=False)))
     fast, stepwise, slow = _median(ours), _median(loop), _median(theirs)
     return {
         "bench": "simulator",
@@ -80,7 +77,7 @@ def run(quick: bool = False, sizes: SimulatorBenchSize | None = None) -> dict[st
         "streams": STREAMS,
         "tuples_per_stream": tuples,
         "rounds": rounds,
-        "utilisation": UTILISATION,
+        "utilisation": UTILIZATION,
         "versions": {
             "python": platform.python_version(),
             "numpy": version("numpy"),
@@ -90,28 +87,19 @@ def run(quick: bool = False, sizes: SimulatorBenchSize | None = None) -> dict[st
 
 
 def workload(tuples: int, seed: int, policy: str = "fifo") -> CheckedApplication:
-    """The model as an application: a query with one operator on each stream."""
+    """The model as an application: on each stream, a query with one operator."""
     costs = [2.0 + 2.0 * at for at in range(STREAMS)]
-    rate = UTILISATION / sum(costs)
-    schema = parse_schema("v INT", "streams")
-    feeder = {"kind": "feeder", "arrivals": "poisson", "rate": rate, "rows": tuples}
-    streams = {f"s{at}": Stream(f"s{at}", schema, feeder) for at in range(STREAMS)}
-    operators = [
-        Project(
-            id=f"q{at}/work",
-            inputs=(Port(f"s{at}"),),
-            declared=Declared(fixed_s=0.0, cost_s=cost, selectivity=1.0),
-            columns={"v": "v"},
-        )
-        for at, cost in enumerate(costs)
-    ]
-    queries = [Query(f"q{at}", "normal", Port(f"q{at}/work"), ()) for at in range(STREAMS)]
-    plan = build_plan(streams, {}, {"normal": QueryClass("normal", 1)}, operators, queries)
-    return CheckedApplication(plan, PolicySettings(policy, POLICIES.get(policy, {})), slots=1, seed=seed)
+    rate = UTILIZATION / sum(costs)
+    stream = feeder_stream("v INT", arrivals="poisson", rate=rate, rows=tuples)
+    work = {"id": "work", "kind": "project", "columns": {"v": "v"}, "fixed_cost": 0.0, "selectivity": 1.0}
+    queries = {f"q{at}": {"operators": [{**work, "input": f"s{at}", "cost": cost}]} for at, cost in enumerate(costs)}
+    streams = {f"s{at}": stream for at in range(STREAMS)}
+    sections = {"streams": streams, "classes": {"normal": {"priority": 1}}, "queries": queries}
+    return checked({**sections, "policy": {"name": policy, **POLICIES.get(policy, {})}, "slots": 1, "seed": seed})
 
 
 def run_headgate(tuples: int, seed: int, policy: str = "fifo", fast_paths: bool = True) -> tuple[float, float]:
-    """Tuples a second and mean response."""
+    """Tuples per second, and the mean response."""
     app = workload(tuples, seed, policy)
     start = time.perf_counter()
     result = simulate(app, RunLimits(until_idle=True), fast_paths=fast_paths)
@@ -121,13 +109,13 @@ def run_headgate(tuples: int, seed: int, policy: str = "fifo", fast_paths: bool 
 
 
 def run_simpy(simpy: ModuleType, tuples: int, seed: int) -> tuple[float, float]:
-    """Tuples a second and mean response."""
+    """Tuples per second, and the mean response."""
     env = simpy.Environment()
     store = simpy.Store(env)
     draw = random.Random(seed)
     latencies: list[float] = []
     costs = [2.0 + 2.0 * at for at in range(STREAMS)]
-    rate = UTILISATION / sum(costs)
+    rate = UTILIZATION / sum(costs)
 
     def source(at: int) -> Any:
         for _ in range(tuples):
