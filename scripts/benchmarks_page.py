@@ -61,7 +61,7 @@ def in_short(workloads: Sequence[ShownTable]) -> str:
 def speedups(classes: Found) -> str:
     ways = classes["class1_speedup_by_way"]
     rows = [[way, *(f"{ways[name][way]:.1f}" for name in WORKLOADS)] for way in ways["heavy"]]
-    return markdown(["class 1, mean: stock over mbd", *WORKLOADS], rows)
+    return markdown(["class 1: mean under stock / under mbd", *WORKLOADS], rows)
 
 
 def headline(classes: Found) -> str:
