@@ -11,16 +11,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from pyspark.sql import SparkSession
 
-from headgate.application.checked import CheckedApplication, PolicySettings, SimulatorSettings
-from headgate.plan.graph import build_plan
-from headgate.plan.model import Query, QueryClass, Stream
-from headgate.plan.operators import Declared, Operator, Port, Select
+import headgate as hg
+from headgate.application.checked import CheckedApplication, PolicySettings
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.sql.schema import parse_schema
 from headgate_lab.bench.batches import key_batch
@@ -31,7 +29,7 @@ STREAMS = ("a", "b")  # the first half of the paths reads the first stream
 LEAF_HASHES = (10, 400)
 DEARER = (1.0, 5.0)  # relative to the leaf of its path
 SELECTIVITY = (0.05, 1.0)
-SCHEMA = parse_schema("key INT", "bench")
+SCHEMA = "key INT"
 KEYS = 1_000_000_000
 
 HASH_S = 0.4e-6  # roughly; it only decides how many rows measure an operator
@@ -90,16 +88,15 @@ def application(
 ) -> CheckedApplication:
     """What both runtimes run. To the simulator the costs are the truth, to Spark a first estimate; `call_s` gives the
     simulator another fixed cost of a call."""
-    operators: list[Operator] = []
-    queries = []
+    app = _application(policy, sources, {"call": costs.call_s if call_s is None else call_s})
     for query, steps in draw_paths().items():
-        source = Port(stream_of(query))
+        source, operators = stream_of(query), []
         for step in steps:
-            operators.append(_select(step, source, costs))
-            source = Port(step.id)
-        queries.append(Query(query, "only", source, (), sink={"kind": "none"}))
-    settings = SimulatorSettings(call_s=costs.call_s if call_s is None else call_s, stops_calls=False)
-    return _application(policy, sources, operators, queries, settings)
+            operators.append(_select(step, source) | _declared(step, costs))
+            source = operators[-1]["id"]
+        app.query(query, operators=operators, in_class="only", sink=hg.sinks.Nothing())
+    found = app.checked()
+    return replace(found, simulator=replace(found.simulator, stops_calls=False))
 
 
 def full_rates(costs: Costs) -> dict[str, float]:
@@ -127,23 +124,21 @@ def feeder(rate: float, seconds: float, arrivals: str | Mapping[str, Any], tuple
     }
 
 
-def _application(
-    policy: PolicySettings,
-    sources: Sources,
-    operators: Sequence[Operator],
-    queries: Sequence[Query],
-    settings: SimulatorSettings,
-) -> CheckedApplication:
-    streams = {name: Stream(name, SCHEMA, source, time=None) for name, source in sources.items()}
-    plan = build_plan(streams, {}, {"only": QueryClass("only", 1)}, operators, queries)
-    return CheckedApplication(plan, policy, slots=1, seed=SEED, simulator=settings, rehearse=True)
+def _application(policy: PolicySettings, sources: Sources, simulator: Mapping[str, Any]) -> hg.Application:
+    settings = {"name": policy.name, **policy.parameters}
+    app = hg.Application(policy=settings, slots=1, seed=SEED, simulator=simulator, rehearse=True)
+    for name, source in sources.items():
+        app.stream(name, SCHEMA, source=source)
+    app.add_class("only", priority=1)
+    return app
 
 
-def _select(step: Selection, source: Port, costs: Costs | None) -> Operator:
-    declared = Declared()
-    if costs is not None:
-        declared = Declared(cost_s=costs.operators[step.id], selectivity=step.share, tuple_bytes=costs.tuple_bytes)
-    return Select(id=step.id, inputs=(source,), where=_condition(step), declared=declared)
+def _select(step: Selection, source: str) -> dict[str, Any]:
+    return {"id": step.id.partition("/")[2], "kind": "select", "input": source, "where": _condition(step)}
+
+
+def _declared(step: Selection, costs: Costs) -> dict[str, Any]:
+    return {"cost": costs.operators[step.id], "selectivity": step.share, "bytes": costs.tuple_bytes}
 
 
 def _condition(step: Selection) -> str:
@@ -159,7 +154,7 @@ def _condition(step: Selection) -> str:
 def measure(spark: SparkSession, rounds: int) -> Costs:
     """Measure costs by calling every operator alone, on a stream of its own, so that operators reached by few tuples
     are measured as well as the leaves. Times are wall-clock: a call includes what the runtime does around the job."""
-    steps = [step for path in draw_paths().values() for step in path]
+    steps, schema = [step for path in draw_paths().values() for step in path], parse_schema(SCHEMA, "bench")
     runtime = SparkRuntime(_apart(steps), spark)
     runtime.open()
     timed: list[TimedCall] = []
@@ -168,7 +163,7 @@ def measure(spark: SparkSession, rounds: int) -> Costs:
             work = PROBES_S[number % len(PROBES_S)]
             for place, step in enumerate(steps):
                 rows = max(1, round(work / (step.hashes * HASH_S)))
-                runtime.deliver({_own_stream(step): key_batch(SCHEMA, KEYS, rows, (number, place))})
+                runtime.deliver({_own_stream(step): key_batch(schema, KEYS, rows, (number, place))})
                 started = time.perf_counter()
                 runtime.step(0)
                 timed.append(TimedCall(step.id, rows, time.perf_counter() - started))
@@ -197,10 +192,11 @@ def fit(timed: Sequence[TimedCall]) -> tuple[float, dict[str, float]]:
 
 def _apart(steps: Sequence[Selection]) -> CheckedApplication:
     sources = {_own_stream(step): feeder(1.0, 1.0, "poisson", 1.0) for step in steps}
-    operators = [_select(step, Port(_own_stream(step)), None) for step in steps]
-    queries = [Query(f"of {_own_stream(step)}", "only", Port(step.id), (), sink={"kind": "none"}) for step in steps]
-    policy = PolicySettings("rr", {"unit": "operator", "quantum": None})
-    return _application(policy, sources, operators, queries, SimulatorSettings())
+    app = _application(PolicySettings("rr", {"unit": "operator", "quantum": None}), sources, {})
+    for step in steps:
+        select = _select(step, _own_stream(step))
+        app.query(f"of_{_own_stream(step)}", operators=[select], in_class="only", sink=hg.sinks.Nothing())
+    return app.checked()
 
 
 def _own_stream(step: Selection) -> str:

@@ -26,6 +26,7 @@ from typing import Any
 
 import pyspark
 
+import headgate as hg
 from headgate.errors import ApplicationError
 from headgate_lab.bench.parts import part
 
@@ -58,23 +59,9 @@ TEXTS = (
     " WHERE x.k = y.k AND x.t > {n} AND y.v > 0.9)",
     "SELECT DISTINCT k FROM b [RANGE 5 SECONDS] WHERE v > 0.{n:02d}",
 )
-MANY = """
-streams:
-  a: {stream}
-  b: {stream}
-classes:
-  critical: {{priority: 6}}
-  normal: {{priority: 3}}
-  archive: {{priority: 1}}
-policy: mbd
-queries:
-{queries}
-"""
-STREAM = """
-    schema: "k INT, v DOUBLE, t INT"
-    source:
-      {kind: feeder, rate: 100, arrivals: poisson, values: {k: "uniform 0 20", v: "uniform 0 1", t: "uniform 0 99"}}
-"""
+CLASSES = {"critical": 6, "normal": 3, "archive": 1}
+SCHEMA = "k INT, v DOUBLE, t INT"
+VALUES = {"k": "uniform 0 20", "v": "uniform 0 1", "t": "uniform 0 99"}
 
 
 @dataclass(frozen=True)
@@ -125,23 +112,22 @@ def _first() -> float:
 def _many(queries: int) -> float:
     """Seconds from the start of many queries in three classes to the first row of one in the most important class."""
     with _folder() as folder:
-        (folder / "many.yaml").write_text(many_queries(queries))
+        (folder / "many.yaml").write_text(many_queries(queries).to_yaml())
         return _until_file(["run", "many.yaml", "--json"], folder / "first.csv", folder)
 
 
-def many_queries(count: int) -> str:
+def many_queries(count: int) -> hg.Application:
     """An application file with this many queries."""
-    lines = []
+    app = hg.Application(policy="mbd")
+    for name in ("a", "b"):
+        app.stream(name, SCHEMA, source=hg.sources.Feeder(rate=100, arrivals="poisson", values=VALUES))
+    for name, priority in CLASSES.items():
+        app.add_class(name, priority)
     for number in range(count):
-        sink = "{kind: csv, path: first.csv}" if number == 0 else "{kind: none}"
+        sink = hg.sinks.Csv(path="first.csv") if number == 0 else hg.sinks.Nothing()
         text = TEXTS[number % len(TEXTS)].format(n=number % 100)
-        in_class = ("critical", "normal", "archive")[number % 3]
-        lines.append(f"  q{number}: {{class: {in_class}, sink: {sink}, cql: {_quoted(text)}}}")
-    return MANY.format(stream=STREAM, queries="\n".join(lines))
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+        app.query(f"q{number}", text, in_class=list(CLASSES)[number % len(CLASSES)], sink=sink)
+    return app
 
 
 def _bare() -> float:

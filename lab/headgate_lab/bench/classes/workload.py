@@ -7,20 +7,17 @@ reads streams of its own. A join gets half of its rate on each of its two stream
 
 from __future__ import annotations
 
-import json
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headgate.application.checked import CheckedApplication
-from headgate.application.load import load_application
 from headgate.connect.sources import make_source
 from headgate.sql.schema import ARRIVAL
+from headgate_lab.sections import checked
 
 Kind = Literal["filter", "count", "average", "join"]
 
@@ -113,7 +110,7 @@ def due(query: BenchQuery, workload: Workload, came: Mapping[str, Tuples]) -> in
 
 def application(workload: Workload, policy: dict[str, Any], slots: int = 2) -> CheckedApplication:
     """The workload as a Headgate application."""
-    document = {
+    sections = {
         "streams": {name: {"schema": SCHEMA, "source": source} for name, source in workload.sources().items()},
         "classes": {name: {"priority": priority} for name, priority in PRIORITIES.items()},
         "queries": {
@@ -125,10 +122,7 @@ def application(workload: Workload, policy: dict[str, Any], slots: int = 2) -> C
         "seed": SEED,
         "rehearse": True,
     }
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / f"{workload.name}.yaml"
-        file.write_text(json.dumps(document))
-        return load_application(file)
+    return checked(sections)
 
 
 def cql(query: BenchQuery) -> str:
