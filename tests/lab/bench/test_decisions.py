@@ -1,4 +1,4 @@
-"""The benchmark of decisions: windows that wait for a boundary."""
+"""`headgate bench decisions`: windows that wait for a boundary."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_windows_wait_for_their_boundary(together: int) -> None:
     assert all(unit.may_wait and unit.waiting and not unit.ready for unit in windows.board.units)
 
 
-def test_a_decision_looks_at_one_unit_however_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_decision_looks_at_one_unit_no_matter_how_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     waits = BoundaryWait.waits
 

@@ -1,4 +1,4 @@
-"""The benchmark of policies: its application, its fit of costs, and what it makes of figures. Nothing is timed."""
+"""`headgate bench policies`: its application, its fit of costs, and how it compares figures. Nothing is timed."""
 
 import pytest
 
@@ -32,11 +32,11 @@ def test_plan_is_the_same_each_time_and_has_20_operators_on_6_paths():
 def test_leaves_are_the_cheapest_of_their_paths():
     for steps in draw_paths().values():
         assert steps[0].hashes == min(step.hashes for step in steps)
-        assert steps[0].hashes * 5 >= max(step.hashes for step in steps) - 5  # each is rounded
+        assert steps[0].hashes * 5 >= max(step.hashes for step in steps) - 5  # each number of hashes is rounded
         assert all(0.05 <= step.share <= 1.0 for step in steps)
 
 
-def test_tuples_are_as_large_before_an_operator_as_behind_it():
+def test_operators_do_not_change_the_size_of_tuples():
     app = application(PolicySettings("fifo"), policies.bursts(COSTS, 1.0), COSTS)
     assert {stream.source["bytes"] for stream in app.plan.streams.values()} == {COSTS.tuple_bytes}
     assert {operator.declared.tuple_bytes for operator in app.plan.operators.values()} == {COSTS.tuple_bytes}
@@ -50,14 +50,14 @@ def test_rates_give_the_load():
     assert work == pytest.approx(policies.LOAD * seconds, rel=0.05)
 
 
-def test_one_burst_is_so_much_work_within_a_second():
+def test_one_burst_brings_its_work_within_a_second():
     rates = full_rates(COSTS)
     for name, source in policies.one_burst(COSTS).items():
         assert source["rows"] == pytest.approx(rates[name] * policies.BURST_S, abs=1)
         assert source["rows"] / source["rate"] == pytest.approx(1.0, rel=0.01)
 
 
-def test_fit_tells_the_cost_of_a_call_from_that_of_its_tuples():
+def test_fit_separates_the_cost_of_a_call_from_that_of_its_tuples():
     truth = {"x": 2e-6, "y": 300e-6}
     calls = [TimedCall(name, rows, 0.012 + rows * cost) for name, cost in truth.items() for rows in (10, 500, 2000)]
     call_s, costs = fit(calls)
@@ -65,20 +65,20 @@ def test_fit_tells_the_cost_of_a_call_from_that_of_its_tuples():
     assert costs == pytest.approx(truth)
 
 
-def test_fit_gives_no_operator_away():
-    """Noise may make larger calls quicker; a cost of 0 would be worth everything to a policy."""
+def test_fit_gives_no_operator_a_cost_of_0():
+    """Noise may make larger calls quicker, but to a policy a cost of 0 would be infinitely attractive."""
     _, costs = fit(
         [TimedCall("x", 10, 0.02), TimedCall("x", 20, 0.01), TimedCall("y", 10, 0.01), TimedCall("y", 20, 0.03)]
     )
     assert costs["x"] > 0.0
 
 
-def test_drift_tells_how_much_dearer_everything_became():
+def test_drift_is_the_ratio_of_costs():
     after = Costs(COSTS.call_s * 2, 28.0, {name: cost * 1.5 for name, cost in COSTS.operators.items()})
     assert policies.drift(COSTS, after) == pytest.approx({"call": 2.0, "tuples": 1.5})
 
 
-def test_claims_tell_what_held_with_both_figures():
+def test_claims_have_a_verdict_and_both_figures():
     spark = {
         "fifo": (3.0, 400.0),
         "pcs": (1.0, 50.0),
@@ -108,7 +108,7 @@ def test_agreement_finds_best_and_worst():
     assert (memory["best"], memory["worst"]) == (False, True)
 
 
-def test_figures_of_a_report_are_all_there():
+def test_a_report_has_all_figures():
     sources = policies.bursts(COSTS, 0.5)
     report = simulate(application(PolicySettings("chain"), sources, COSTS), RunLimits(until_idle=True)).report
     found = policies.figures(report)

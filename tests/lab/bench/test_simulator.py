@@ -1,4 +1,4 @@
-"""The simulator's benchmark: same model, same answer, and faster."""
+"""`headgate bench simulator`: the same model gives the same answer, and faster."""
 
 import sys
 
@@ -13,13 +13,13 @@ def test_quick_run_reports_speed_and_agreeing_responses():
     assert report["headgate"]["tuples_per_second"] > 0
     assert set(report["versions"]) == {"python", "numpy", "simpy"}
     for side in ("headgate", "simpy"):
-        assert 150 < report[side]["mean_response"] < 700  # few tuples: only the size is right
+        assert 150 < report[side]["mean_response"] < 700  # with so few tuples, only the order of magnitude is right
     policies = report["policies"]
     assert list(policies) == ["rr", "rb", "prb", "chain"]
     assert all(figures["tuples_per_second"] > 0 for figures in policies.values())
     for name, figures in report["policies_event_loop"].items():
         assert figures["mean_response"] == pytest.approx(policies[name]["mean_response"], rel=1e-12)
-    # On the same arrivals: the cheapest first is better than the oldest first, and may interrupt at that.
+    # On the same arrivals, cheapest first beats oldest first, and preemption improves it further.
     assert policies["prb"]["mean_response"] < policies["rb"]["mean_response"] < report["headgate"]["mean_response"]
 
 

@@ -1,4 +1,4 @@
-"""`headgate bench`: finds the measurement by its name and prints what it gives."""
+"""`headgate bench` finds a bench by its name and prints what it measures."""
 
 import json
 import sys
@@ -19,7 +19,7 @@ runner = CliRunner()
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """A bench that only notes how it was called."""
+    """A fake bench that only records how it was called."""
     calls: list[bool] = []
 
     def run(quick: bool) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def test_unknown_name() -> None:
     assert "did you mean 'simulator'?" in result.stderr
 
 
-def test_a_picture_where_there_is_none_is_refused_before_measuring(fake: list[bool]) -> None:
+def test_a_picture_that_a_bench_cannot_draw_is_refused_before_measuring(fake: list[bool]) -> None:
     result = runner.invoke(app, ["bench", "simulator", "--plot", "out"])
     assert (result.exit_code, result.stdout, fake) == (2, "", [])
     assert "draws no picture" in result.stderr
@@ -63,7 +63,7 @@ def test_a_picture(fake: list[bool], tmp_path: Path) -> None:
     assert "simulator.svg" in shown.replace("\n", "")
 
 
-def test_a_bench_that_fails_late_keeps_what_it_has_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bench_that_fails_late_keeps_its_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(quick: bool) -> dict[str, Any]:
         part("steps", lambda: {"ms": 8.5})
         part("replay", lambda: 1 // 0)

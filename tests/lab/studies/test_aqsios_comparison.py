@@ -1,4 +1,4 @@
-"""The comparison of multi-core schedulers judges made-up results: like the dissertation's, and against each claim."""
+"""The comparison of multi-core schedulers, judged on made-up results: like the dissertation's, or against a claim."""
 
 import math
 from collections.abc import Callable
@@ -59,7 +59,7 @@ World = Callable[[Row], Row]
 PROFILE = Profile("made up", tuples=10_000, seeds=4)
 IDS = [f"CMP-{number}" for number in range(1, 29)]
 
-# Class means in milliseconds, and the inversion, in the dissertation's world.
+# Class means in milliseconds, and inversion, in the dissertation's world.
 WORLD: dict[str, dict[str, tuple[tuple[float, ...], float]]] = {
     "5G_4": {
         "MBD": ((1.2, 1.8, 3.2, 3.8, 4.7), 0.0),
@@ -116,7 +116,7 @@ PERCENTILES = {"p10": 0.5, "p25": 0.7, "p50": 0.9, "p75": 1.2, "p90": 2.0, "p95"
 
 
 def as_the_paper_says(point: Row) -> Row:
-    """What a run would have measured."""
+    """What a run would have measured in the dissertation's world."""
     named = "MPRR" if point["scheduler"] == OTHER_MPRR else point["scheduler"]
     means, inversion = WORLD[point["workload"]][named]
     weights = priorities(point["workload"])
@@ -135,7 +135,7 @@ def as_the_paper_says(point: Row) -> Row:
 
 
 def rows(world: World, profile: Profile = PROFILE) -> list[Row]:
-    """All points with what was measured, and a little noise by seed."""
+    """All points with their measurements, and a little noise by seed."""
     found = []
     for point in points(profile):
         noise = 1 + 0.001 * point["seed"]
@@ -155,13 +155,13 @@ def judged(world: World) -> dict[str, Row]:
     return {claim.id: claim.judged(results) for claim in CLAIMS}
 
 
-def test_in_the_papers_world_every_claim_holds() -> None:
+def test_every_claim_holds_in_the_papers_world() -> None:
     found = judged(as_the_paper_says)
     assert list(found) == IDS
     assert {name: claim["measured"] for name, claim in found.items() if claim["verdict"] != "reproduced"} == {}
 
 
-# In which workload and scheduler a world against a claim has which measure how many times as large.
+# For worlds that contradict a claim: workload, scheduler, measure, and the factor by which it is larger.
 AGAINST: list[tuple[int, str, str, str, float]] = [
     (1, "5G_4", "PCT", "mean_3", 0.2),
     (1, "5G_4", "PCT", "inversion_mean", 0.0),
@@ -270,8 +270,8 @@ def test_a_class_that_grows_over_time_starves(number: int, workload: str, lowest
 
 
 @pytest.mark.parametrize(("buckets", "verdict"), [(90, "refuted"), (2, "inconclusive")])
-def test_who_does_not_grow_does_not_starve(buckets: int, verdict: str) -> None:
-    """However large the ratio of its classes is; of a very short run nothing is known."""
+def test_a_class_that_does_not_grow_does_not_starve(buckets: int, verdict: str) -> None:
+    """This holds however large the ratio of classes is. From a very short run, nothing is known."""
 
     def world(point: Row) -> Row:
         steady = point["workload"] == "5G_4" and point["scheduler"] == "MPRR"
@@ -281,8 +281,8 @@ def test_who_does_not_grow_does_not_starve(buckets: int, verdict: str) -> None:
 
 
 @pytest.mark.parametrize(("tuples", "verdict"), [(150, "inconclusive"), (10_000, "refuted")])
-def test_a_ratio_that_an_overload_makes_is_not_refuted_by_a_short_run(tuples: int, verdict: str) -> None:
-    """CMP-27: PCT_S has not come to 48, nor above the others."""
+def test_a_short_run_does_not_refute_a_ratio_caused_by_an_overload(tuples: int, verdict: str) -> None:
+    """CMP-27: PCT_S has reached neither 48 nor the highest ratio."""
 
     def world(point: Row) -> Row:
         small = point["workload"] == "5I" and point["scheduler"] == "PCT_S"
@@ -292,7 +292,7 @@ def test_a_ratio_that_an_overload_makes_is_not_refuted_by_a_short_run(tuples: in
     assert next(claim for claim in CLAIMS if claim.id == "CMP-27").judged(results)["verdict"] == verdict
 
 
-def test_what_grows_with_the_length_of_a_run_is_not_judged_by_a_short_one() -> None:
+def test_a_short_run_does_not_judge_what_grows_with_its_length() -> None:
     short = Profile("short", tuples=5000, seeds=4)
     results = SweepResults(rows(as_the_paper_says, short))
     found = {claim.id: claim.judged(results)["verdict"] for claim in CLAIMS}
@@ -301,7 +301,7 @@ def test_what_grows_with_the_length_of_a_run_is_not_judged_by_a_short_one() -> N
     assert {found[name] for name in grown} == {"inconclusive"}
 
 
-def test_what_was_not_run_is_left_open() -> None:
+def test_claims_without_runs_stay_open() -> None:
     coarse = Profile("quick", tuples=10_000, seeds=3, coarse=True)
     results = SweepResults(rows(as_the_paper_says, coarse))
     found = {claim.id: claim.judged(results) for claim in CLAIMS}
@@ -320,12 +320,12 @@ def test_seeds_that_disagree_leave_a_claim_open() -> None:
     assert "MBD 0.075 (1 of 4 seeds)" in found["CMP-12"]["measured"]
 
 
-def test_both_readings_of_mprr_are_told() -> None:
+def test_the_text_has_both_readings_of_mprr() -> None:
     told = judged(as_the_paper_says)["CMP-11"]["measured"]
     assert "MPRR 3 9 30 ms, starvation 10; MPRR largest 3 9 30 ms" in told.replace("3.01", "3").replace("9.01", "9")
 
 
-def test_the_notes_tell_how_words_are_read() -> None:
+def test_the_notes_say_how_words_are_read() -> None:
     told = " ".join(NOTES)
     assert f"{FLAT:g} times the fastest" in told
     assert f"'far above': {FAR:g} times" in told
@@ -379,7 +379,7 @@ def test_quantities_of_numbers() -> None:
     assert (largest([1.0, 3.0, 2.0]), smallest([2.0, 1.0, 3.0]), unevenness([2.0, 1.0, 3.0])) == (3.0, 1.0, 3.0)
     for of in (largest, smallest, unevenness):
         assert math.isnan(of([1.0, math.nan, 2.0]))
-    assert math.isnan(unevenness([0.0, 1.0]))  # no ratio to nothing
+    assert math.isnan(unevenness([0.0, 1.0]))  # a ratio to 0
     assert math.isnan(ratio({0: 1.0}, {0: 0.0})[0])
 
 
@@ -418,7 +418,7 @@ def test_claims_by_number() -> None:
 
 
 @pytest.mark.parametrize("scheduler", ["MBD", "PCT_S"])
-def test_a_short_run_has_all_that_the_claims_ask_for(scheduler: str) -> None:
+def test_a_short_run_has_all_measures_of_the_claims(scheduler: str) -> None:
     (point,) = (p for p in points(Profile("tiny", 300, 1)) if p["workload"] == "3D_6" and p["scheduler"] == scheduler)
     found = run_point(point)
     assert set(as_the_paper_says(point)) <= set(found)

@@ -1,4 +1,4 @@
-"""The claims of the AQSIOS study about one, two and more and more cores, judged on made-up results."""
+"""The claims of the AQSIOS study about one, two and a growing number of cores, judged on made-up results."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -51,7 +51,7 @@ LEVELS = (1.4, 1.8, 2.6, 3.06, 4.0)
 
 
 def as_the_dissertation_says(one: Row) -> Row:
-    """What a run would have measured there, in milliseconds up to here and in seconds from here on."""
+    """What a run would have measured there: the tables above are in milliseconds, the result is in seconds."""
     means, weighted, inversion = _means(one)
     found: Row = {"weighted_mean": weighted / 1e3, "weighted_p90": 3.5e-3, "inversion_mean": inversion}
     for k, mean in enumerate(means, 1):
@@ -88,7 +88,7 @@ def _course(one: Row, k: int, mean: float, time: float) -> float:
 
 
 def judged(world: Callable[[Row], Row], ids: Sequence[str] = IDS, points: Sequence[Row] = POINTS) -> dict[str, Row]:
-    """Claims on made-up rows, with a little noise by seed."""
+    """Claims judged on made-up rows, with a little noise by seed."""
     rows = []
     for one in points:
         noise = 1 + 0.001 * one["seed"]
@@ -116,20 +116,20 @@ def test_the_study_is_known_by_its_name() -> None:
     assert len({claim.id for claim in STUDY.claims}) == len(STUDY.claims)
 
 
-def test_in_the_dissertations_world_every_claim_holds() -> None:
+def test_every_claim_holds_in_the_dissertations_world() -> None:
     found = judged(as_the_dissertation_says)
     told = {name: claim["measured"] for name, claim in found.items() if claim["verdict"] != "reproduced"}
     assert told == {}
 
 
-def test_claims_that_served_to_choose_costs_are_told_apart() -> None:
+def test_claims_used_to_choose_costs_are_marked() -> None:
     found = judged(as_the_dissertation_says)
     assert {name for name, claim in found.items() if claim["fitted"]} == {"SC-2", "SC-4"}
     assert all("fitted" in found[name]["measured"] for name in ("SC-1", "ABD-7"))
 
 
 def of(workload: str, scheduler: str = "", profile: str = "") -> Callable[[Row], bool]:
-    """The runs of a workload or family, under a scheduler and its readings."""
+    """Selects the runs of a workload or family, under a scheduler and its variants."""
     return lambda one: (
         one["workload"].startswith(workload)
         and one["scheduler"].startswith(scheduler)
@@ -142,7 +142,7 @@ def alone(one: Row) -> bool:
     return str(one["workload"]).endswith("_H")
 
 
-# For each claim what a world against it has otherwise: in which runs, which measure, how many times.
+# For each claim, what differs in a world that contradicts it: in which runs, which measure, by which factor.
 AGAINST: list[tuple[str, Callable[[Row], bool], str, float]] = [
     ("CQC-1", of("A", "CQC"), "mean_1", 3.0),
     ("CQC-2", of("B", "CQC"), "mean_1", 3.0),
@@ -190,7 +190,7 @@ def test_a_world_against_a_claim_refutes_it(
 
 
 def with_series(where: Callable[[Row], bool], latency_at: Callable[[float], float]) -> Callable[[Row], Row]:
-    """A world in which all classes of some runs have other latencies over time, in seconds."""
+    """A world in which all classes of some runs have different latencies over time, in seconds."""
 
     def world(one: Row) -> Row:
         found = as_the_dissertation_says(one)
@@ -214,8 +214,8 @@ def test_other_series_refute(name: str, world: Callable[[Row], Row]) -> None:
     assert verdicts(world, [name]) == {name: "refuted"}
 
 
-def test_what_an_overload_makes_grow_is_not_judged_by_a_short_run() -> None:
-    """ABD-1 and ABD-2: WeHR's class 3 has not come to 2 s, the more so as a run is shorter than that."""
+def test_a_short_run_does_not_judge_what_an_overload_makes_grow() -> None:
+    """ABD-1 and ABD-2: WeHR's class 3 has not reached 2 s, because the run is shorter than that."""
 
     def world(one: Row) -> Row:
         early = {"mean_3": 0.05, "weighted_mean": 0.01} if of("D", "WeHR")(one) else {}
@@ -224,12 +224,12 @@ def test_what_an_overload_makes_grow_is_not_judged_by_a_short_run() -> None:
     ids, short = ["ABD-1", "ABD-2"], single_and_dual.points(Profile("short", tuples=150, seeds=4))
     found = judged(world, ids, short)
     assert {name: claim["verdict"] for name, claim in found.items()} == dict.fromkeys(ids, "inconclusive")
-    assert "takes 50.1 ms" in found["ABD-2"]["measured"]  # told, though not judged
+    assert "takes 50.1 ms" in found["ABD-2"]["measured"]  # reported, though not judged
     assert verdicts(world, ids) == dict.fromkeys(ids, "refuted")
 
 
-def test_a_single_tenth_of_a_second_is_no_burst() -> None:
-    """ABD-8: in half a second class 1 is the lowest, inside the burst as outside."""
+def test_one_tenth_of_a_second_is_no_burst() -> None:
+    """ABD-8: over half a second class 1 is the lowest, inside the burst as well as outside."""
 
     def world(one: Row) -> Row:
         found = as_the_dissertation_says(one)
@@ -252,7 +252,7 @@ def test_a_faster_system_stays_below_the_limits_of_plots() -> None:
 
 
 def test_there_is_a_world_against_every_claim() -> None:
-    exact = {"ABD-0"}  # not measured: the schedule is what it is
+    exact = {"ABD-0"}  # computed from the schedule, not measured
     assert {name for name, *_ in AGAINST} == set(IDS) - exact
 
 
@@ -268,7 +268,7 @@ def test_a_schedule_is_judged_for_every_seed_alike() -> None:
     assert "10 under CQC" in found["measured"]
 
 
-def test_other_readings_are_told() -> None:
+def test_the_texts_have_other_readings() -> None:
     told = {name: claim["measured"] for name, claim in judged(as_the_dissertation_says).items()}
     assert "with debt as printed: 9.4, reproduced" in told["CQC-1"]
     for label in ("with passes until the slice is used up", "with CQC's debt as printed", "without inputs in step"):
@@ -276,7 +276,7 @@ def test_other_readings_are_told() -> None:
     assert "without inputs in step: 1, reproduced" in told["SC-1"]
 
 
-def test_where_seeds_disagree_nothing_is_said() -> None:
+def test_claims_stay_open_where_seeds_disagree() -> None:
     def torn(one: Row) -> Row:
         found = as_the_dissertation_says(one)
         if one["seed"] % 2 or one["scheduler"] not in ("CQC single", "ABD"):
@@ -289,7 +289,7 @@ def test_where_seeds_disagree_nothing_is_said() -> None:
     assert {found[name] for name in ("CQC-1", "CQC-2", "ABD-1", "ABD-4", "ABD-6")} == {"inconclusive"}
 
 
-def test_where_nothing_was_measured_nothing_is_said() -> None:
+def test_claims_stay_open_where_nothing_was_measured() -> None:
     def world(one: Row) -> Row:
         found = as_the_dissertation_says(one)
         return {name: [None] * 100 if isinstance(value, list) else None for name, value in found.items()}
@@ -297,7 +297,7 @@ def test_where_nothing_was_measured_nothing_is_said() -> None:
     assert verdicts(world) == dict.fromkeys(IDS, "inconclusive") | {"ABD-0": "reproduced"}
 
 
-def test_a_rise_is_from_when_on_a_response_stays_high() -> None:
+def test_a_rise_begins_where_a_response_stays_high() -> None:
     calm = [1.0] * 36
     assert knee([*calm, *[5.0] * 31]) == pytest.approx(3.6)
     assert knee([*calm, 5.0, 1.0, *[5.0] * 29]) == pytest.approx(3.8)
@@ -318,7 +318,7 @@ def test_points_are_complete_and_distinct(profile: Profile) -> None:
         assert make_policy(given.name, given.parameters).name == given.name
 
 
-def test_what_changes_over_time_has_the_time_for_it() -> None:
+def test_experiments_with_changes_have_a_fixed_length() -> None:
     for one in (*single_and_dual.points(COARSE), *scalability.points(COARSE)):
         if one["profile"] == ADAPTIVE:
             assert input_seconds(one) > 6.5
@@ -332,7 +332,7 @@ def test_longer_and_larger_runs_weigh_more() -> None:
     assert input_tuples(small | {"tuples": 200}) == pytest.approx(2 * input_tuples(small))
 
 
-def test_a_coarse_profile_leaves_out_what_has_a_time_of_its_own() -> None:
+def test_a_coarse_profile_leaves_out_runs_of_fixed_length() -> None:
     points = STUDY.points(COARSE)
     assert not any(map(has_its_time, points))
     ours = (*single_and_dual.points(COARSE), *scalability.points(COARSE))
@@ -347,11 +347,11 @@ def test_a_coarse_profile_leaves_out_what_has_a_time_of_its_own() -> None:
     "told",
     ["process CPU time", "as fitted", "within a factor of 2", "pictures without numbers", "printed formula", "Poisson"],
 )
-def test_the_notes_tell_how_the_dissertation_was_read(told: str) -> None:
+def test_the_notes_say_how_the_dissertation_is_read(told: str) -> None:
     assert told in " ".join(STUDY.notes)
 
 
-def test_the_notes_tell_which_bounds_are_wider_than_printed() -> None:
+def test_the_notes_say_which_bounds_are_wider_than_printed() -> None:
     notes = " ".join(STUDY.notes)
     start, end = piat.EPISODE_S
     assert f"looked for from {start:g} to {end:g} s" in notes
@@ -359,7 +359,7 @@ def test_the_notes_tell_which_bounds_are_wider_than_printed() -> None:
 
 
 def test_tiny_runs_from_end_to_end(tmp_path: Path) -> None:
-    """What takes a time of its own is made up: it would take most of the test's."""
+    """Runs of fixed length are made up: they would take most of the test's time."""
     profile = Profile("tiny", tuples=40, seeds=1, coarse=True)
     points = [*single_and_dual.points(profile), *scalability.points(profile)]
     long = [one for one in points if one["profile"] == ADAPTIVE or one["workload"].startswith("5O")]

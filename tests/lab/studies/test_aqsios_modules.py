@@ -1,5 +1,5 @@
-"""Modules and adaptation of the AQSIOS study: made-up results like the dissertation's and against each claim, courses
-over time, and the workloads that change."""
+"""Modules and adaptation of the AQSIOS study: made-up results like the dissertation's or against a claim, latencies
+over time, and workloads that change."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -43,7 +43,7 @@ IDS = [
 PLAIN = (1.2, 1.8, 3.2, 3.8, 4.7)  # class means of 5G_4 in milliseconds
 LOW = {0: PLAIN, 1: (2.0, *PLAIN[1:]), 2: (1.2, 2.5, *PLAIN[2:]), 3: (1.2, 1.8, 4.0, 3.8, 4.7)}
 LOW |= {4: (1.2, 1.8, 3.2, 4.6, 4.7), 5: (*PLAIN[:4], 6.0)}
-# Of the modules, by the class that is low and the level: who keeps inversion, weighted times, updates.
+# By low class and level: the modules that keep inversion, their weighted times, their updates.
 CORRECTIONS: dict[tuple[int, str], tuple[set[str], dict[str, float], dict[str, int]]] = {
     (1, "mean"): (set(), {"DVP": 1.1, "IVP": 1.2, "ISP": 1.2, "DSP": 1.5}, {"DVP": 5, "IVP": 9, "ISP": 9, "DSP": 8}),
     (3, "mean"): (set(), {"DVP": 1.2, "IVP": 1.05, "ISP": 1.2, "DSP": 1.5}, {"DVP": 9, "IVP": 9, "ISP": 8, "DSP": 5}),
@@ -106,7 +106,7 @@ def _low(one: Row) -> Row:
 
 
 def _course(one: Row) -> Row:
-    """Means of each 0.1 s, stage by stage, and of the whole."""
+    """Means per 0.1 s, stage by stage, and of the whole run."""
     steps = CHANGING[one["profile"], one["scheduler"]]
     lengths = [round((end - start) / 0.1) for start, end, _ in stages(one["profile"])]
     found = _of_classes(steps[0], priorities(one["workload"]))
@@ -156,7 +156,7 @@ def judged(world: World) -> dict[str, Row]:
     return {claim.id: claim.judged(found) for claim in CLAIMS}
 
 
-def test_in_the_papers_world_every_claim_holds() -> None:
+def test_every_claim_holds_in_the_papers_world() -> None:
     found = judged(as_the_paper_says)
     assert list(found) == IDS
     open_or_refuted = {name: claim["verdict"] for name, claim in found.items() if claim["verdict"] != "reproduced"}
@@ -169,7 +169,7 @@ def test_cache_misses_are_left_open() -> None:
     assert "cache counters" in found["measured"]
 
 
-def test_what_cannot_fail_is_not_counted_as_reproduced() -> None:
+def test_a_claim_that_cannot_fail_does_not_count_as_reproduced() -> None:
     """SRC-1: sources by MORR and by MBD are the same run."""
     told = judged(as_the_paper_says)["SRC-1"]["measured"]
     assert "at best inconclusive" in told
@@ -188,7 +188,7 @@ def _is(**given: float) -> World:
     return lambda found: dict(given)
 
 
-# In which runs (scheduler, class that is low or profile, or a workload) a world against a claim has what otherwise.
+# For worlds that contradict a claim: scheduler, then low class, profile or workload, and what differs in these runs.
 AGAINST: list[tuple[str, str, Any, World]] = [
     ("PI-1", "MBD", 1, _times("mean_1", 0.5)),
     ("PI-2", "MBD", 2, _times("p75_2", 0.5)),
@@ -276,14 +276,14 @@ def test_either_of_two_modules_may_be_the_lowest() -> None:
     assert judged(world)["PI-10"]["verdict"] == "reproduced"
 
 
-def test_the_other_readings_are_told() -> None:
+def test_the_texts_have_the_other_readings() -> None:
     found = judged(as_the_paper_says)
     assert "without inputs in step MBD" in found["PI-1"]["measured"]
     assert "looking at all results since the start: inversion at p75" in found["PI-8"]["measured"]
     assert "by construction" in found["SRC-1"]["measured"]
 
 
-def test_the_notes_tell_how_the_dissertation_was_read() -> None:
+def test_the_notes_say_how_the_dissertation_is_read() -> None:
     told = " ".join(NOTES)
     assert f"without the first {SETTLED_S:g} s after each" in told
     assert "are the same run" in told
@@ -301,10 +301,10 @@ def test_the_points() -> None:
     assert {one["scheduler"] for one in listed if one["profile"] == "piat"} == set(piat.SCHEDULERS)
     assert {one["workload"] for one in listed} <= set(workloads())
     for scheduler in {one["scheduler"] for one in listed}:
-        settings(scheduler)  # is known
+        settings(scheduler)  # raises if it is unknown
 
 
-def test_a_coarse_profile_leaves_out_what_is_long() -> None:
+def test_a_coarse_profile_leaves_out_long_runs() -> None:
     listed = points(Profile("quick", 100, 3, coarse=True))
     assert {one["profile"] for one in listed} == {""}
     found = SweepResults([one | as_the_paper_says(one) for one in listed])
@@ -313,7 +313,7 @@ def test_a_coarse_profile_leaves_out_what_is_long() -> None:
     assert verdicts["PIAT-7"] == verdicts["SEL-1"] == verdicts["UP-2"] == "inconclusive"
 
 
-# Courses over time
+# Latencies over time
 
 
 def row_with(**series: Sequence[float | None]) -> Row:
@@ -342,7 +342,7 @@ def test_stages_of_priorities() -> None:
 
 def test_inversion_of_means() -> None:
     assert inversion([2, 1, 3, 4, 5], [50, 40, 30, 20, 10]) == pytest.approx(1.25)
-    assert inversion([2, 1, 3, 4, 5], [40, 40, 30, 20, 10]) == 0.0  # equals
+    assert inversion([2, 1, 3, 4, 5], [40, 40, 30, 20, 10]) == 0.0  # equal priorities do not count
     assert inversion([2, math.nan, 1, 4, 5], [50, 40, 30, 20, 10]) == 0.0
     assert inversion([3, 1, 2], [20, 30, 10]) == pytest.approx(2 * 0.5)  # by priority, not by number
 
@@ -352,7 +352,7 @@ def _changing(first: Sequence[float]) -> Runs:
     return Runs(SweepResults([row_with(series_1=first, **series)]), "5G_4", "MBD", profile="pr-change")
 
 
-def test_inversion_uses_the_priorities_of_the_time() -> None:
+def test_inversion_uses_the_priorities_of_the_moment() -> None:
     runs = _changing([2.5] * 30)  # above class 2, which is as important in the first second
     assert stage_inversion(runs, 0) == {0: 0.0}
     assert stage_inversion(runs, 1) == {0: pytest.approx(1.25 * 0.25)}
@@ -363,7 +363,7 @@ def test_inversion_uses_the_priorities_of_the_time() -> None:
     assert in_stage(runs, 2, 1) == {0: 2.5}
 
 
-def test_what_comes_just_after_a_change_is_not_compared() -> None:
+def test_results_just_after_a_change_are_not_compared() -> None:
     runs = _changing([1.0] * 10 + [9.0] * 2 + [1.0] * 18)
     assert stage_inversion(runs, 1) == {0: 0.0}
     assert inversion_over_time(runs)[0] > 0.0
@@ -378,7 +378,7 @@ def test_growth_and_fluctuation() -> None:
     assert fluctuation(runs)[0] > 0.0
 
 
-def test_late_inversion_is_of_the_second_half() -> None:
+def test_late_inversion_is_that_of_the_second_half() -> None:
     assert late_inversion(_changing([9.0] * 15 + [1.0] * 15)) == {0: 0.0}
     assert late_inversion(_changing([1.0] * 15 + [9.0] * 15))[0] > 0.0
 
@@ -391,14 +391,14 @@ def test_late_inversion_is_of_the_second_half() -> None:
     [("5I", "sel-change", 2.778), ("5G_4", "pr-change", 3.0), ("5G_4", "pr-change-merge", 3.0), ("5L", "piat", 10.0)],
 )
 @pytest.mark.parametrize("tuples", [100, 10_000])
-def test_changes_take_their_time(workload: str, profile: str, seconds: float, tuples: int) -> None:
+def test_changes_have_a_fixed_length(workload: str, profile: str, seconds: float, tuples: int) -> None:
     one = point(workload, "MBD", tuples, 0, profile=profile)
     assert input_seconds(one) == seconds
     rows = application(one).plan.streams["class2-s0"].source["rows"]
     assert rows == round(seconds * workloads()[workload]["classes"][1]["rate"])
 
 
-def test_selects_that_change_are_known_as_they_start() -> None:
+def test_changing_selects_declare_their_first_selectivity() -> None:
     usual, changing = (application(point("5I", "MBD", 10, 0, profile=profile)) for profile in ("", "sel-change"))
     for name, operator in changing.plan.operators.items():
         if name in changing.simulator.selectivities:

@@ -35,12 +35,12 @@ TABLE = {
 
 
 @pytest.mark.parametrize(("where", "t"), TABLE.items())
-def test_t_is_that_of_the_tables(where: tuple[float, int], t: float) -> None:
+def test_t_is_as_in_printed_tables(where: tuple[float, int], t: float) -> None:
     assert student_t(*where) == pytest.approx(t, abs=6e-4)
 
 
 @pytest.mark.parametrize(("confidence", "freedom"), [(0.0, 4), (1.0, 4), (0.95, 0)])
-def test_no_t_without_sense(confidence: float, freedom: int) -> None:
+def test_no_t_for_meaningless_arguments(confidence: float, freedom: int) -> None:
     with pytest.raises(ValueError, match="no t"):
         student_t(confidence, freedom)
 
@@ -52,7 +52,7 @@ def test_the_interval_of_five_samples() -> None:
     assert got.high - 3 == pytest.approx(3 - got.low) == pytest.approx(1.963, abs=1e-3)
 
 
-def test_one_sample_says_nothing_of_its_spread() -> None:
+def test_one_sample_says_nothing_about_the_spread() -> None:
     assert estimate([7.0]).low == -math.inf
     with pytest.raises(ValueError, match="nothing was measured"):
         estimate([])
@@ -107,15 +107,15 @@ def test_verdicts(criteria: list[Criterion], verdict: str) -> None:
     assert judge(criteria, [1.0, 2.0], "text").verdict == verdict
 
 
-def test_what_does_not_hold_is_named() -> None:
+def test_criteria_that_do_not_hold_are_named() -> None:
     found = judge([HOLDS, OPEN, FAILS], [1.0, 3.0], "text")
     assert found.measured == "text; fails: it fails; open: it is open"
     assert (found.value, found.seeds) == (2.0, 2)
     assert found.interval == pytest.approx((2 - 12.706, 2 + 12.706), abs=1e-3)
 
 
-def test_a_failure_must_stand_out_more_among_many_parts() -> None:
-    """By accident one of forty parts fails at 5 %, so each must fail at an eighth of a per cent."""
+def test_a_failure_among_many_criteria_must_be_clearer() -> None:
+    """Of forty criteria one may fail at 5 % by chance, so each must fail at an eighth of a percent."""
     weak = Criterion("weak", [-0.5, -0.2, -0.4, -0.1], low=0.0)
     assert judge([weak], [0.0], "").verdict == "refuted"
     assert judge([weak, *[HOLDS] * 39], [0.0], "").verdict == "inconclusive"
@@ -124,7 +124,7 @@ def test_a_failure_must_stand_out_more_among_many_parts() -> None:
 ROWS = [{"policy": policy, "rho": 0.9, "seed": seed, "mean": seed + 1.0} for policy in ("rb", "prb") for seed in (0, 1)]
 
 
-def test_results_are_asked_by_parameters() -> None:
+def test_results_are_looked_up_by_parameters() -> None:
     results = SweepResults([*ROWS, {"policy": "rb", "seed": 0, "mean": 5.0, "rho": 0.5}])
     assert results.by_seed("mean", policy="rb", rho=0.9) == {0: 1.0, 1: 2.0}
     assert results.values("rho", policy="rb") == [0.5, 0.9]
@@ -139,7 +139,7 @@ def test_results_refuse_mistakes() -> None:
         results.by_seed("mean", rho=0.9)
 
 
-def test_a_claim_as_json_has_it() -> None:
+def test_a_claim_as_json() -> None:
     def check(results: SweepResults) -> Finding:
         return judge(
             [Criterion("positive", list(results.by_seed("mean", policy="rb").values()), low=-20.0)], [1, 2], "so"
@@ -163,7 +163,7 @@ def test_a_claim_as_json_has_it() -> None:
     assert replace(claim, fitted=True).judged(SweepResults(ROWS))["fitted"]
 
 
-def test_what_a_run_could_not_measure_leaves_a_claim_open() -> None:
+def test_a_missing_measure_leaves_a_claim_open() -> None:
     found = SweepResults([{"seed": 0, "mean": None}, {"seed": 1, "mean": 2.0}]).by_seed("mean")
     assert math.isnan(found[0])
     assert judge([Criterion("positive", list(found.values()), low=0.0)], [1.0, 2.0], "").verdict == "inconclusive"

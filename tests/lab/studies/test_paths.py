@@ -84,7 +84,7 @@ def test_rates_bring_the_wanted_load(load: float, setting: str) -> None:
     assert busy == pytest.approx(load)
 
 
-def test_the_mean_number_of_tuples_is_as_asked() -> None:
+def test_the_mean_number_of_tuples_is_as_requested() -> None:
     rows = [stream.source["rows"] for stream in application(point(size=StudySize(100.0, 500, 1))).plan.streams.values()]
     assert sum(rows) / STREAMS == pytest.approx(500, rel=0.01)
 
@@ -95,7 +95,7 @@ def test_policies_share_plans_and_arrivals() -> None:
     assert first.seed == second.seed
 
 
-def test_backlog_is_what_a_busy_machine_leaves() -> None:
+def test_the_backlog_of_a_busy_machine() -> None:
     assert backlog(np.array([0.5, 2.0, 1.5, 0.5, 0.0, 0.2])).tolist() == pytest.approx([0, 1, 1.5, 1.0, 0, 0])
 
 
@@ -122,14 +122,14 @@ def test_the_pattern_of_a_run() -> None:
     assert found["output_cv_10s"] == 0.0
 
 
-def test_without_bursts_nothing_is_said_of_them() -> None:
+def test_without_bursts_their_figures_are_unknown() -> None:
     none = np.zeros(10, dtype=bool)
     found = pattern(np.ones(10), np.ones(10), none, none)
     assert math.isnan(found["output_in_bursts"])
     assert found["burst_seconds"] == 0
 
 
-def test_the_monitor_knows_every_second() -> None:
+def test_the_monitor_counts_every_second() -> None:
     monitor = SecondsMonitor(application(point()).plan)
     monitor.results("q0", [0.5, 2.5, 2.6], [0.1, 0.2, 0.4])
     monitor.memory_levels(np.array([0.1, 0.9, 3.0]), np.array([100.0, 200.0, 50.0]))
@@ -143,7 +143,7 @@ def test_the_monitor_knows_every_second() -> None:
 @pytest.mark.parametrize("policy", [*COMPARED, *CONTEXT, "threshold"])
 def test_one_run(policy: str) -> None:
     found = run_point(point(policy))
-    assert found["realised_load"] == pytest.approx(HIGHEST, rel=0.15)  # few tuples: selectivities are drawn
+    assert found["realised_load"] == pytest.approx(HIGHEST, rel=0.15)  # few tuples, so the drawn selectivities vary
     assert found["outputs"] == run_point(point("pcs"))["outputs"]
     assert len(found["series_outputs"]) == SERIES
 
@@ -163,7 +163,7 @@ RANKS = {"pcs": 0.0, "simplified-segment": 0.4, "chain": 1.0, "threshold": 0.0} 
 
 
 def as_the_paper_says(one: Row) -> Row:
-    """What a run would have measured in the report's world: the load drives policies apart."""
+    """What a run would have measured in the report's world, where policies differ more as the load rises."""
     pressure = 0.001 if one["load"] == CALM else one["load"] ** 4
     apart = 1.0 + RANKS.get(one["policy"], 0.5) * pressure
     saves = one["policy"] == "threshold" and one["memory_s"] == SCARCE
@@ -184,11 +184,11 @@ def judged(world: Callable[[Row], Row]) -> dict[str, str]:
     return {claim.id: claim.judged(SweepResults(rows))["verdict"] for claim in STUDY.claims}
 
 
-def test_in_the_papers_world_every_claim_holds() -> None:
+def test_every_claim_holds_in_the_papers_world() -> None:
     assert judged(as_the_paper_says) == dict.fromkeys(IDS, "reproduced")
 
 
-# For each claim what a world against it has otherwise: in which runs, which measure, how many times.
+# For each claim, what differs in a world that contradicts it: in which runs, which measure, by which factor.
 AGAINST: list[tuple[int, Callable[[Row], bool], str, float]] = [
     (1, lambda one: one["policy"] == "chain", "latency_by_second_s", 0.1),
     (2, lambda one: one["policy"] == "chain" and one["load"] == HIGHEST, "latency_by_second_s", 0.5),
@@ -238,7 +238,7 @@ def test_a_tiny_study_from_end_to_end() -> None:
 
 
 def test_a_ratio_to_nothing_leaves_a_claim_open() -> None:
-    """As in very short runs: here Chain gives no result in the bursts of one seed."""
+    """Very short runs are like this: Chain gives no result in the bursts of one seed."""
 
     def world(one: Row) -> Row:
         silent = one["policy"] == "chain" and one["seed"] == 0
@@ -247,8 +247,8 @@ def test_a_ratio_to_nothing_leaves_a_claim_open() -> None:
     assert judged(world) == dict.fromkeys(IDS, "reproduced") | {"PATHS-C5": "inconclusive"}
 
 
-def test_where_nothing_was_measured_nothing_is_said() -> None:
-    """Not a single result; that all gave equally much is still known."""
+def test_claims_stay_open_where_nothing_was_measured() -> None:
+    """Without a single result, the only thing known is that all policies gave equally many."""
 
     def world(one: Row) -> Row:
         return dict.fromkeys(as_the_paper_says(one), math.nan) | {"outputs": 0.0, "burst_seconds": 0.0}
@@ -256,13 +256,13 @@ def test_where_nothing_was_measured_nothing_is_said() -> None:
     assert judged(world) == dict.fromkeys(IDS, "inconclusive") | {"PATHS-C8": "reproduced"}
 
 
-def test_the_total_output_tells_that_it_cannot_differ() -> None:
+def test_the_text_on_total_output_says_that_it_cannot_differ() -> None:
     rows = [one | as_the_paper_says(one) for one in study_points(StudySize(100.0, 10, 2, (BASE,)))]
     (claim,) = (claim for claim in STUDY.claims if claim.id == "PATHS-C8")
     assert "By construction it cannot be otherwise" in claim.judged(SweepResults(rows))["measured"]
 
 
-def test_the_notes_tell_how_the_report_was_read() -> None:
+def test_the_notes_say_how_the_report_is_read() -> None:
     notes = " ".join(STUDY.notes)
     assert f"{STUDY.full.tuples:,} by default" in notes
     assert "Joins do not grow" in notes

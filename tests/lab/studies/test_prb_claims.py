@@ -1,4 +1,4 @@
-"""The PRB study judges made-up results as the claims say: paper-like numbers, and numbers against each claim."""
+"""The claims of the PRB study, judged on made-up results: like the paper's, or against a claim."""
 
 from collections.abc import Callable
 from typing import Any
@@ -52,7 +52,7 @@ def test_every_claim_is_there() -> None:
     assert [claim.id for claim in STUDY.claims] == IDS
 
 
-def test_in_the_papers_world_every_claim_holds() -> None:
+def test_every_claim_holds_in_the_papers_world() -> None:
     assert set(verdicts(as_the_paper_says).items()) == {(name, "reproduced") for name in IDS}
 
 
@@ -79,11 +79,11 @@ AGAINST: dict[str, Callable[[Row], bool]] = {
 
 @pytest.mark.parametrize("name", AGAINST)
 def test_a_world_against_a_claim_refutes_it(name: str) -> None:
-    """One policy or one value is ten times worse than the paper has it."""
+    """One policy or one value is ten times worse than in the paper."""
     assert verdicts(lambda row: changed(as_the_paper_says(row), AGAINST[name](row), mean=10.0))[name] == "refuted"
 
 
-# Where a claim fails for a dent in a curve, or for too little, although ends and trend are as the paper has them.
+# Worlds where ends and trend are as in the paper, but a dent in a curve or a change that is too small refutes a claim.
 DENTED: dict[str, tuple[Callable[[Row], bool], str, float]] = {
     "PRB-C4": (lambda row: row.get("theta") == 0.45 and row["policy"] == "prb", "mean", 1.04),
     "PRB-C5": (lambda row: row.get("theta") == 0.45 and row["policy"] == "prb", "mean", 1.04),
@@ -100,14 +100,14 @@ def test_a_dent_refutes(name: str) -> None:
     assert found["verdict"] == "refuted", found["measured"]
 
 
-def test_the_texts_tell_what_is_no_part_of_a_claim() -> None:
+def test_the_texts_have_more_than_the_criteria() -> None:
     told = {name: claim["measured"] for name, claim in judged(as_the_paper_says).items()}
     assert "rb is below fifo by 33.3% at theta 0 and 33.3% at theta 0.9" in told["PRB-C3"]
     assert "largest with 8" in told["PRB-C9"]
     assert "By construction it cannot be otherwise" in told["PRB-C12"]
 
 
-def test_a_part_that_fails_says_what_it_compares() -> None:
+def test_a_criterion_that_fails_says_what_it_compares() -> None:
     found = judged(lambda row: changed(as_the_paper_says(row), AGAINST["PRB-C6"](row), mean=10.0))["PRB-C6"]
     assert "prb with the expensive operator at the root is above that at a leaf" in found["measured"]
 
@@ -116,11 +116,11 @@ def test_a_part_that_fails_says_what_it_compares() -> None:
     "told",
     ["a quarter of the tuples", "at most 300 tuples", "3 to 7 %", "each leaf is a root", "2 for each preemption"],
 )
-def test_the_notes_tell_how_the_paper_was_read(told: str) -> None:
+def test_the_notes_say_how_the_paper_is_read(told: str) -> None:
     assert told in " ".join(STUDY.notes)
 
 
-def test_where_seeds_disagree_nothing_is_said() -> None:
+def test_claims_stay_open_where_seeds_disagree() -> None:
     def torn(row: Row) -> Row:
         return changed(as_the_paper_says(row), row["policy"] in ("prb", "rr") and row["seed"] % 2 == 0, mean=5.0)
 

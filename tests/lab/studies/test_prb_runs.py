@@ -13,7 +13,7 @@ ENDS = (0.0, 0.9)  # of the skew
 
 @pytest.fixture(scope="module")
 def results() -> SweepResults:
-    """Three seeds, 50 streams of 600 tuples; here, without Spark."""
+    """Three seeds, 50 streams of 600 tuples, in this process without Spark."""
     wanted = [
         point
         for point in points(Profile("short", tuples=600, seeds=3, coarse=True))
@@ -28,6 +28,6 @@ def test_prb_is_below_rb_is_below_fifo(results: SweepResults, theta: float) -> N
     assert all(prb[seed] < rb[seed] < fifo[seed] for seed in (0, 1, 2))
 
 
-def test_what_preemption_saves_grows_with_the_skew(results: SweepResults) -> None:
+def test_the_gain_of_preemption_grows_with_the_skew(results: SweepResults) -> None:
     even, skewed = (saving(results, workload="cost", theta=theta) for theta in ENDS)
     assert all(more > less for less, more in zip(even, skewed, strict=True))

@@ -30,7 +30,7 @@ def test_zipf_with_skew() -> None:
     assert ranks[1] / 50_000 == pytest.approx(1 / sum(i**-0.9 for i in range(1, 101)), rel=0.05)
 
 
-def test_more_skew_makes_no_cost_dearer() -> None:
+def test_more_skew_raises_no_cost() -> None:
     assert all(a >= b for a, b in zip(zipf_ranks(0.3, 50, 2), zipf_ranks(0.6, 50, 2), strict=True))
 
 
@@ -41,7 +41,7 @@ def test_path_costs_are_those_of_equation_1() -> None:
     assert path_costs(QueryNode(4.0, 0.5, (QueryNode(2.0, 0.5),))) == [4.0]
 
 
-def test_the_load_is_as_asked() -> None:
+def test_the_load_is_as_requested() -> None:
     app = application(FLAT)
     rates = [stream.source["rate"] for stream in app.plan.streams.values()]
     work = sum(operator.declared.cost_s or 0.0 for operator in app.plan.operators.values())
@@ -61,8 +61,8 @@ def test_the_tree() -> None:
 
 
 @pytest.mark.parametrize("policy", ["fifo", "rb", "prb"])
-def test_a_merge_that_costs_nothing_changes_nothing(policy: str) -> None:
-    """Why flat queries are simulated without their root."""
+def test_a_free_merge_changes_nothing(policy: str) -> None:
+    """This is why flat queries are simulated without their root."""
     bare = application({**FLAT, "policy": policy})
     merge = Union(
         id="all/merge",
@@ -82,19 +82,19 @@ def test_a_run_depends_on_its_point_only() -> None:
 
 
 def test_preemptions_are_counted() -> None:
-    """prb with a dear operator preempts, rb never."""
+    """prb preempts an expensive operator, rb never does."""
     dear = {**TREE, "cost": 300.0, "tuples": 20, "traced": True}
     assert run({**dear, "policy": "rb"})["preemptions"] == 0
     assert 0 < run(dear)["preemptions"] < 7
 
 
 def test_every_tuple_passes_seven_operators() -> None:
-    """What overheads are charged for."""
+    """Overheads are charged for these."""
     result = simulate(application(TREE), RunLimits(until_idle=True))
     assert sum(counts["processed"] for counts in result.operators.values()) == 7 * 64 * TREE["tuples"]
 
 
-def test_no_point_twice() -> None:
+def test_points_are_distinct() -> None:
     full = points(Profile("full", tuples=10_000, seeds=5))
     assert len({tuple(sorted(point.items())) for point in full}) == len(full)
     assert {point["seed"] for point in full} == {0, 1, 2, 3, 4}

@@ -1,4 +1,4 @@
-"""What a study leaves in its folder."""
+"""The files that a study writes to its folder."""
 
 import json
 import math
@@ -107,7 +107,7 @@ def test_a_chart_leaves_out_what_was_not_measured(tmp_path: Path) -> None:
     assert all(path.stat().st_size for path in draw([chart], tmp_path))
 
 
-def test_a_claim_that_served_to_choose_something_is_told_apart(tmp_path: Path) -> None:
+def test_a_fitted_claim_is_marked(tmp_path: Path) -> None:
     write(reproduce(study(CLAIM, replace(CLAIM, id="T-C2", fitted=True)), TINY, None), tmp_path)
     text, page = ((tmp_path / name).read_text() for name in ("report.md", "report.html"))
     assert text.count("| reproduced |") == text.count("| reproduced (fitted) |") == 1
@@ -126,7 +126,7 @@ def test_boxes_are_drawn_side_by_side(tmp_path: Path) -> None:
     assert all(f"<!-- {label} -->" in text for label in ("most important", "other", "rr", "fifo"))
 
 
-def test_figures_drawn_again_are_the_same_files(tmp_path: Path) -> None:
+def test_figures_drawn_twice_are_identical_files(tmp_path: Path) -> None:
     chart = line(SweepResults([]))
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
@@ -141,7 +141,7 @@ def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
         need_matplotlib()
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_reported() -> None:
     told: list[tuple[int, int]] = []
     reproduce(study(), TINY, None, lambda done, of: told.append((done, of)))
     assert told == [(done, 5) for done in range(6)]

@@ -26,7 +26,7 @@ def test_rows_come_in_the_order_of_the_points() -> None:
     assert told == [1, 2, 3, 4, 5, 6]
 
 
-def test_the_longest_go_first() -> None:
+def test_the_longest_points_go_first() -> None:
     ran: list[int] = []
 
     def note(point: Point) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def test_no_points() -> None:
 
 
 @pytest.mark.spark
-def test_spark_gives_what_the_driver_gives(spark: Any) -> None:
+def test_spark_gives_the_same_rows_as_the_driver(spark: Any) -> None:
     few = [
         point
         for point in points(Profile("tiny", tuples=3, seeds=2, coarse=True))

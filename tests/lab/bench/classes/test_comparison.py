@@ -1,4 +1,4 @@
-"""How the sides of `bench classes` are compared, with sides that only say what they were asked."""
+"""How the sides of `bench classes` are compared, with fake sides that only record requests."""
 
 from contextlib import nullcontext
 
@@ -34,7 +34,7 @@ def measured(means, completed=1.0, cpu_s=1.0):
 
 
 class Speaking:
-    """A side: by setting what it measures."""
+    """A fake side: what it measures, by setting."""
 
     def __init__(self, found):
         self.found = found
@@ -47,7 +47,7 @@ class Speaking:
 
 
 def sides(other=None):
-    """Pools with minimum shares are the best for class 1; `other` ways of stock, FIFO as None, measure otherwise."""
+    """Two fake sides. Pools with minimum shares are best for class 1; `other` overrides ways of stock (FIFO: None)."""
     fair = {name: measured([0.8 if name == "minshare" else 1.0, 2.0, 3.0]) for name in VARIANTS}
     ours = {name: measured([0.1, 0.2, 0.3], cpu_s=0.5) for name in comparison.POLICIES}
     return BothSides(Speaking({None: measured([2.0, 2.0, 2.0]), **fair, **(other or {})}), Speaking(ours))
@@ -55,14 +55,14 @@ def sides(other=None):
 
 @pytest.fixture(autouse=True)
 def nobody_steals(monkeypatch):
-    """Runs that take no time would seem spoiled by the smallest disturbance."""
+    """Without this, runs that take no time would seem disturbed by the slightest stolen time."""
     monkeypatch.setattr(comparison, "stolen_time", lambda: nullcontext(Stolen(0.0)))
 
 
 @pytest.mark.parametrize(
     ("shares", "counted"), [([0.01], 0), ([0.2, 0.03], 1), ([0.2, 0.1, 0.3], 1), ([0.3, 0.2, 0.1], 2)]
 )
-def test_a_spoiled_run_is_made_again_and_the_least_spoiled_counts(monkeypatch, shares, counted):
+def test_a_disturbed_run_is_repeated_and_the_least_disturbed_one_counts(monkeypatch, shares, counted):
     left = iter(shares)
     monkeypatch.setattr(comparison, "stolen_time", lambda: nullcontext(Stolen(next(left))))
     both = sides()
@@ -71,11 +71,11 @@ def test_a_spoiled_run_is_made_again_and_the_least_spoiled_counts(monkeypatch, s
     assert both.stock.asked == [None] * len(shares)
 
 
-def test_fair_pools_are_used_in_the_way_that_is_best_for_the_first_class():
+def test_fair_pools_are_used_in_the_best_way_for_class_1():
     both = sides()
     found = compare(both, Workload("w", 3, 1.0, 1.0), rounds=2)
     assert list(found) == [FIFO, FAIR, *comparison.POLICIES]
-    # FIFO is None. All ways to use pools are in the first round, the best alone in the second.
+    # None is FIFO. The first round has all ways to use pools, the second only the best.
     assert both.stock.asked == [*VARIANTS, None, None, "minshare"]
     assert found[FAIR]["pools"]["used"] == "minshare"
     assert found[FAIR]["pools"]["tried"]["weights"]["completed"] == 1.0
@@ -84,7 +84,7 @@ def test_fair_pools_are_used_in_the_way_that_is_best_for_the_first_class():
     assert both.ours.asked == list(comparison.POLICIES) * 2  # in turn
 
 
-def test_a_way_that_leaves_much_undone_is_not_the_best():
+def test_a_way_that_leaves_much_input_is_not_the_best():
     done, undone = (summary(measured([mean, 2.0, 3.0], share)) for mean, share in ((0.2, 1.0), (0.1, 0.3)))
     assert best_of({"done": done, "undone": undone}) == "done"
     assert best_of({"done": done, "faster": summary(measured([0.1, 2.0, 3.0], 0.95))}) == "faster"
@@ -103,8 +103,8 @@ def test_headline():
     assert told["cpu_per_tuple_over_cheapest_stock"] == pytest.approx(0.5)
 
 
-def test_stock_counts_with_the_most_that_it_completed_and_the_least_that_it_took():
-    """The way that is best for class 1 completes less than another, and is dearer than a third."""
+def test_stock_counts_with_its_most_completed_input_and_its_least_cpu():
+    """The best way for class 1 completes less than another, and costs more than a third."""
     ways = {
         **dict.fromkeys(VARIANTS, measured([1.0, 2.0, 3.0], completed=0.5)),
         "minshare": measured([0.2, 2.0, 3.0], completed=0.8),
@@ -119,7 +119,7 @@ def test_stock_counts_with_the_most_that_it_completed_and_the_least_that_it_took
     assert told["cpu_per_tuple_over_cheapest_stock"] == pytest.approx(2.0)
 
 
-def test_of_the_way_that_was_used_all_runs_count():
+def test_all_runs_of_the_used_way_count():
     one = compare(sides(), Workload("w", 3, 1.0, 1.0), 2)
     assert stock_ways(one)["stock fair, minshare"] is one[FAIR]
     assert stock_ways(one).keys() == {FIFO, *(f"{FAIR}, {name}" for name in VARIANTS)}
@@ -131,14 +131,14 @@ def test_scaling_uses_the_pools_of_the_workload_with_about_as_many_queries():
     assert [nearest(queries) for queries in comparison.SCALES] == ["easy", "medium", "heavy", "heavy"]
 
 
-def test_the_jvm_of_stock_gets_warm_with_large_batches_and_with_many():
+def test_the_jvm_of_stock_warms_up_with_large_and_with_many_batches():
     both = sides()
     warm_up(both, Workload("heavy", 50, 1.0, 1.0))
     assert both.stock.asked == [None, "weights", "windows", "paced"]
     assert not both.ours.asked
 
 
-def test_a_run_that_fails_says_which():
+def test_a_failed_run_is_named():
     class Failing:
         def run(self, workload, setting):
             raise RuntimeError("out of memory")

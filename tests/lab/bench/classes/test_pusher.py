@@ -1,4 +1,4 @@
-"""Lines for stock's sources: what they say, and what is sent by when."""
+"""The lines for stock's sources: what they contain, and when they are sent."""
 
 import socket
 import time
@@ -31,7 +31,7 @@ def stream(arrivals, k=None, v=None):
 
 
 def read(line):
-    """Records of a line as (event time in s, k, v)."""
+    """The records of a line as (event time in s, k, v)."""
     cuts = np.cumsum((0, *WIDTHS))
     for record in line.split(";"):
         time_us, k, v = (int(record[a:b]) for a, b in pairwise(cuts))
@@ -55,12 +55,12 @@ def test_a_line_has_the_tuples_of_a_tick():
     assert len(lines.data) == lines.ends[-1] * RECORD
 
 
-def test_what_is_above_a_half_stays_above():
+def test_values_above_a_half_stay_above():
     (line,) = run_lines(make_lines(stream([0.001, 0.002], v=[0.5, 0.5 + 1e-9])))
     assert [v > 0.5 for _, _, v in read(line)] == [False, True]
 
 
-def test_tuples_before_a_line_do_not_count_rehearsals():
+def test_tuples_before_a_line_exclude_rehearsals():
     lines = make_lines(stream([0.001, 0.0045, 0.0051, 0.5]))
     first = REHEARSALS * lines.rehearsal
     assert [lines.tuples_before(line) for line in (0, 1, first, first + 1, first + 2, first + 3)] == [0, 0, 0, 2, 3, 4]
@@ -91,8 +91,8 @@ def test_values_that_do_not_fit_are_refused():
         make_lines(stream([0.1], k=[10**8]))
 
 
-def test_a_reader_that_does_not_read_holds_up_no_other():
-    """Over real sockets: the rehearsal first, then what is due, while another stream's buffers are full."""
+def test_a_reader_that_does_not_read_does_not_block_others():
+    """Over real sockets: first the rehearsal, then the lines due, while the buffers of another stream are full."""
     slow = make_lines(stream(np.linspace(0.0, 0.01, 400_000)))  # 10 MB at once
     quick = make_lines(stream(np.linspace(0.0, 0.4, 100)))
     pusher = Pusher({"slow": slow, "quick": quick}.items())

@@ -19,11 +19,11 @@ pytestmark = pytest.mark.spark
 
 SECONDS = 4
 BATCHES = 7
-WORKLOAD = Workload("same", queries=12, rate=60.0, seconds=SECONDS)  # each kind once a class
+WORKLOAD = Workload("same", queries=12, rate=60.0, seconds=SECONDS)  # each kind once per class
 
 
 def frame_of(spark, found):
-    """ts, k, v of a stream's tuples."""
+    """The columns ts, k and v of a stream's tuples."""
     columns = (found.arrivals.tolist(), found.k.tolist(), found.v.tolist())
     rows = spark.createDataFrame(list(zip(*columns, strict=True)), "at DOUBLE, k INT, v DOUBLE")
     return rows.selectExpr("timestamp_micros(CAST(round(at * 1e6) AS BIGINT)) AS ts", "k", "v")
@@ -31,14 +31,14 @@ def frame_of(spark, found):
 
 def stock_rows(spark, query, came):
     streams = [frame_of(spark, came[stream]) for stream in query.streams]
-    if query.kind in ("count", "average"):  # of Headgate the last is missing: time ends with the last tuple
+    if query.kind in ("count", "average"):  # Headgate lacks the last one: its time ends with the last tuple
         streams = [stream.where(f"ts < timestamp_seconds({SECONDS - 1})") for stream in streams]
     frame, _ = build(query, streams)
     return rounded(map(tuple, frame.collect()))
 
 
 def headgate_rows(spark):
-    """Query -> its rows, with the tuples that the feeders give until the end."""
+    """Query -> its rows, over all tuples that the feeders generate."""
     app = application(WORKLOAD, POLICIES["mbd"])
     kept = {name: replace(query, sink={"kind": "memory"}) for name, query in app.plan.queries.items()}
     runtime = SparkRuntime(replace(app, plan=replace(app.plan, queries=kept)), spark)
@@ -58,7 +58,7 @@ def rows(sink):
 
 
 def rounded(found):
-    """Sums of DOUBLE depend on their order in the last bits."""
+    """The last bits of a sum of DOUBLE depend on the order of its terms."""
     return Counter(tuple(round(value, 9) for value in row) for row in found)
 
 
@@ -70,7 +70,7 @@ def test_both_sides_compute_the_same_rows(spark):
 
 
 def in_batches(spark, found, folder):
-    """A stream that gives a part of these tuples to each micro-batch, in order."""
+    """A stream that gives each micro-batch a part of these tuples, in order."""
     folder.mkdir()
     times = pa.array(np.rint(found.arrivals * 1e6).astype(np.int64), pa.timestamp("us", "UTC"))
     table = pa.table({"ts": times, "k": found.k, "v": found.v})
@@ -93,11 +93,11 @@ def test_stock_drops_nothing_in_micro_batches(spark, tmp_path, kind):
     writer = frame.writeStream.format("memory").queryName(f"rows_{kind}").outputMode(mode).trigger(availableNow=True)
     running = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
     assert running.awaitTermination(120)
-    assert "Exchange" not in running._jsq.explainInternal(False)  # a task a batch
+    assert "Exchange" not in running._jsq.explainInternal(False)  # one task per batch
     found = rounded(map(tuple, spark.table(f"rows_{kind}").collect()))
     frame, _ = build(query, [frame_of(spark, came[stream]) for stream in query.streams])
     expected = rounded(map(tuple, frame.collect()))
     if kind == "join":
         assert found == expected
-    else:  # a group is given again by each batch that has tuples of it, and last with all of them
+    else:  # each batch gives the groups of its tuples again; the last time they are complete
         assert expected <= found

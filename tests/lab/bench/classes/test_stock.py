@@ -1,4 +1,4 @@
-"""What stock's progress reports say, and its pools. Nothing is run."""
+"""How stock's progress reports are read, and its pools. Nothing is run."""
 
 from xml.etree import ElementTree
 
@@ -73,8 +73,8 @@ def test_arrivals_of_results():
     assert sorted(arrivals_of_results(query("join", "a", "b"), both)) == [1.1, 1.2, 1.5, 1.9, 2.1]
 
 
-def test_outcome_counts_what_is_warm_and_in_time():
-    found = came([0.5, 1.5, 2.5, 3.5])  # a line each
+def test_results_count_after_the_warm_up_and_before_the_end():
+    found = came([0.5, 1.5, 2.5, 3.5])  # one line each
     lines = make_lines(found)
     first = REHEARSALS * lines.rehearsal
     spans = [(0.0, first - 2, first), (1.7, first, first + 2), (2.8, first + 2, first + 3), (4.2, first + 3, first + 4)]
@@ -100,7 +100,7 @@ def test_every_pool_is_allocated_and_the_first_class_sorts_first():
 
 
 def test_triggers_depend_on_class_and_kind():
-    members = Workload("w", 12, 1.0, 1.0).members()  # each kind once a class
+    members = Workload("w", 12, 1.0, 1.0).members()  # each kind once per class
     every = {name: {(q.class_name, q.kind): variant.every(q) for q in members} for name, variant in VARIANTS.items()}
     assert set(every["per-query"].values()) == {None}
     assert every["triggers"]["class1", "count"] is None

@@ -1,4 +1,4 @@
-"""What `bench classes` shows to people."""
+"""The tables that `bench classes` prints."""
 
 from contextlib import nullcontext
 from dataclasses import replace
@@ -60,7 +60,7 @@ def test_every_way_of_stock_has_its_row(result):
     assert ["mbd", "1,234 (40)", "1,234 (40)", "- (0)"] in rows
 
 
-def test_what_is_not_known_is_a_dash(result):
+def test_unknown_values_are_dashes(result):
     nothing = measured([1.0, 2.0, 3.0])
     nothing = replace(
         nothing,
@@ -71,7 +71,7 @@ def test_what_is_not_known_is_a_dash(result):
     assert row[3] == "-, -, -"
 
 
-def test_the_command_shows_them(result, monkeypatch):
+def test_the_command_prints_them(result, monkeypatch):
     monkeypatch.setattr(classes, "run", lambda quick: result)
     shown = CliRunner().invoke(app, ["bench", "classes"], env={"COLUMNS": "200"}).stdout
     assert "class1 speedup heavy" in shown
