@@ -79,16 +79,16 @@ endif
 soak: setup ## the long-running tests; pytest options in ARGS
 	@$(WITH_JAVA) $(BIN)/pytest -m soak $(ARGS)
 
-picture: setup ## draw docs/images/demo.svg anew
+picture: setup ## draw docs/images/demo.svg from a minute of the demonstration
 	@$(WITH_JAVA) $(BIN)/python scripts/demo_picture.py
 
-tables: setup ## write the tables and the chart of docs/benchmarks.md and README.md anew from docs/results
+tables: setup ## write the tables of docs/benchmarks.md and README.md, and the chart, from docs/results
 	@$(BIN)/python scripts/benchmarks_page.py
 
 packages: $(STAMP) ## print the packages in their order, and what each imports
 	@$(BIN)/python scripts/packages.py $(ARGS)
 
-lock: ## write requirements.lock anew from pyproject.toml, with the newest versions it allows
+lock: ## write requirements.lock from pyproject.toml, with the newest versions it allows
 	@python="$$(scripts/python.sh)" && rm -rf build/lock && "$$python" -m venv build/lock
 	@build/lock/bin/python -m pip --disable-pip-version-check install -q '.[dev]' ./lab
 	@{ sed -n '/^#/!q;p' requirements.lock; \
