@@ -12,13 +12,10 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import SparkSession
 
-from headgate.application.checked import RunLimits
-from headgate.application.load import load_application
-from headgate.runtime.spark.engine import SparkRuntime
+import headgate as hg
 
 KEYS = 200
 QUERIES = {
@@ -32,17 +29,6 @@ QUERIES = {
     "distinct": "SELECT DISTINCT v FROM r",
     "join": "SELECT a.k, b.v FROM r AS a, r AS b WHERE a.k = b.k",
 }
-_APPLICATION = """
-policy: {{name: rr, unit: query, quantum: null}}
-streams:
-  r:
-    schema: "k INT, v INT, d DOUBLE, t BIGINT"
-    relation: true
-    time: t
-    source: {{kind: csv, path: updates.csv, header: true}}
-queries:
-  q: {{sink: {{kind: none}}, cql: "{query}"}}
-"""
 
 
 def compare(
@@ -62,16 +48,16 @@ def compare(
 
 def _seconds(spark: SparkSession, folder: Path, query: str, count: int) -> float:
     _write(folder / "updates.csv", count)
-    app = folder / "app.yaml"
-    app.write_text(_APPLICATION.format(query=query))
-    runtime = SparkRuntime(load_application(app), spark)
-    runtime.start()
-    started = time.perf_counter()
-    runtime.wait(RunLimits(until_idle=True))
-    seconds = time.perf_counter() - started
-    report: dict[str, Any] = runtime.stop()
-    if report["errors"]:
-        raise RuntimeError(str(report["errors"]))
+    app = hg.Application(policy={"name": "rr", "unit": "query", "quantum": None}, folder=folder)
+    source = hg.sources.Csv(path="updates.csv", header=True)
+    app.stream("r", "k INT, v INT, d DOUBLE, t BIGINT", time="t", relation=True, source=source)
+    app.query("q", query, sink=hg.sinks.Nothing())
+    with app.start(spark) as run:
+        started = time.perf_counter()
+        run.wait()
+        seconds = time.perf_counter() - started
+    if errors := run.report().errors:
+        raise RuntimeError(str(errors))
     return seconds
 
 

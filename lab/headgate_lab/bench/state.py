@@ -11,7 +11,7 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,19 +23,15 @@ import pyspark
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from headgate.application.checked import CheckedApplication, PolicySettings, RunLimits
-from headgate.application.load import load_application
+import headgate as hg
 from headgate.plan.arrow_types import arrow_schema
-from headgate.plan.graph import build_plan
-from headgate.plan.model import Query, QueryClass, Stream
-from headgate.plan.operators import Aggregate, Operator, Port, Project, Select, StreamJoin
-from headgate.plan.windows import RangeWindow, parse_window
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.launch.session import start_spark
 from headgate.sql.schema import parse_schema
 from headgate_lab.bench import relation_updates
 from headgate_lab.bench.parts import part
 
+POLICY = {"name": "rr", "unit": "query", "quantum": None}
 ROWS = 3_000  # per batch
 BATCH_US = 2_000_000  # the event time that a batch spans: 1,500 tuples/s
 WINDOW = "RANGE 20 SECONDS"
@@ -45,21 +41,9 @@ GROUPS = 50
 VALUES = {"n": "count(*)", "mean": "avg(t)"}  # as in the demonstration: an average of integers
 DOUBLES = {"n": "count(*)", "mean": "avg(v)"}  # more expensive: sums of DOUBLE are folded in time order
 KEYS = 30_000  # of the join: about one match per tuple among the 30,000 of the other window
-SCHEMA = parse_schema("ts TIMESTAMP, k INT, v DOUBLE, t INT", "bench")
+SCHEMA = "ts TIMESTAMP, k INT, v DOUBLE, t INT"
 WINDOW_S = 20
 SPAN = 10  # batches between two boundaries of the tumbling window
-_REPLAY = """
-policy: {{name: rr, unit: query, quantum: null}}
-streams:
-  s:
-    schema: "ts TIMESTAMP, k INT, v DOUBLE, t INT"
-    time: ts
-    source: {{kind: csv, path: in/data.csv, header: true}}
-queries:
-  q:
-    sink: {{kind: memory}}
-    cql: RSTREAM(SELECT k, {columns} FROM s [{window}] GROUP BY k)
-"""
 REPLAY_RATE = 1_000  # tuples per second of event time in the replayed file
 
 
@@ -120,31 +104,14 @@ def measure(spark: SparkSession, sizes: StateBenchSize) -> dict[str, Any]:
 
 
 def _compare_steps(spark: SparkSession, warm: int, spans: int) -> dict[str, float]:
-    window = _range(WINDOW)
-    kept = Select(id="q/select", inputs=(Port("s"),), where="v > 0.3")
-    stateless = [kept, Project(id="q/project", inputs=(Port("q/select"),), columns={"k": "k", "w": "v * 2"})]
-    aggregates = {
-        name: Aggregate(id="q/group", inputs=(Port("s"),), group={"k": "k"}, values=values, window=_range(text))
-        for name, text, values in (
-            ("aggregate", TUMBLING, VALUES),
-            ("sliding aggregate", SLIDING, VALUES),
-            ("aggregate of doubles", TUMBLING, DOUBLES),
-        )
+    queries = {
+        "stateless": "SELECT k, v * 2 AS w FROM s WHERE v > 0.3",
+        "aggregate": _grouped(VALUES, TUMBLING),
+        "sliding aggregate": _grouped(VALUES, SLIDING),
+        "aggregate of doubles": _grouped(DOUBLES, TUMBLING),
+        "join": f"SELECT s.k, s.v, t.v AS w FROM s [{WINDOW}], t [{WINDOW}] WHERE s.k = t.k",
     }
-    join = StreamJoin(
-        id="q/join",
-        inputs=(Port("s"), Port("t")),
-        left={"k": "k", "v": "v"},
-        right={"other": "k", "w": "v"},
-        condition="k = other",
-        left_window=window,
-        right_window=window,
-    )
-    ways = {
-        "stateless": _runtime(spark, stateless, "q/project", ("s",)),
-        **{name: _runtime(spark, [operator], "q/group", ("s",)) for name, operator in aggregates.items()},
-        "join": _runtime(spark, [join], "q/join", ("s", "t")),
-    }
+    ways = {name: _runtime(spark, cql, ("s", "t") if name == "join" else ("s",)) for name, cql in queries.items()}
     keys = dict.fromkeys(ways, GROUPS) | {"join": KEYS}
     try:
         found = _alternate(ways, keys, warm, spans)
@@ -194,39 +161,25 @@ def _batch(number: int, keys: int, rows: int, seed: int, now_us: int) -> pa.Tabl
     arrival, sequence = np.full(rows, now_us), np.arange(first, first + rows, dtype=np.int64)
     numbers = rng.integers(0, keys, rows, dtype=np.int32), rng.random(rows), rng.integers(0, 40, rows, dtype=np.int32)
     columns = [times.astype("datetime64[us]"), *numbers]
-    schema = arrow_schema(SCHEMA)
+    schema = arrow_schema(parse_schema(SCHEMA, "bench"))
     arrays = [pa.array(c).cast(f.type) for c, f in zip([*columns, arrival, sequence], schema, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _runtime(spark: SparkSession, operators: Sequence[Operator], root: str, streams: tuple[str, ...]) -> SparkRuntime:
-    app = _application(operators, root, {name: {"kind": "feeder"} for name in streams}, {"kind": "none"})
-    runtime = SparkRuntime(app, spark)
+def _runtime(spark: SparkSession, cql: str, streams: tuple[str, ...]) -> SparkRuntime:
+    """The engine itself: the bench delivers tuples and steps the slot by hand."""
+    app = hg.Application(policy=POLICY, slots=1)
+    for name in streams:
+        app.stream(name, SCHEMA, time="ts", source=hg.sources.Feeder(rate=1))
+    app.query("q", cql, sink=hg.sinks.Nothing())
+    runtime = SparkRuntime(app.checked(), spark)
     runtime.open()
     return runtime
 
 
-def _application(
-    operators: Sequence[Operator],
-    root: str,
-    sources: Mapping[str, Mapping[str, Any]],
-    sink: Mapping[str, Any],
-    folder: Path = Path(),
-) -> CheckedApplication:
-    plan = build_plan(
-        {name: Stream(name, SCHEMA, source, time="ts") for name, source in sources.items()},
-        {},
-        {"only": QueryClass("only", 1)},
-        operators,
-        [Query("q", "only", Port(root), (), sink=sink)],
-    )
-    return CheckedApplication(plan, PolicySettings("rr", {"unit": "query", "quantum": None}), folder=folder)
-
-
-def _range(text: str) -> RangeWindow:
-    window = parse_window(text)
-    assert isinstance(window, RangeWindow)
-    return window
+def _grouped(values: Mapping[str, str], window: str) -> str:
+    columns = ", ".join(f"{text} AS {name}" for name, text in values.items())
+    return f"SELECT k, {columns} FROM s [{window}] GROUP BY k"
 
 
 # Replays ----------------------------------------------------------------------------------------------------------
@@ -258,17 +211,14 @@ def _compare_replays(spark: SparkSession, rows: int, rounds: int) -> dict[str, f
 
 
 def _headgate(spark: SparkSession, folder: Path, values: Mapping[str, str]) -> int:
-    columns = ", ".join(f"{text} AS {name}" for name, text in values.items())
-    app = folder / "app.yaml"
-    app.write_text(_REPLAY.format(columns=columns, window=TUMBLING))
-    runtime = SparkRuntime(load_application(app), spark)
-    runtime.start()
-    runtime.wait(RunLimits(until_idle=True))
-    report = runtime.stop()
-    if report["errors"]:
-        raise RuntimeError(str(report["errors"]))
-    sink: Any = runtime.sinks["q"]
-    return sum(int(np.sum(table.column("n").to_numpy())) for table in sink.tables())
+    app = hg.Application(policy=POLICY, folder=folder)
+    app.stream("s", SCHEMA, time="ts", source=hg.sources.Csv(path="in/data.csv", header=True))
+    app.query("q", f"RSTREAM({_grouped(values, TUMBLING)})")
+    with app.start(spark) as run:
+        run.wait()
+    if errors := run.report().errors:
+        raise RuntimeError(str(errors))
+    return int(np.sum(run.results("q").to_arrow().column("n").to_numpy()))
 
 
 def _structured_streaming(spark: SparkSession, folder: Path, name: str, values: Mapping[str, str]) -> int:
