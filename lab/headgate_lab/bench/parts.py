@@ -14,8 +14,8 @@ Announce = Callable[[str], None]
 class Parts:
     """What a bench has measured so far, by part."""
 
-    def __init__(self, tell: Announce) -> None:
-        self.tell = tell
+    def __init__(self, announce: Announce) -> None:
+        self.announce = announce
         self.measured: dict[str, Any] = {}
 
 
@@ -23,9 +23,9 @@ _current: ContextVar[Parts | None] = ContextVar("parts", default=None)
 
 
 @contextmanager
-def collecting(tell: Announce) -> Iterator[Parts]:
-    """Collect the parts of the bench that runs inside; `tell` is called with the name of each part as it begins."""
-    parts = Parts(tell)
+def collecting(announce: Announce) -> Iterator[Parts]:
+    """Collect the parts of the bench that runs inside; `announce` is called with the name of each part as it begins."""
+    parts = Parts(announce)
     token = _current.set(parts)
     try:
         yield parts
@@ -38,7 +38,7 @@ def part(name: str, measure: Callable[[], T]) -> T:
     parts = _current.get()
     if parts is None:  # not inside `collecting`
         return measure()
-    parts.tell(name)
+    parts.announce(name)
     found = measure()
     parts.measured[name] = found
     return found

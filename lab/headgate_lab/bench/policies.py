@@ -1,4 +1,4 @@
-"""headgate bench policies: one bursty application under every policy on Spark, beside what the simulator predicts.
+"""headgate bench policies: one bursty application under every policy on Spark, next to what the simulator predicts.
 
 The application is in `policies_workload.py`. It has a single class, so the policies are those that choose by operator,
 path or segment; `bench classes` has the others. A first run measures the costs of operators and of a call on this

@@ -37,7 +37,7 @@ headgate reproduce prb --quick --json
 INCOMPLETE = "incomplete.parquet"
 FAILED = 1  # exit code of a study that failed after it had run something
 _COLORS = {"reproduced": "green", "refuted": "red", "inconclusive": "yellow"}
-Tell = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 
 
 @speaks_plainly
@@ -76,8 +76,8 @@ def reproduce(
     from headgate_lab.studies.sweep import SweepError
 
     try:
-        with _progress(name) as tell:
-            outcome = run_study(study, profile, master, tell)
+        with _progress(name) as on_progress:
+            outcome = run_study(study, profile, master, on_progress)
     except SweepError as error:
         write_rows(error.rows, folder / INCOMPLETE)
         kept = f"the {len(error.rows)} runs that succeeded are in {folder / INCOMPLETE}"
@@ -126,7 +126,7 @@ def _make(folder: Path) -> None:
         fail(f"--out {folder}: cannot write there: {error.strerror}; give a folder that can be created and written")
 
 
-def run_study(study: Study, profile: Profile, master: str | None, tell: Tell) -> StudyResult:
+def run_study(study: Study, profile: Profile, master: str | None, on_progress: OnProgress) -> StudyResult:
     """Run a study on this process's Spark, or on a new one that ends with the study."""
     from headgate.runtime.spark.launch.session import spark_runs, start_spark
     from headgate_lab.studies.study import reproduce as reproduce_study
@@ -134,14 +134,14 @@ def run_study(study: Study, profile: Profile, master: str | None, tell: Tell) ->
     ours = not spark_runs()
     spark = start_spark({"master": master} if master else {})
     try:
-        return reproduce_study(study, profile, spark.sparkContext, tell)
+        return reproduce_study(study, profile, spark.sparkContext, on_progress)
     finally:
         if ours:
             spark.stop()
 
 
 @contextmanager
-def _progress(name: str) -> Iterator[Tell]:
+def _progress(name: str) -> Iterator[OnProgress]:
     """Show a progress bar on stderr, or nothing if stderr is not a terminal."""
     from rich.console import Console
     from rich.progress import (

@@ -86,12 +86,12 @@ def test_claims_have_a_verdict_and_both_figures():
         "segment": (0.5, 40.0),
         "simplified-segment": (2.0, 40.0),
     }
-    told = policies.claims(found(spark, spark))
-    assert len(told) == 8
-    assert told["mean_latency of pcs below chain"] == {"holds": True, "pcs": 1.0, "chain": 2.0, "ratio": 0.5}
-    assert not told["mean_latency of pcs below segment"]["holds"]
-    assert told["mean_memory of chain below pcs"] == {"holds": False, "chain": 100.0, "pcs": 50.0, "ratio": 2.0}
-    assert all(told[f"mean_memory of {name} below fifo"]["holds"] for name in policies.SAVING)
+    judged = policies.claims(found(spark, spark))
+    assert len(judged) == 8
+    assert judged["mean_latency of pcs below chain"] == {"holds": True, "pcs": 1.0, "chain": 2.0, "ratio": 0.5}
+    assert not judged["mean_latency of pcs below segment"]["holds"]
+    assert judged["mean_memory of chain below pcs"] == {"holds": False, "chain": 100.0, "pcs": 50.0, "ratio": 2.0}
+    assert all(judged[f"mean_memory of {name} below fifo"]["holds"] for name in policies.SAVING)
 
 
 def test_agreement_finds_best_and_worst():

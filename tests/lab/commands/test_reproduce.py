@@ -15,16 +15,16 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from headgate.cli.main import app
-from headgate_lab.studies.study import reproduce as made_again
+from headgate_lab.studies.study import reproduce as reproduce_study
 
 runner = CliRunner()
 KEYS = {"id", "source", "figure", "claim", "measured", "interval", "seeds", "verdict"}
 TINY = ["reproduce", "prb", "--quick", "--tuples", "1", "--seeds", "2"]
 
 
-def check_claims(told: dict[str, Any]) -> None:
-    assert [claim["id"] for claim in told["claims"]] == [f"PRB-C{number}" for number in range(1, 15)]
-    for claim in told["claims"]:
+def check_claims(printed: dict[str, Any]) -> None:
+    assert [claim["id"] for claim in printed["claims"]] == [f"PRB-C{number}" for number in range(1, 15)]
+    for claim in printed["claims"]:
         assert set(claim) >= KEYS
         assert claim["verdict"] in ("reproduced", "refuted", "inconclusive")
         low, high = claim["interval"]
@@ -34,11 +34,12 @@ def check_claims(told: dict[str, Any]) -> None:
 @pytest.mark.spark
 def test_json_is_one_value_with_every_claim(spark: Any, tmp_path: Path) -> None:
     result = runner.invoke(app, [*TINY, "--json", "--out", str(tmp_path / "prb")])
-    told = json.loads(result.stdout)
-    check_claims(told)
-    assert (told["study"], told["profile"], told["tuples_per_stream"], told["seeds"]) == ("prb", "quick", 1, 2)
-    assert all(Path(name).is_file() for name in told["files"])
-    assert json.loads((tmp_path / "prb" / "claims.json").read_text())["claims"] == told["claims"]
+    printed = json.loads(result.stdout)
+    check_claims(printed)
+    sizes = [printed[key] for key in ("study", "profile", "tuples_per_stream", "seeds")]
+    assert sizes == ["prb", "quick", 1, 2]
+    assert all(Path(name).is_file() for name in printed["files"])
+    assert json.loads((tmp_path / "prb" / "claims.json").read_text())["claims"] == printed["claims"]
 
 
 @pytest.mark.study
@@ -133,12 +134,16 @@ def test_a_study_that_fails_late_keeps_its_runs(tmp_path: Path, monkeypatch: pyt
 
     study = replace(STUDY, run=fails)
     monkeypatch.setattr(reproduce, "study_named", lambda name: study)
-    monkeypatch.setattr(reproduce, "run_study", lambda study, profile, _, tell: made_again(study, profile, None, tell))
+    monkeypatch.setattr(
+        reproduce,
+        "run_study",
+        lambda study, profile, _, done: reproduce_study(study, profile, None, done),
+    )
     result = runner.invoke(app, [*TINY, "--json", "--out", str(tmp_path)])
     assert result.exit_code == 1
-    told = json.loads(result.stdout)
-    assert told["incomplete"]
-    assert "ZeroDivisionError" in told["error"]
+    printed = json.loads(result.stdout)
+    assert printed["incomplete"]
+    assert "ZeroDivisionError" in printed["error"]
     kept = pq.read_table(tmp_path / "incomplete.parquet")
     assert kept.num_rows == len(STUDY.points(replace(STUDY.quick, tuples=1, seeds=2))) // 2
     assert set(kept.column("seed").to_pylist()) == {0}

@@ -321,22 +321,22 @@ def test_seeds_that_disagree_leave_a_claim_open() -> None:
 
 
 def test_the_text_has_both_readings_of_mprr() -> None:
-    told = judged(as_the_paper_says)["CMP-11"]["measured"]
-    assert "MPRR 3 9 30 ms, starvation 10; MPRR largest 3 9 30 ms" in told.replace("3.01", "3").replace("9.01", "9")
+    text = judged(as_the_paper_says)["CMP-11"]["measured"]
+    assert "MPRR 3 9 30 ms, starvation 10; MPRR largest 3 9 30 ms" in text.replace("3.01", "3").replace("9.01", "9")
 
 
 def test_the_notes_say_how_words_are_read() -> None:
-    told = " ".join(NOTES)
-    assert f"{FLAT:g} times the fastest" in told
-    assert f"'far above': {FAR:g} times" in told
-    assert f"a factor of {ALIKE:g}" in told
-    assert f"{TIGHT:g} times its mean" in told
-    assert f"more than {MUCH:g} times" in told
-    assert f"no other class is {1 - BETTER:.0%} faster".replace("%", " %") in told
-    assert f"'low' a mean below {LOW_MS:g} ms" in told
-    assert f"more than {HUGE:g} times that of class 1" in told
-    assert "'Starving' (CMP-4)" in told
-    assert "that of the widest class" in told
+    notes = " ".join(NOTES)
+    assert f"{FLAT:g} times the fastest" in notes
+    assert f"'far above': {FAR:g} times" in notes
+    assert f"a factor of {ALIKE:g}" in notes
+    assert f"{TIGHT:g} times its mean" in notes
+    assert f"more than {MUCH:g} times" in notes
+    assert f"no other class is {1 - BETTER:.0%} faster".replace("%", " %") in notes
+    assert f"'low' a mean below {LOW_MS:g} ms" in notes
+    assert f"more than {HUGE:g} times that of class 1" in notes
+    assert "'Starving' (CMP-4)" in notes
+    assert "that of the widest class" in notes
 
 
 def test_fitted_claims_are_marked() -> None:

@@ -118,8 +118,8 @@ def test_the_study_is_known_by_its_name() -> None:
 
 def test_every_claim_holds_in_the_dissertations_world() -> None:
     found = judged(as_the_dissertation_says)
-    told = {name: claim["measured"] for name, claim in found.items() if claim["verdict"] != "reproduced"}
-    assert told == {}
+    failed = {name: claim["measured"] for name, claim in found.items() if claim["verdict"] != "reproduced"}
+    assert failed == {}
 
 
 def test_claims_used_to_choose_costs_are_marked() -> None:
@@ -269,11 +269,11 @@ def test_a_schedule_is_judged_for_every_seed_alike() -> None:
 
 
 def test_the_texts_have_other_readings() -> None:
-    told = {name: claim["measured"] for name, claim in judged(as_the_dissertation_says).items()}
-    assert "with debt as printed: 9.4, reproduced" in told["CQC-1"]
+    texts = {name: claim["measured"] for name, claim in judged(as_the_dissertation_says).items()}
+    assert "with debt as printed: 9.4, reproduced" in texts["CQC-1"]
     for label in ("with passes until the slice is used up", "with CQC's debt as printed", "without inputs in step"):
-        assert f"{label}: 0.43, reproduced" in told["ABD-4"]
-    assert "without inputs in step: 1, reproduced" in told["SC-1"]
+        assert f"{label}: 0.43, reproduced" in texts["ABD-4"]
+    assert "without inputs in step: 1, reproduced" in texts["SC-1"]
 
 
 def test_claims_stay_open_where_seeds_disagree() -> None:
@@ -344,11 +344,11 @@ def test_a_coarse_profile_leaves_out_runs_of_fixed_length() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "phrase",
     ["process CPU time", "as fitted", "within a factor of 2", "pictures without numbers", "printed formula", "Poisson"],
 )
-def test_the_notes_say_how_the_dissertation_is_read(told: str) -> None:
-    assert told in " ".join(STUDY.notes)
+def test_the_notes_say_how_the_dissertation_is_read(phrase: str) -> None:
+    assert phrase in " ".join(STUDY.notes)
 
 
 def test_the_notes_say_which_bounds_are_wider_than_printed() -> None:

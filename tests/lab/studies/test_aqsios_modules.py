@@ -171,9 +171,9 @@ def test_cache_misses_are_left_open() -> None:
 
 def test_a_claim_that_cannot_fail_does_not_count_as_reproduced() -> None:
     """SRC-1: sources by MORR and by MBD are the same run."""
-    told = judged(as_the_paper_says)["SRC-1"]["measured"]
-    assert "at best inconclusive" in told
-    assert told.endswith("open: sources by MORR and by MBD do not differ (not measured)")
+    text = judged(as_the_paper_says)["SRC-1"]["measured"]
+    assert "at best inconclusive" in text
+    assert text.endswith("open: sources by MORR and by MBD do not differ (not measured)")
 
 
 def _course_of(k: int, times: float) -> World:
@@ -284,9 +284,9 @@ def test_the_texts_have_the_other_readings() -> None:
 
 
 def test_the_notes_say_how_the_dissertation_is_read() -> None:
-    told = " ".join(NOTES)
-    assert f"without the first {SETTLED_S:g} s after each" in told
-    assert "are the same run" in told
+    notes = " ".join(NOTES)
+    assert f"without the first {SETTLED_S:g} s after each" in notes
+    assert "are the same run" in notes
 
 
 def test_fitted_claims_are_marked() -> None:

@@ -146,8 +146,8 @@ def test_a_claim_as_json() -> None:
         )
 
     claim = PaperClaim("X-C1", "a paper", "Figure 1", "something is positive", check)
-    told = claim.judged(SweepResults(ROWS))
-    assert list(told) == [
+    entry = claim.judged(SweepResults(ROWS))
+    assert list(entry) == [
         "id",
         "source",
         "figure",
@@ -159,7 +159,7 @@ def test_a_claim_as_json() -> None:
         "verdict",
         "fitted",
     ]
-    assert (told["verdict"], told["seeds"], told["value"], told["fitted"]) == ("reproduced", 2, 1.5, False)
+    assert (entry["verdict"], entry["seeds"], entry["value"], entry["fitted"]) == ("reproduced", 2, 1.5, False)
     assert replace(claim, fitted=True).judged(SweepResults(ROWS))["fitted"]
 
 

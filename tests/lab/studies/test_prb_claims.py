@@ -101,10 +101,10 @@ def test_a_dent_refutes(name: str) -> None:
 
 
 def test_the_texts_have_more_than_the_criteria() -> None:
-    told = {name: claim["measured"] for name, claim in judged(as_the_paper_says).items()}
-    assert "rb is below fifo by 33.3% at theta 0 and 33.3% at theta 0.9" in told["PRB-C3"]
-    assert "largest with 8" in told["PRB-C9"]
-    assert "By construction it cannot be otherwise" in told["PRB-C12"]
+    texts = {name: claim["measured"] for name, claim in judged(as_the_paper_says).items()}
+    assert "rb is below fifo by 33.3% at theta 0 and 33.3% at theta 0.9" in texts["PRB-C3"]
+    assert "largest with 8" in texts["PRB-C9"]
+    assert "By construction it cannot be otherwise" in texts["PRB-C12"]
 
 
 def test_a_criterion_that_fails_says_what_it_compares() -> None:
@@ -113,11 +113,11 @@ def test_a_criterion_that_fails_says_what_it_compares() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "phrase",
     ["a quarter of the tuples", "at most 300 tuples", "3 to 7 %", "each leaf is a root", "2 for each preemption"],
 )
-def test_the_notes_say_how_the_paper_is_read(told: str) -> None:
-    assert told in " ".join(STUDY.notes)
+def test_the_notes_say_how_the_paper_is_read(phrase: str) -> None:
+    assert phrase in " ".join(STUDY.notes)
 
 
 def test_claims_stay_open_where_seeds_disagree() -> None:

@@ -83,9 +83,9 @@ def test_a_run_depends_on_its_point_only() -> None:
 
 def test_preemptions_are_counted() -> None:
     """prb preempts an expensive operator, rb never does."""
-    dear = {**TREE, "cost": 300.0, "tuples": 20, "traced": True}
-    assert run({**dear, "policy": "rb"})["preemptions"] == 0
-    assert 0 < run(dear)["preemptions"] < 7
+    expensive = {**TREE, "cost": 300.0, "tuples": 20, "traced": True}
+    assert run({**expensive, "policy": "rb"})["preemptions"] == 0
+    assert 0 < run(expensive)["preemptions"] < 7
 
 
 def test_every_tuple_passes_seven_operators() -> None:

@@ -91,15 +91,15 @@ def test_the_rows(outcome: StudyResult, tmp_path: Path) -> None:
 def test_json_has_no_infinity(tmp_path: Path) -> None:
     one_seed = reproduce(study(CLAIM), Profile("quick", 1, 1), None)
     write(one_seed, tmp_path)
-    told = json.loads((tmp_path / "claims.json").read_text())
-    assert told["claims"][0]["interval"] == [None, None]
+    written = json.loads((tmp_path / "claims.json").read_text())
+    assert written["claims"][0]["interval"] == [None, None]
 
 
 def test_what_is_not_finite_stays_valid_json(tmp_path: Path) -> None:
     beyond = replace(CLAIM, check=lambda results: judge([Criterion("odd", [1.0, math.inf])], [1.0, math.inf], "odd"))
     write(reproduce(study(beyond), TINY, None), tmp_path)
-    (told,) = json.loads((tmp_path / "claims.json").read_text(), parse_constant=pytest.fail)["claims"]
-    assert (told["value"], told["interval"], told["verdict"]) == (None, [None, None], "inconclusive")
+    (entry,) = json.loads((tmp_path / "claims.json").read_text(), parse_constant=pytest.fail)["claims"]
+    assert (entry["value"], entry["interval"], entry["verdict"]) == (None, [None, None], "inconclusive")
 
 
 def test_a_chart_leaves_out_what_was_not_measured(tmp_path: Path) -> None:
@@ -112,8 +112,8 @@ def test_a_fitted_claim_is_marked(tmp_path: Path) -> None:
     text, page = ((tmp_path / name).read_text() for name in ("report.md", "report.html"))
     assert text.count("| reproduced |") == text.count("| reproduced (fitted) |") == 1
     assert '<td class="reproduced">reproduced (fitted)</td>' in page
-    told = json.loads((tmp_path / "claims.json").read_text())["claims"]
-    assert [claim["fitted"] for claim in told] == [False, True]
+    claims = json.loads((tmp_path / "claims.json").read_text())["claims"]
+    assert [claim["fitted"] for claim in claims] == [False, True]
 
 
 def test_boxes_are_drawn_side_by_side(tmp_path: Path) -> None:
@@ -142,6 +142,6 @@ def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_progress_is_reported() -> None:
-    told: list[tuple[int, int]] = []
-    reproduce(study(), TINY, None, lambda done, of: told.append((done, of)))
-    assert told == [(done, 5) for done in range(6)]
+    calls: list[tuple[int, int]] = []
+    reproduce(study(), TINY, None, lambda done, of: calls.append((done, of)))
+    assert calls == [(done, 5) for done in range(6)]

@@ -20,10 +20,10 @@ def inverse(point: Point) -> dict[str, Any]:
 
 
 def test_rows_come_in_the_order_of_the_points() -> None:
-    told: list[int] = []
-    rows = sweep(square, POINTS, weight=lambda point: point["x"], on_progress=told.append)
+    done: list[int] = []
+    rows = sweep(square, POINTS, weight=lambda point: point["x"], on_progress=done.append)
     assert rows == [{**point, "y": point["x"] ** 2} for point in POINTS]
-    assert told == [1, 2, 3, 4, 5, 6]
+    assert done == [1, 2, 3, 4, 5, 6]
 
 
 def test_the_longest_points_go_first() -> None:
@@ -53,10 +53,10 @@ def test_spark_gives_the_same_rows_as_the_driver(spark: Any) -> None:
         for point in points(Profile("tiny", tuples=3, seeds=2, coarse=True))
         if point["workload"] == "cost" or point["traced"]
     ]
-    told: list[int] = []
-    on_spark = sweep(run, few, spark.sparkContext, weight=weight, on_progress=told.append)
+    done: list[int] = []
+    on_spark = sweep(run, few, spark.sparkContext, weight=weight, on_progress=done.append)
     assert on_spark == sweep(run, few)
-    assert told == list(range(1, len(few) + 1))
+    assert done == list(range(1, len(few) + 1))
     assert sweep(run, [], spark.sparkContext) == []
 
 

@@ -1,4 +1,4 @@
-"""headgate bench classes: Headgate beside stock Structured Streaming. What is measured: `comparison.py`."""
+"""headgate bench classes: Headgate compared with stock Structured Streaming. `comparison.py` says what is measured."""
 
 from headgate.charts.spark_comparison import draw_spark_comparison as draw
 from headgate_lab.bench.classes.comparison import SMALLEST, run

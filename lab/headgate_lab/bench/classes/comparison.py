@@ -264,7 +264,7 @@ def highest_rate(
 
 
 def _scaled(sides: BothSides, queries: int, seconds: float, found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Stock beside mbd. Stock uses FAIR pools in the way that was best with about as many queries."""
+    """Stock and mbd on this many queries. Stock uses pools in the way that was best with a similar number of them."""
     workload = Workload(f"scaling {queries}", queries, SCALING_RATE, seconds)
     pools = found[nearest(queries)][FAIR]["pools"]["used"]
     return {

@@ -407,7 +407,7 @@ def _batch_figures(workload: Workload, batches: Mapping[str, Sequence[MicroBatch
     }
 
 
-# Cleaning up, whatever happens ----------------------------------------------------------------------------------------
+# Cleaning up in every case -------------------------------------------------------------------------------------------
 
 
 @contextmanager
