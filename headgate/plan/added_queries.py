@@ -1,4 +1,4 @@
-"""Plans of queries that join a run: apart from what runs already, then merged with it."""
+"""Queries added to a run: cuts their plan off from that of the running queries, then merges the two."""
 
 from __future__ import annotations
 
@@ -10,57 +10,57 @@ from headgate.plan.operators.base import Port
 
 
 def plan_of_added(plan: Plan, running: Collection[str]) -> Plan:
-    """The plan of the queries that are not among the running ones, with operators of their own.
+    """The plan of the queries that are not running yet, with operators of their own.
 
-    A query that reads a running one gets copies of its operators, without their state: what the originals have in their
-    queues and windows depends on the schedule so far, and an answer must not.
+    If a query reads a running one, it gets copies of its operators, without their state: what the originals have in
+    their queues and windows depends on the schedule so far, and an answer must not.
     """
-    joining = plan.without(running)
-    shared = {name for query in running for name in plan.queries[query].operators} & joining.operators.keys()
+    added = plan.without(running)
+    shared = {name for query in running for name in plan.queries[query].operators} & added.operators.keys()
     if not shared:
-        return joining
-    prefix = next(iter(joining.queries))
+        return added
+    prefix = next(iter(added.queries))
 
     def moved(port: Port) -> Port:
         return port._replace(node=f"{prefix}/{port.node}") if port.node in shared else port
 
     operators = [
         replace(op, id=moved(Port(name)).node, inputs=tuple(map(moved, op.inputs)))
-        for name, op in joining.operators.items()
+        for name, op in added.operators.items()
     ]
     queries = {
         name: replace(
             query, root=moved(query.root), operators=tuple(moved(Port(member)).node for member in query.operators)
         )
-        for name, query in joining.queries.items()
+        for name, query in added.queries.items()
     }
     return replace(
-        joining,
+        added,
         operators={operator.id: operator for operator in operators},
         queries=queries,
-        schemas={moved(port): schema for port, schema in joining.schemas.items()},
-        flows={moved(port): flow for port, flow in joining.flows.items()},
+        schemas={moved(port): schema for port, schema in added.schemas.items()},
+        flows={moved(port): flow for port, flow in added.flows.items()},
     )
 
 
-def merge_plans(running: Plan, joining: Plan) -> Plan:
-    """Both in one. What runs keeps its streams, its classes and their priorities as they are now.
+def merge_plans(running: Plan, added: Plan) -> Plan:
+    """Both plans in one. Running queries keep their streams, their classes and the current priorities.
 
     ValueError: a query or an operator is in both.
     """
     for what, both in (
-        ("query", running.queries.keys() & joining.queries.keys()),
-        ("operator", running.operators.keys() & joining.operators.keys()),
+        ("query", running.queries.keys() & added.queries.keys()),
+        ("operator", running.operators.keys() & added.operators.keys()),
     ):
         if both:
             raise ValueError(f"{what} {', '.join(sorted(both))} runs already")
     return Plan(
-        streams={**joining.streams, **running.streams},
-        tables={**joining.tables, **running.tables},
-        classes={**joining.classes, **running.classes},
-        operators={**running.operators, **joining.operators},
-        queries={**running.queries, **joining.queries},
-        schemas={**joining.schemas, **running.schemas},
-        flows={**joining.flows, **running.flows},
-        grows={**running.grows, **joining.grows},
+        streams={**added.streams, **running.streams},
+        tables={**added.tables, **running.tables},
+        classes={**added.classes, **running.classes},
+        operators={**running.operators, **added.operators},
+        queries={**running.queries, **added.queries},
+        schemas={**added.schemas, **running.schemas},
+        flows={**added.flows, **running.flows},
+        grows={**running.grows, **added.grows},
     )

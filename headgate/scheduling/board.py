@@ -1,4 +1,4 @@
-"""The board: which units have input, which run, and what the policy says next. Shared by both runtimes."""
+"""The board: which units have input, which are running, and what the policy chooses next. Used by both runtimes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headgate.scheduling.boundary_wait import BoundaryWait
 from headgate.scheduling.policy import Decision, FinishedCall, Policy, PolicyError
 from headgate.scheduling.units import Queue, Unit, make_units, most_important
 
-# Class, now, how to look, since when: recent latency, or None.
+# (class, now, which statistic, since when) -> recent latency, or None.
 Latency = Callable[[str, float, RecentStatistic, float], float | None]
 
 
@@ -23,8 +23,7 @@ def _no_latency(class_name: str, now: float, statistic: RecentStatistic, since: 
 class Claim:
     """A slot's right to run a unit, valid from `Board.claim` to `Board.release`.
 
-    The board has one a slot and uses it again and again: making a record for each call would cost as much as the
-    decision itself.
+    The board has one per slot and reuses it: making an object for each call would cost as much as the decision.
     """
 
     __slots__ = ("busy", "decision", "slot", "started")
@@ -46,10 +45,10 @@ class FedUnits:
 
 
 class Board:
-    """The state that a policy sees (its `View`) and the moves that a runtime makes.
+    """The state that a policy sees (its `View`), and the methods by which a runtime changes it.
 
-    Not thread-safe: the Spark runtime holds one lock around every call; the simulator has one thread. `now` is set
-    by the runtime before each move.
+    Not thread-safe: the Spark runtime holds its lock around every call, and the simulator has one thread. The runtime
+    sets `now` before each call.
     """
 
     def __init__(
@@ -80,8 +79,8 @@ class Board:
         self._latency = latency
         self._boundary_wait = boundary_wait
         self._claims = tuple(Claim(slot) for slot in range(slots))
-        self._orphans: set[int] = set()  # slots whose call began under a policy that has been replaced
-        self._spent: dict[Edge, float] = {}  # seconds given to the first tuple of a queue by stopped calls
+        self._from_old_policys: set[int] = set()  # slots whose call is older than the policy
+        self._spent: dict[Edge, float] = {}  # seconds that preempted calls gave to the first tuple of a queue
         self._fed_units: dict[Edge, FedUnits] = {}
         self.install(policy)
 
@@ -89,7 +88,7 @@ class Board:
 
     @property
     def priorities(self) -> Mapping[str, int]:
-        """Class -> its priority now."""
+        """Class -> its current priority."""
         return self.plan.priorities
 
     @property
@@ -116,13 +115,13 @@ class Board:
     # What runtimes do --------------------------------------------------------------------------------------------
 
     def install(self, policy: Policy, plan: Plan | None = None) -> None:
-        """Give the board a policy, or replace the one it has. Calls in flight go on and block what they use.
+        """Set the policy, at the start or later. Calls in flight go on, and block the units that share an operator.
 
-        With a `plan`, queries have stopped or joined: the board forgets what is no longer in it.
+        `plan` is given when queries were added or have ended: what is no longer in it is forgotten.
         """
         plan = plan or self.plan
         groups = policy.units(plan, self._stats)
-        units = make_units(plan, groups, self._queues, self._joint)  # a refused policy changes nothing
+        units = make_units(plan, groups, self._queues, self._joint)  # may raise, so before anything changes
         self.policy, self.plan = policy, plan
         self.units: tuple[Unit, ...] = units
         if self._boundary_wait is not None:
@@ -133,40 +132,41 @@ class Board:
             self.fed_units(edge).units = tuple(unit for unit in self.units if edge in unit.edges)
         for claim in self._claims:
             if claim.busy:
-                self._orphans.add(claim.slot)
+                self._from_old_policys.add(claim.slot)
                 for unit in self._users(claim):
                     unit.blocked += 1
         for edge in self._spent:
-            self._tell_spent(edge)
-        self.ready_units = 0  # how many units are ready
+            self._update_spent(edge)
+        self.ready_units = 0  # how many
         self._choose, self._became_ready = policy.choose, policy.became_ready
-        self._listens = type(policy).finished is not Policy.finished  # most do not: spare them the record
-        self._pauses = type(policy).ran_dry is not Policy.ran_dry
+        # Most policies do not listen to the end of calls: spare them the object.
+        self._wants_finished = type(policy).finished is not Policy.finished
+        self._wants_ran_dry = type(policy).ran_dry is not Policy.ran_dry
         policy.start(self)
         for unit in self.units:
             self._announce(unit)
 
     def add_queues(self, queues: Mapping[Edge, Queue]) -> None:
-        """Queries are about to join: these stand in front of their operators. Call `install` with the new plan next."""
+        """Add the queues of queries that are about to be added. Call `install` with the new plan next."""
         self._queues.update(queues)
 
     def learned(self) -> None:
-        """Statistics have changed enough for policies to look at them; one of them may want other units now."""
+        """Statistics have changed: show them to the policy, which may want other units now."""
         self.stats_version += 1
         if self.policy.regroups(self.plan, self._stats):
             self.install(self.policy)
 
     def set_classes(self, plan: Plan) -> None:
-        """The administrator changed priorities, or the classes of queries; `plan` is the same but for that.
+        """The administrator changed priorities or the classes of queries; `plan` is otherwise the same.
 
-        What is set to what it was is no change: policies keep what they have learned.
+        If they are as before, nothing happens: policies keep what they have learned.
         """
         if (plan.classes, plan.queries) == (self.plan.classes, self.plan.queries):
             return
         self.classes_version += 1
-        self.stats_version += 1  # what weighs by priorities is to be worked out anew
+        self.stats_version += 1  # policies must recompute what depends on priorities
         if [group.operators for group in self.policy.units(plan, self._stats)] != [u.operators for u in self.units]:
-            self.install(self.policy, plan)  # a policy that puts queries of a class together
+            self.install(self.policy, plan)  # a policy that combines queries of a class
             return
         self.plan = plan
         for unit in self.units:
@@ -177,36 +177,38 @@ class Board:
         return self._fed_units.setdefault(edge, FedUnits())
 
     def fed(self, edge: Edge) -> None:
-        """Tuples were put into a queue: announce the units that can now run, or whose oldest tuple may have changed."""
+        """Tuples were put into a queue: announce units that can now run, or whose oldest tuple may have changed."""
         self.wake(self._fed_units[edge])
 
     def wake(self, fed_units: FedUnits) -> None:
         """As `fed`, for a runtime that keeps `fed_units` at hand."""
         for unit in fed_units.units:
             if unit.ready:
-                if not unit.private or self.policy.watches_queues:  # its first tuple may be another one now
+                if not unit.private or self.policy.watches_queues:  # its first tuple may have changed
                     self._became_ready(unit)
             elif not unit.blocked:
                 self._make_ready(unit)
 
     def recheck_waiting(self, edges: Iterable[Edge] | None = None) -> None:
-        """Time has passed, at some queues only where these are named: announce the units that need not wait for a
-        boundary any longer."""
+        """Time has passed: announce the units that no longer have to wait for a boundary.
+
+        With `edges`, only the units that read these queues are checked.
+        """
         units = self.units if edges is None else [unit for edge in edges for unit in self.fed_units(edge).units]
         for unit in units:
             if unit.may_wait:
                 self._announce(unit)
 
     def spend(self, edge: Edge, seconds: float) -> None:
-        """A stopped call gave so much time to the first tuple of a queue in all; 0: that tuple is taken up again."""
+        """Set the total time that preempted calls gave to the first tuple of a queue; 0: a call takes it up again."""
         if seconds > 0.0:
             self._spent[edge] = seconds
         else:
             self._spent.pop(edge, None)
-        self._tell_spent(edge)
+        self._update_spent(edge)
 
     def claim(self, slot: int) -> Claim | None:
-        """Ask the policy what a free slot should run, and reserve it. None: the slot stays idle for now."""
+        """Ask the policy what a free slot should run, and reserve that unit. None: the slot stays idle for now."""
         claim = self._claims[slot]
         if claim.busy:
             raise InvariantError(f"slot {slot} asks for a call while it runs {claim.decision.unit.id}")
@@ -237,26 +239,26 @@ class Board:
         return claim
 
     def release(self, claim: Claim, tuples: int, outputs: int, preempted: bool = False) -> None:
-        """A call has ended and its results are in the queues: free its unit and tell the policy."""
+        """A call has ended and its results are in the queues: free its unit and notify the policy."""
         claim.busy = False
         unit = claim.decision.unit
         if unit.spent:
             unit.spent = self._spent_on(unit)
-        orphan = bool(self._orphans) and claim.slot in self._orphans
-        overlaps = self._adopters(claim) if orphan else unit.overlaps
+        from_old_policy = bool(self._from_old_policys) and claim.slot in self._from_old_policys
+        overlaps = self._units_blocked_by(claim) if from_old_policy else unit.overlaps
         for other in overlaps:
             other.blocked -= 1
-        if self._listens and not orphan:
+        if self._wants_finished and not from_old_policy:
             seconds = self.now - claim.started
             self.policy.finished(FinishedCall(unit, claim.slot, claim.started, seconds, tuples, outputs, preempted))
         for other in overlaps:
             self._announce(other)
-        if not self.ready_units and self._pauses:
+        if not self.ready_units and self._wants_ran_dry:
             self.policy.ran_dry()
 
-    def _adopters(self, claim: Claim) -> tuple[Unit, ...]:
-        """The policy was replaced during the call, so its units are gone: those that the call blocks instead."""
-        self._orphans.remove(claim.slot)
+    def _units_blocked_by(self, claim: Claim) -> tuple[Unit, ...]:
+        """The policy was replaced during the call: the units of the new policy that the call blocks."""
+        self._from_old_policys.remove(claim.slot)
         return self._users(claim)
 
     def _block(self, unit: Unit) -> None:
@@ -267,19 +269,19 @@ class Board:
                 self.ready_units -= 1
 
     def _announce(self, unit: Unit) -> None:
-        """Something has changed: a unit may be ready now."""
+        """Announce a unit if it is ready now."""
         if not unit.ready and not unit.blocked and unit.oldest is not None:
             self._make_ready(unit)
 
     def _make_ready(self, unit: Unit) -> None:
-        """A unit has input and is not blocked: it is ready, unless it would rather wait."""
+        """A unit has input and is not blocked: it is ready, unless it waits for a boundary."""
         if unit.may_wait and self._boundary_wait is not None and self._boundary_wait.waits(unit, self.now):
             return
         unit.ready = True
         self.ready_units += 1
         self._became_ready(unit)
 
-    def _tell_spent(self, edge: Edge) -> None:
+    def _update_spent(self, edge: Edge) -> None:
         for unit in self.fed_units(edge).units:
             unit.spent = self._spent_on(unit)
 

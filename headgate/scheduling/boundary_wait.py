@@ -1,6 +1,6 @@
-"""Units that give results only at the boundaries of windows may wait until one is reached.
+"""Lets units that give results only at window boundaries wait until one is reached.
 
-A call has a fixed cost, and of one before the boundary nothing comes. What waits meanwhile is kept small.
+A call has a fixed cost, and before the boundary it yields nothing. The wait is limited in tuples, bytes and seconds.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from headgate.plan.model import Plan
 from headgate.plan.windows import Clock
 from headgate.scheduling.units import Unit
 
-MOST_TUPLES = 50_000  # that wait at a unit: windows make them fewer
-MOST_S = 10.0  # that the first of them waits
-PASSED_S = 1e-5  # after it a boundary has passed, whatever the rounding
+MOST_TUPLES = 50_000  # that may wait at a unit; the state made of them is usually smaller
+MOST_S = 10.0  # that the oldest of them may wait
+PASSED_S = 1e-5  # this long after a boundary it has passed, in spite of rounding
 
-# Operators of a unit, windows with their slides: would a call that takes all that waits come to a boundary?
+# (operators of a unit, slides of its windows) -> would a call that takes all that waits reach a boundary?
 Reaches = Callable[[Collection[str], Mapping[str, int]], bool]
 
 
 class BoundaryWait:
-    """Which units may wait, and whether they do now. So many bytes may wait at each.
+    """Decides which units may wait for a boundary, and whether they should wait now.
 
-    A unit that is due does not wait: time has given it something to do. Nor does any while memory is `pressed`: sources
-    wait for what their input takes.
+    At most `most_bytes` wait at each. A unit that is due (see `is_due`) does not wait: the passing of time gives it
+    something to do. No unit waits while memory is `pressed`, that is, while sources wait for memory to be freed.
     """
 
     def __init__(
@@ -40,11 +40,11 @@ class BoundaryWait:
         self._most_bytes = most_bytes
         self._pressed = pressed
         self._slides: dict[int, Mapping[str, int]] = {}  # by unit
-        self._apart = 0  # every boundary that time passes by itself is a multiple of it; 0: there is none
-        self._passed: dict[str, int] = {}  # stream -> the last such multiple
+        self._apart = 0  # ticks; boundaries that the clock reaches are multiples of it; 0: there are none
+        self._passed: dict[str, int] = {}  # stream -> the last multiple that has passed
 
     def set_units(self, plan: Plan, units: Collection[Unit]) -> None:
-        """The units of now. Those that may wait are marked."""
+        """The units have changed. Marks those that may wait."""
         self._slides = {}
         for unit in units:
             slides = slides_before_results(plan, unit.operators)
@@ -55,19 +55,19 @@ class BoundaryWait:
         self._apart = math.gcd(*(slide for name, slide in windows.items() if clock_of(plan, name) is Clock.ARRIVAL))
 
     def crosses(self, stream: str, now_us: int) -> bool:
-        """Has a boundary been passed since this was last asked for a stream? An instant passes when it is over."""
+        """Has a boundary passed since the last call for this stream? An instant has passed when it is over."""
         if not self._apart:
             return False
         before, self._passed[stream] = self._passed.get(stream), (now_us - 1) // self._apart
         return before != self._passed[stream]
 
     def next_boundary(self, now: float) -> float:
-        """When time will have passed the next boundary by itself; inf: it passes none."""
-        apart = self._apart  # asked without the lock
+        """When the clock will have passed the next boundary; inf: there is none."""
+        apart = self._apart  # read once: called without the lock
         return ((round(now * 1e6) - 1) // apart + 1) * apart / 1e6 + PASSED_S if apart else math.inf
 
     def waits(self, unit: Unit, now: float) -> bool:
-        """Should a unit with input rather wait for more? Only for one that may."""
+        """Should a unit with input wait for a boundary? Only for units that may wait."""
         oldest = unit.oldest
         if self._is_due(unit) or unit.waiting >= MOST_TUPLES or unit.bytes >= self._most_bytes:
             return False

@@ -15,12 +15,12 @@ from headgate.scheduling.policy import Decision
 from headgate.scheduling.queue import BatchQueue, SpillError
 from headgate.scheduling.suspect_rows import SuspectRows
 
-MOST_ROWS = 1_000_000  # in one call, whatever the policy says: a call must end in reasonable time and memory
-PREEMPTIBLE_S = 0.1  # a preemptive policy gets to decide anew at least this often
+MOST_ROWS = 1_000_000  # in one call, whatever the policy says: calls must stay short and fit into memory
+PREEMPTIBLE_S = 0.1  # a preemptive policy gets to decide again this often: Spark calls are not stopped
 
 
 def take_input(decision: Decision, board: Board, suspects: SuspectRows) -> dict[Edge, pa.Table]:
-    """Remove a call's input from the unit's queues: the oldest tuples over all of them, of suspect ones a part.
+    """Take a call's input out of the unit's queues: the oldest tuples of all of them, but only a part of suspect rows.
 
     SpillError: some of it is on disk and cannot be read; nothing was removed.
     """
@@ -41,17 +41,17 @@ def take_input(decision: Decision, board: Board, suspects: SuspectRows) -> dict[
     except SpillError:
         for edge, queue in waiting:
             if edge in taken:
-                with suppress(SpillError):  # of the way back to disk: the tuples are in the queue nevertheless
+                with suppress(SpillError):  # even if they cannot go back to disk, the tuples are in the queue
                     queue.put_back(taken[edge])
         raise
     return taken
 
 
 def oldest_first(queues: Sequence[BatchQueue], limit: int) -> list[int]:
-    """How many tuples of each queue are among the first `limit` when always the oldest head is next.
+    """How many tuples of each queue are among the `limit` oldest.
 
-    Of equally old heads the first queue's goes first. Arrivals may fall within a queue; a tuple behind a younger one
-    waits for it, so it counts as young as the youngest before it.
+    Of equally old tuples, those of the first queue come first. A queue need not be in order of arrival: a tuple behind
+    a younger one has to wait for it, so it counts as if it were as young.
     """
     counts = [queue.count for queue in queues]
     if sum(counts) <= limit:
@@ -73,8 +73,8 @@ def _rows(decision: Decision, board: Board) -> int:
         return rows
     fixed, cost = fixed_cost(decision.unit, board), cost_per_tuple(decision.unit, board)
     if fixed is None or not cost:
-        return rows  # nothing known yet: everything, and the next call will know
-    # A quantum below the fixed cost would leave room for no tuple at all: then the call is at least not mostly
-    # overhead (see `grain`).
+        return rows  # nothing is known yet: take everything, and learn from it
+    # A quantum below the fixed cost leaves no room for any tuple. Then take as many as keep the call from being
+    # mostly overhead (see `grain`).
     fitting = int((seconds - fixed) / cost)
     return min(rows, max(fitting, grain(decision.unit, board) or 1))

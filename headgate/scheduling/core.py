@@ -1,9 +1,10 @@
 """The core of a running application: events in, instructions out.
 
 It decides everything that is not computation: which tuples wait where, which units are ready, what a slot runs next and
-how much it takes, what a finished or failed call changes, when queries stop and when the run is over. It has no
+how much input it takes, what a finished or failed call changes, when queries end and when the run is over. It has no
 threads, no clock and no I/O of its own; queues may spill through the `Memory` that they are given. The Spark runtime
-drives it under one lock; tests drive it with a caller of plain Python; a recorded run can be replayed.
+drives it under one lock; tests drive it with a caller in plain Python; a recorded run can be replayed. docs/core.md
+explains it.
 """
 
 from __future__ import annotations
@@ -58,15 +59,15 @@ from headgate.sql.schema import ARRIVAL
 
 log = logging.getLogger("headgate.scheduling")
 
-STATS_PERIOD_S = 1.0  # how often policies learn of changed statistics
-LOOK_S = 1.0  # at least so often units that wait for a boundary are looked at
+STATS_PERIOD_S = 1.0  # policies are shown new statistics this often
+RECHECK_S = 1.0  # units that wait for a boundary are checked at least this often
 
 MakePolicy = Callable[[str, Mapping[str, Any]], Policy]
 
 
 @dataclass(frozen=True)
 class CoreSettings:
-    """What the core of a run is made from, beside the places that it reports to."""
+    """What a run needs to know; enough to make the same core again."""
 
     plan: Plan
     policy: str
@@ -76,7 +77,7 @@ class CoreSettings:
 
 
 class Core:
-    """The state of one run. Not thread-safe; `handle` must see events in the order of their times."""
+    """The state of one run. Not thread-safe; `handle` must be given events in the order of their times."""
 
     def __init__(
         self,
@@ -86,7 +87,7 @@ class Core:
         monitor: Monitor | None = None,
     ) -> None:
         plan = settings.plan
-        self.plan = plan  # what runs now: queries come and go
+        self.plan = plan  # as of now: queries come and go
         self.policy = settings.policy  # its name
         self.memory = memory or Memory()
         self.monitor = monitor or Monitor(plan)
@@ -109,14 +110,18 @@ class Core:
         )
         self._calls: dict[int, tuple[Claim, Call]] = {}  # in flight, by slot
         self._suspects = SuspectRows()
-        self._due: set[Edge] = set()  # queues where time alone gives an operator something to do
-        self._stats_due = self._look_due = 0.0
+        self._due: set[Edge] = set()  # inputs of operators that have something to do although no tuple waits
+        self._stats_due = self._recheck_due = 0.0
         self._instructions: list[Instruction] = []
 
-    # What runtimes ask -------------------------------------------------------------------------------------------
+    # For runtimes -----------------------------------------------------------------------------------------------
 
     def handle(self, event: Event) -> list[Instruction]:
-        """Take in an event; returns what to do, in order. PolicyError, InvariantError: the policy breaks the rules."""
+        """Process an event; returns what to do now, in order.
+
+        ValueError: a change is refused, and nothing has changed. PolicyError, InvariantError: the policy or the core
+        has broken a rule, and the run must end.
+        """
         self.board.now = event.at
         self._instructions = []
         match event:
@@ -145,30 +150,30 @@ class Core:
             case QueryClassChanged():
                 self._set_class(event)
             case _:
-                raise TypeError(f"{type(event).__name__} is no event that the core knows")
+                raise TypeError(f"{type(event).__name__} is not an event that the core knows")
         return self._instructions
 
     @property
     def memory_short(self) -> bool:
-        """Should sources that can be replayed wait? They do so from half of the limit on."""
+        """Should sources that can be replayed wait? They do once half of the limit is used."""
         limit = self.memory.limit_bytes
         return self.memory.short or (limit is not None and self.memory.used > limit // 2)
 
     @property
     def idle(self) -> bool:
-        """Is there nothing left to do, now and later?"""
+        """Is there nothing left to do, now or later?"""
         return not self.plan.queries or not (self._due or self.time.open or self._calls or self.memory.waiting)
 
     def next_boundary(self, now: float) -> float:
-        """When time alone will next bring a window to a boundary; inf: never. Needs no lock."""
+        """When a window will next reach a boundary only because time passes; inf: never. Needs no lock."""
         return self.boundary_wait.next_boundary(now)
 
     def up_to_last_event(self, query: str, table: pa.Table) -> pa.Table:
-        """The results of a query without those after the last event of its streams. Needs no lock."""
+        """The results of a query up to the last event of its streams; later ones are dropped. Needs no lock."""
         return self.time.up_to_last_event(query, table)
 
     def unfinished(self) -> dict[str, int]:
-        """Tuples that wait in the queues of each query, or that a call of it has in hand."""
+        """By query, the tuples that wait in its queues or that calls in flight have taken."""
         held = dict.fromkeys(self.plan.operators, 0)
         for edge, queue in self.queues.items():
             held[edge.operator] += queue.count
@@ -179,7 +184,7 @@ class Core:
         return {query.name: sum(held[name] for name in query.operators) for query in self.plan.queries.values()}
 
     def check(self) -> None:
-        """InvariantError if a tuple has been lost or doubled in a queue."""
+        """Raise InvariantError if a queue has lost or doubled a tuple."""
         for queue in self.queues.values():
             queue.check()
 
@@ -205,7 +210,7 @@ class Core:
             self._wake()
 
     def _admit(self, stream: str, table: pa.Table) -> None:
-        """Put tuples in front of every operator that reads their stream."""
+        """Queue tuples for every operator that reads their stream."""
         edges = self.plan.consumers.get(Port(stream), ())
         if not edges:  # its queries have stopped since it was read
             return
@@ -229,7 +234,7 @@ class Core:
         self._wake()
 
     def _mark_due(self, operators: Iterable[str]) -> None:
-        """Operators with state have something to do because time has passed."""
+        """These operators with state have something to do because time has passed."""
         for name in operators:
             edge = Edge(name, 0)
             if edge not in self._due:
@@ -241,15 +246,15 @@ class Core:
         return not self._due.isdisjoint(unit.edges)
 
     def _is_pressed(self) -> bool:
-        """Do sources wait for memory while no unit is ready that would free some?"""
+        """Do sources wait for memory while no unit is ready that could free some?"""
         return self.memory_short and not self.board.ready_units
 
     # Calls -------------------------------------------------------------------------------------------------------
 
     def _slot_free(self, event: SlotFree) -> None:
         board = self.board
-        if board.now >= self._look_due or self._is_pressed():  # nothing else tells a unit that it has waited enough
-            self._look_due = board.now + LOOK_S
+        if board.now >= self._recheck_due or self._is_pressed():  # no event says that a unit has waited long enough
+            self._recheck_due = board.now + RECHECK_S
             board.recheck_waiting()
         claim = board.claim(event.slot)
         if claim is None:
@@ -273,7 +278,7 @@ class Core:
         self._instructions.append(StartCall(call))
 
     def _call_ended(self, event: CallEnded) -> None:
-        """Queue its results, learn from it, free its unit."""
+        """Queue the results of a call, learn from it, free its unit."""
         claim, call = self._calls.pop(event.slot)
         board, outcome = self.board, event.outcome
         outputs = 0
@@ -295,9 +300,9 @@ class Core:
         self._wake()
 
     def _queue_results(self, outcome: Outcome) -> SpillError | None:
-        """Put what other units read, and what was not used, into the queues that are still there.
+        """Queue what other units read, and put unused input back, wherever the queue still exists.
 
-        A queue keeps what it is given even when the disk fails, so the rest is queued all the same; returns the error.
+        A queue keeps what it is given even if the disk fails, so everything is queued in any case. Returns the error.
         """
         problem: SpillError | None = None
         for edge, table in outcome.handed_on(self.plan):
@@ -319,7 +324,7 @@ class Core:
         return problem
 
     def _note_progress(self, call: Call, outcome: Outcome) -> None:
-        """Operators with state that ran have evaluated their instants; the rest of the call has not."""
+        """Operators with state that ran have evaluated their instants; those that failed have not."""
         evaluated = {name: call.bounds[name] for name in outcome.next_instants}
         settled = self.time.finish(call.unit.operators, evaluated, outcome.next_instants, outcome.rows_out)
         self._mark_due(settled.due)
@@ -339,7 +344,7 @@ class Core:
     # Queries come and go -----------------------------------------------------------------------------------------
 
     def _end_queries(self, errors: Mapping[str, Exception | None]) -> None:
-        """Take queries out of the plan and give up what waits for them alone."""
+        """Take queries out of the plan, and drop the tuples that wait for them alone."""
         known = {name: error for name, error in errors.items() if name in self.plan.queries}
         if not known:
             return
@@ -364,7 +369,7 @@ class Core:
         self._wake()
 
     def _add_queries(self, event: QueriesAdded) -> None:
-        """Go on with more queries. What runs keeps its operators, its priorities and its classes as they are now."""
+        """Add queries to the plan. The others keep their operators, classes and priorities."""
         if taken := [name for name in event.plan.queries if name in self.monitor.queries]:
             raise ValueError(f"there has been a query {', '.join(taken)} in this run: remove it first")
         plan = merge_plans(self.plan, event.plan)
@@ -376,7 +381,7 @@ class Core:
         self._wake()
 
     def _set_plan(self, plan: Plan, queues: dict[Edge, BatchQueue]) -> None:
-        """Go on with another plan."""
+        """Continue with a plan that has more queries, or fewer."""
         self.plan, self.queues = plan, queues
         self.time.set_plan(plan, queues)
         self.board.install(self.board.policy, plan)
@@ -410,7 +415,7 @@ class Core:
         self._set_classes(plan)
 
     def _set_classes(self, plan: Plan) -> None:
-        """Go on with other priorities, or other classes of queries."""
+        """Continue with changed priorities, or changed classes of queries."""
         self.plan = plan
         self.board.set_classes(plan)
         self.monitor.set_plan(self.board.now, plan)
@@ -426,7 +431,7 @@ class Core:
         self.monitor.memory(self.board.now, self.memory.used + self.memory.spilled_bytes)
 
     def _wake(self) -> None:
-        """Something has changed: idle slots should ask again, unless the run is over."""
+        """Something has changed: idle slots should ask again. If nothing is left to do, say so."""
         self._instructions.append(WakeSlots())
         self._note_idle()
 
@@ -436,5 +441,5 @@ class Core:
 
 
 def latencies(table: pa.Table, now: float) -> Any:
-    """Seconds from arrival to now of each row."""
+    """Seconds from each row's arrival to now."""
     return now - table.column(ARRIVAL).to_numpy() / 1e6

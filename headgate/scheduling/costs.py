@@ -10,11 +10,11 @@ from headgate.plan.operators.base import Port
 from headgate.scheduling.policy import View
 from headgate.scheduling.units import Unit
 
-TRAIN_GRAINS = 8  # fixed cost is then a ninth of a full call, and no call is longer than about nine fixed costs
+TRAIN_GRAINS = 8  # then fixed cost is a ninth of a full call, and a call takes about nine fixed costs at most
 
 
 def fixed_cost(unit: Unit, view: View) -> float | None:
-    """Seconds that a call of the unit takes before its first tuple."""
+    """Seconds that a call of the unit takes whatever its input; None while not known."""
     total = view.call_fixed_s
     for operator in unit.operators:
         fixed = view.stats(operator).fixed_s
@@ -28,17 +28,17 @@ def cost_per_tuple(unit: Unit, view: View) -> float | None:
     """Expected seconds for one tuple that enters the unit, through to the unit's end.
 
     The cost of each operator counts as often as a tuple is expected to reach it (Sharaf et al. eq. 1), with the numbers
-    of the side by which it comes in. Where tuples can enter at several places it is the mean over them, weighted by
-    the tuples that wait there now.
+    of the side by which it enters. If tuples can enter at several places, it is the mean over them, weighted by the
+    tuples that wait there now.
     """
     seconds = costs_on_the_way(unit.operators, _entries(unit, view), view)
     return None if seconds is None else sum(seconds.values())
 
 
 def costs_on_the_way(operators: Sequence[str], entries: Mapping[Edge, float], view: View) -> dict[str, float] | None:
-    """Expected seconds in each of these operators, inputs first, for so many tuples at each input where they enter.
+    """Expected seconds in each of these operators, given the tuples that enter at each input; inputs come first.
 
-    None while a statistic is not known that counts.
+    None while a statistic that matters is not known.
     """
     reach, found = dict(entries), dict.fromkeys(operators, 0.0)
     for name in operators:
@@ -62,7 +62,7 @@ def costs_on_the_way(operators: Sequence[str], entries: Mapping[Edge, float], vi
 
 
 def _entries(unit: Unit, view: View) -> dict[Edge, float]:
-    """Input -> the share of the unit's tuples that enters there from outside; equal shares when none waits."""
+    """Input -> the share of the unit's tuples that enter there from outside; equal shares if none waits."""
     operators = view.plan.operators
     waiting = {
         edge: queue.count
@@ -74,7 +74,7 @@ def _entries(unit: Unit, view: View) -> dict[Edge, float]:
 
 
 def grain(unit: Unit, view: View) -> int | None:
-    """The least number of tuples for which a call is not mostly fixed cost: fixed cost / cost per tuple.
+    """The smallest number of tuples for which a call is not mostly fixed cost: fixed cost / cost per tuple.
 
     1 where calls have no fixed cost, as in the papers; None (take everything) while costs are not known.
     """
@@ -89,8 +89,8 @@ def grain(unit: Unit, view: View) -> int | None:
 def train_length(unit: Unit, view: View) -> int | None:
     """The most tuples that a ranked policy takes at once: 1 without fixed costs, None while costs are not known.
 
-    Taking no more than `grain` would make half of every full call fixed cost, and halve what the system can carry:
-    under load batches must be able to grow. Without any bound a long queue would keep better units waiting.
+    With no more than `grain` tuples, half of every full call would be fixed cost, which halves the capacity of the
+    system: under load, batches must be able to grow. Without a bound, a long queue would keep better units waiting.
     """
     least = grain(unit, view)
     return least if least is None or not fixed_cost(unit, view) else least * TRAIN_GRAINS

@@ -1,7 +1,7 @@
-"""Recorded runs: the events of a run in a file, and the same run again from them.
+"""Records the events of a run in a file, and replays the run from it.
 
-For whoever looks for the cause of a decision: a replay makes every decision of the run once more, step by step, on a
-machine without Spark and without the sources. A log holds the tuples that arrived and the results of calls, so it is as
+A replay makes every decision of the run again, step by step, without Spark and without the sources: use it to find out
+why a decision was made. A log holds the tuples that arrived and the results of calls, so it is as
 large, and as confidential, as the data. It is a Python pickle: read only logs that you trust.
 """
 
@@ -23,18 +23,18 @@ from headgate.scheduling.queue import Memory
 
 
 class EventLog:
-    """Writes a run's events to a file as they happen; pass `record` to the runtime. One thread at a time."""
+    """Writes the events of a run to a file as they happen. Not thread-safe: the runtime holds its lock."""
 
     def __init__(self, path: Path, settings: CoreSettings, limit_bytes: int | None) -> None:
         self._file = path.open("wb")
         self._write((replace(settings, plan=_without_connectors(settings.plan)), limit_bytes))
 
     def record(self, event: Event) -> None:
-        """Append an event."""
+        """Append an event; called before the core handles it."""
         self._write(_picklable(event))
 
     def close(self) -> None:
-        """Bring everything to the disk. A second call does nothing."""
+        """Write what is left and close the file. A second call does nothing."""
         self._file.close()
 
     def _write(self, item: Any) -> None:
@@ -42,7 +42,7 @@ class EventLog:
 
 
 class EventLogError(ValueError):
-    """A file that no EventLog has written, or one of another version."""
+    """The file is not a log of events, or was written by another version of Headgate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +60,15 @@ def replay(path: Path, make_policy: MakePolicy) -> Iterator[tuple[Event, list[An
 
     An event that was refused in the run, such as a priority for an unknown class, is refused again.
 
-    A log that was cut off by a crash is replayed as far as it goes. EventLogError: the file is none, or cannot be read.
+    A log that was cut off by a crash is replayed as far as it goes. EventLogError: the file is not a log, or cannot be
+    read.
     """
     with _opened(path) as file:
         try:
             settings, limit_bytes = pickle.load(file)
-        except Exception as error:  # pickle raises whatever the bytes happen to stand for
-            raise EventLogError("this is no log of events, or one of another version") from error
-        core = Core(settings, make_policy, Memory(limit_bytes, _Shelf()))
+        except Exception as error:  # pickle may raise anything
+            raise EventLogError("it is not a log of events, or was written by another version of Headgate") from error
+        core = Core(settings, make_policy, Memory(limit_bytes, _SpillToMemory()))
         while True:
             try:
                 event = pickle.load(file)
@@ -81,7 +82,7 @@ def replay(path: Path, make_policy: MakePolicy) -> Iterator[tuple[Event, list[An
 
 
 def describe_event(event: Event) -> str:
-    """An event in a line: its name, and what it is about."""
+    """An event in one line: its name and its contents, without tables."""
     match event:
         case TuplesArrived(tables=tables):
             return f"TuplesArrived({', '.join(f'{name}: {table.num_rows}' for name, table in tables.items())})"
@@ -97,7 +98,7 @@ def describe_event(event: Event) -> str:
 
 
 def describe_instruction(instruction: Answer) -> str:
-    """An instruction in a line, without addresses or tables: to read, and to compare two runs."""
+    """An instruction in one line, without addresses or tables; also used to compare two runs."""
     match instruction:
         case StartCall(call=call):
             return f"StartCall({_call(call)})"
@@ -124,8 +125,8 @@ def _opened(path: Path) -> BinaryIO:
         raise EventLogError(f"it cannot be read: {error.strerror}") from error
 
 
-class _Shelf:
-    """Where queues of a replay spill to: memory."""
+class _SpillToMemory:
+    """Where the queues of a replay spill to."""
 
     def write(self, table: Any) -> Any:
         return table
@@ -138,7 +139,7 @@ class _Shelf:
 
 
 def _without_connectors(plan: Plan) -> Plan:
-    """The core does not look at connectors, and those of pushed streams and of sinks in Python cannot be pickled."""
+    """The plan without connectors: the core does not use them, and some cannot be pickled."""
     return replace(
         plan,
         streams={name: replace(stream, connector=None) for name, stream in plan.streams.items()},
@@ -148,7 +149,7 @@ def _without_connectors(plan: Plan) -> Plan:
 
 
 def _picklable(event: Event) -> Event:
-    """The event with errors that pickle knows: those of Spark hold a connection to its JVM."""
+    """The event with plain errors instead of those of Spark, which hold a connection to its JVM."""
     if isinstance(event, QueriesAdded):
         return replace(event, plan=_without_connectors(event.plan))
     changed: dict[str, Any] = {}

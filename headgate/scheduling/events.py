@@ -1,7 +1,7 @@
-"""Events: all that can happen to a running application, as data. `Core.handle` takes them one by one.
+"""Events: everything that can happen to a running application, as data. `Core.handle` takes them one by one.
 
-Each carries the time at which it happened, in seconds since the run began, because the core has no clock. The same
-events give the same instructions, so a recorded run can be replayed (see `event_log`).
+Each carries the time at which it happened, because the core has no clock. The same events always give the same
+instructions, so a recorded run can be replayed (see `event_log`).
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ from headgate.scheduling.calls import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened `at` this time."""
+    """Something that happened `at` a time, in seconds since the run began."""
 
     at: float
 
 
 @dataclass(frozen=True, slots=True)
 class TuplesArrived(Event):
-    """Sources gave tuples. On the `complete` streams this is everything that arrived up to `upto`, even if no table is
-    there; on the others more may follow for the same time."""
+    """Sources delivered tuples, one table per stream.
+
+    On the `complete` streams this is everything that arrived up to the time `upto`, even if they have no table; on
+    other streams more may follow for the same time.
+    """
 
     tables: Mapping[str, pa.Table]
     complete: Collection[str] = ()
@@ -35,7 +38,7 @@ class TuplesArrived(Event):
 
 @dataclass(frozen=True, slots=True)
 class StreamEnded(Event):
-    """No more tuples will arrive on a stream. With an error, the queries that read it stop."""
+    """No more tuples will arrive on a stream. If it ended with an error, the queries that read it end."""
 
     stream: str
     error: Exception | None = None
@@ -50,8 +53,10 @@ class SlotFree(Event):
 
 @dataclass(frozen=True, slots=True)
 class CallEnded(Event):
-    """A slot has made its call and handed `written`, by query, to the sinks. Results that the sink refused are not in
-    it; the error is in `refused`, and their query stops."""
+    """A slot has finished its call and handed results to the sinks.
+
+    `written` has what the sinks took, by query. Where a sink failed, `refused` has the error, and the query ends.
+    """
 
     slot: int
     outcome: Outcome
@@ -61,14 +66,14 @@ class CallEnded(Event):
 
 @dataclass(frozen=True, slots=True)
 class QueriesFailed(Event):
-    """Queries cannot go on, for a reason outside of any call: their sinks fail, for example."""
+    """Queries cannot go on for a reason outside of any call, such as a sink that fails."""
 
     errors: Mapping[str, Exception]
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyReplaced(Event):
-    """The administrator, or the optimizer, chose another policy."""
+    """The administrator chose another policy."""
 
     name: str
     parameters: Mapping[str, Any]
@@ -77,7 +82,7 @@ class PolicyReplaced(Event):
 
 @dataclass(frozen=True, slots=True)
 class PriorityChanged(Event):
-    """A class has another priority from now on."""
+    """The administrator gave a class another priority."""
 
     class_name: str
     priority: int
@@ -85,7 +90,7 @@ class PriorityChanged(Event):
 
 @dataclass(frozen=True, slots=True)
 class QueryClassChanged(Event):
-    """A query is in another class from now on."""
+    """The administrator moved a query to another class."""
 
     query: str
     class_name: str
@@ -93,20 +98,20 @@ class QueryClassChanged(Event):
 
 @dataclass(frozen=True, slots=True)
 class QueriesAdded(Event):
-    """New queries join, with operators of their own (see `plan.added_queries`). They read what arrives from now on."""
+    """Queries were added, with operators of their own (`plan.added_queries`). They read what arrives from now on."""
 
     plan: Plan
 
 
 @dataclass(frozen=True, slots=True)
 class QueriesStopped(Event):
-    """Somebody asked for queries to end. What waits for them alone is given up; they stay in the report."""
+    """The administrator ends queries. Tuples that wait for them alone are dropped; they stay in the report."""
 
     queries: Collection[str]
 
 
 @dataclass(frozen=True, slots=True)
 class QueryRemoved(Event):
-    """A query is to be forgotten, in the report too; if it still runs, it ends. Its name is free from then on."""
+    """The administrator removes a query, from the report too; if it still runs, it ends. Its name is free then."""
 
     query: str

@@ -1,4 +1,4 @@
-"""Instructions: what a runtime has to do, as data. `Core.handle` answers every event with some of them, in order."""
+"""Instructions: what the runtime must do, as data. `Core.handle` answers every event with a list of them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from headgate.scheduling.units import Unit
 
 @dataclass(frozen=True, slots=True)
 class StartCall:
-    """Make this call, then report it with `CallEnded`. Only `SlotFree` is answered with one."""
+    """Run this call, then report it with `CallEnded`. Comes only in answer to `SlotFree`, at most once."""
 
     call: Call
 
 
 @dataclass(frozen=True, slots=True)
 class WakeSlots:
-    """Idle slots should ask again: something has changed."""
+    """Let idle slots ask again with `SlotFree`: something has changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnitsChanged:
-    """Calls of these units are what comes from now on; what is kept for others may go."""
+    """From now on only these units are called; what is kept for other units may be dropped."""
 
     plan: Plan
     units: tuple[Unit, ...]
@@ -32,14 +32,14 @@ class UnitsChanged:
 
 @dataclass(frozen=True, slots=True)
 class ForgetState:
-    """These operators are gone, and what they remembered with them."""
+    """Drop the state of these operators: they are no longer in the plan."""
 
     operators: Collection[str]
 
 
 @dataclass(frozen=True, slots=True)
 class QueryEnded:
-    """A query is out of the plan: it failed, or without an error was asked to stop. `waiting` tuples are given up."""
+    """A query has left the plan, with the error if it failed. `waiting` is how many waiting tuples were dropped."""
 
     query: str
     error: Exception | None
@@ -48,7 +48,7 @@ class QueryEnded:
 
 @dataclass(frozen=True, slots=True)
 class StreamRefused:
-    """The tuples of a stream could not be taken in; the queries that read it have ended. Stop reading it."""
+    """Stop reading a stream: its tuples could not be queued, and the queries that read it have ended."""
 
     stream: str
     error: Exception
@@ -56,7 +56,7 @@ class StreamRefused:
 
 @dataclass(frozen=True, slots=True)
 class RunFinished:
-    """Nothing can happen any more unless something arrives or is asked for: streams have ended and queues are empty."""
+    """The run is over unless queries are added: no query is left, or streams have ended and queues are empty."""
 
 
 Instruction = StartCall | WakeSlots | UnitsChanged | ForgetState | QueryEnded | StreamRefused | RunFinished

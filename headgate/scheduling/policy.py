@@ -1,4 +1,4 @@
-"""The policy protocol. A policy decides; a runtime acts and tells what happened."""
+"""The policy protocol. A policy decides; the runtime acts and reports what happened."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from headgate.scheduling.units import Group, Unit, by_operator, by_path, by_quer
 Granularity = Literal["operator", "segment", "path", "query", "class"]
 Preemption = Literal["none", "quantum", "arrival"]
 _GROUPINGS = {"operator": by_operator, "path": by_path, "query": by_query}
-TOLERANCE = 1e-9  # of a budget of time: what ends so little after it has ended within it, for time is rounded
+TOLERANCE = 1e-9  # share of a time budget: a call that exceeds it by less is within it, because time is rounded
 
 
 class Decision(NamedTuple):
-    """Run `unit` now. Without a budget it gets everything that waits at this moment.
+    """Run `unit` now. Without a bound it takes everything that waits at this moment.
 
-    `tuples` bounds the input tuples taken, oldest first; `seconds` bounds the time: the simulator stops exactly
-    then, Spark takes as many tuples as the statistics say fit (always at least one). `ends_round` says that a round of
-    the schedule has ended, with this decision or just before it. `inspected` counts queues or schedule entries looked
-    at on the way here, `switches` the classes gone on to, `ahead` the entries looked at beyond the one that was due;
-    the simulator charges for them.
+    `tuples` bounds the input tuples, oldest first. `seconds` bounds the time: the simulator stops exactly then, Spark
+    takes as many tuples as fit according to the statistics (always at least one). `ends_round` says that a round of
+    the schedule has ended, with this decision or just before it. The simulator charges for the rest: `inspected` counts
+    the queues or schedule entries inspected for this decision, `switches` the changes to another class, `ahead` the
+    entries inspected beyond the one that was due.
     """
 
     unit: Unit
@@ -37,7 +37,7 @@ class Decision(NamedTuple):
 
 
 class FinishedCall(NamedTuple):
-    """What became of a decision: told to the policy when the call has ended."""
+    """How a decision turned out; given to the policy when the call has ended."""
 
     unit: Unit
     slot: int
@@ -45,11 +45,11 @@ class FinishedCall(NamedTuple):
     seconds: float  # time in the slot
     tuples: int  # input tuples processed
     outputs: int  # result tuples handed to sinks
-    preempted: bool = False  # stopped before its input was used up
+    preempted: bool = False  # stopped before all its input was processed
 
 
 class View(Protocol):
-    """All that a policy may see. Times are in seconds since the run began."""
+    """Everything that a policy may see. Times are in seconds since the run began."""
 
     @property
     def now(self) -> float: ...
@@ -58,11 +58,11 @@ class View(Protocol):
     @property
     def slots(self) -> int: ...
     @property
-    def seed(self) -> int: ...  # what chance there is in a policy comes from it
+    def seed(self) -> int: ...  # the only source of chance in a policy
     @property
     def units(self) -> Sequence[Unit]: ...
     @property
-    def priorities(self) -> Mapping[str, int]:  # by class; the administrator may change them while running
+    def priorities(self) -> Mapping[str, int]:  # by class; may change during the run
         ...
 
     @property
@@ -73,11 +73,9 @@ class View(Protocol):
     @property
     def memory(self) -> float: ...  # bytes in all queues
     @property
-    def call_fixed_s(self) -> float | None: ...  # fixed cost of any call, beside that of its operators
+    def call_fixed_s(self) -> float | None: ...  # fixed cost of any call, in addition to that of its operators
     @property
-    def stats_version(
-        self,
-    ) -> int: ...  # grows when statistics change, so that what follows from them can be kept
+    def stats_version(self) -> int: ...  # grows when statistics change, so results can be cached
 
     def ready(self) -> Sequence[Unit]:
         """The units that may run now, in unit order."""
@@ -88,20 +86,23 @@ class View(Protocol):
         ...
 
     def stream_bytes(self, stream: str) -> float | None:
-        """Size of a stream's tuples, measured as `tuple_bytes` of operators; None: go by the schema."""
+        """Measured size of a stream's tuples, as `tuple_bytes` of operators; None: estimate it from the schema."""
         ...
 
     def latency(self, class_name: str, statistic: RecentStatistic = RECENT_MEAN, since: float = -1.0) -> float | None:
-        """Latency of the results that a class gave lately, and after `since`; None with too few of them."""
+        """Recent latency of a class, by default the mean over the last half second. None if there are too few results.
+
+        Results up to the time `since` do not count.
+        """
         ...
 
 
 class Policy(ABC):
     """Decides which unit a slot runs next. Pure: no clock, no I/O; chance comes from the view's seed.
 
-    A runtime calls `units` and `start` when it installs the policy, `became_ready` and `choose` under its lock, and
-    `finished`, maybe `ran_dry`, when a call has ended. `choose` must always answer: a strange view gives None
-    ("nothing"), never an exception.
+    A runtime calls `units` and `start` when it installs the policy, `became_ready` and `choose` during the run, and
+    `finished` (and `ran_dry` if nothing is ready) when a call has ended, all under its lock. `choose` must always
+    answer: if the view is strange, with None ("nothing"), never with an exception.
     """
 
     name: ClassVar[str]
@@ -110,12 +111,12 @@ class Policy(ABC):
     needs: ClassVar[tuple[str, ...]] = ()  # statistics it reads: fixed_s, cost_s, selectivity, tuple_bytes
     work_conserving: ClassVar[bool] = True
     paper: ClassVar[str] = ""
-    watches_queues: bool = False  # should it hear of every tuple that comes to a ready unit, not only of the first?
-    updates: int = 0  # how often it made its schedule anew, the first time included,
-    updated_at: float = 0.0  # and when it last did
+    watches_queues: bool = False  # is `became_ready` also called when more tuples come to a ready unit?
+    updates: int = 0  # how often it has made its schedule, including the first time
+    updated_at: float = 0.0  # when it last did
 
     def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
-        """The units to schedule. Default: by the policy's granularity; a policy of segments or classes says its own."""
+        """The units to schedule. Default: by the policy's granularity; policies of segments or classes override it."""
         if self.unit not in _GROUPINGS:
             known = ", ".join(_GROUPINGS)
             raise PolicyError(
@@ -124,23 +125,23 @@ class Policy(ABC):
         return _GROUPINGS[self.unit](plan)
 
     def regroups(self, plan: Plan, stats: Stats) -> bool:
-        """Statistics have changed: should `units` be asked again, and the policy started anew with what it says?"""
+        """Statistics have changed: should the runtime call `units` again, and restart the policy with them?"""
         return False
 
     @property
     def preemptive(self) -> bool:
-        """May an arrival stop a call? Then `preempts` is asked."""
+        """May an arrival stop a call? Then the runtime calls `preempts`."""
         return self.preemption == "arrival"
 
     def start(self, view: View) -> None:
-        """Installed: at the start of a run, or in place of another policy. Ready units are announced next."""
+        """The policy is installed, at the start of a run or in place of another. Ready units are announced next."""
         self.view = view
 
     def became_ready(self, unit: Unit) -> None:
         """A unit may run from now on. It can stop being ready without notice, so check `unit.ready`.
 
-        May be called again while the unit is ready: its oldest tuple may have changed, and if it `watches_queues`, more
-        tuples may wait.
+        May be called again while the unit is ready, when its oldest tuple may have changed; if the policy
+        `watches_queues`, whenever more tuples wait.
         """
 
     @abstractmethod
@@ -148,9 +149,9 @@ class Policy(ABC):
         """The next call of a free slot; None when nothing should run until something changes."""
 
     def preempts(self, running: Sequence[Unit], arrived: Unit) -> Unit | None:
-        """Which of `running` should give its slot to `arrived`, which just got input? None: none of them.
+        """Which of `running` should give its slot to `arrived`, which has just received input? None: none of them.
 
-        Asked when `preemption` is `arrival` and no slot is free. `running`, in slot order and never empty, are the
+        Called if `preemption` is `arrival` and no slot is free. `running`, in slot order and never empty, are the
         units in whose slots it could run; their `spent` is the time given so far to the tuple in progress.
         """
         return None
@@ -159,22 +160,22 @@ class Policy(ABC):
         """A call has ended, completely or preempted."""
 
     def ran_dry(self) -> None:
-        """A call has ended and nothing is ready: what comes next comes after a pause, which is nobody's time."""
+        """A call has ended and nothing is ready: idle time follows, which must be charged to no class."""
 
     def explain(self) -> dict[str, Any]:
-        """What the schedule follows from, as plain data for `headgate explain`; asked after `start`, before a run.
+        """What the schedule is based on, as plain data for `headgate explain`; called after `start`, before a run.
 
-        `ranked` says whether every unit has a priority; a policy adds what else it goes by.
+        `ranked` says whether every unit has a priority; a policy adds what else it uses.
         """
         return {"ranked": False}
 
     def explain_unit(self, unit: Unit) -> dict[str, Any]:
-        """What the policy goes by for one unit, as plain data. Asked after `start`."""
+        """What the policy knows about one unit, as plain data; called after `start`."""
         return {}
 
     def round_ended(self) -> None:
-        """The decision marked `ends_round` was taken; a place for monitoring and repair."""
+        """A decision marked `ends_round` was accepted."""
 
 
 class PolicyError(ValueError):
-    """A policy that does not exist, a parameter it does not know, or a decision that may not be."""
+    """An unknown policy, an unknown parameter, or a decision that breaks a rule."""

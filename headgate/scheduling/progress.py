@@ -1,8 +1,8 @@
-"""How far time has come at each place of a plan, so that operators with state know which instants are complete.
+"""How far time has advanced at each place of a plan, so that operators with state know which instants are complete.
 
-Progress w at a port means: no row with a time of w or earlier will come out of it any more. It starts at the streams,
-travels through the queues behind the rows it speaks of, passes operators that treat each row alone, and stops at
-operators with state until they have been evaluated up to it. Pure bookkeeping, shared lock: the runtime's.
+Progress w at a port means: no more rows with a time of w or earlier will come out of it. It starts at the streams,
+travels through the queues behind the rows it refers to, passes operators that treat each row alone, and stops at
+operators with state until they have been evaluated up to it. Pure bookkeeping, under the lock of the runtime.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ class Bounds(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """Where time has got to by itself."""
+    """The effect of letting time advance as far as it can without a call."""
 
-    due: list[str]  # operators with state that have something to do, though no row may wait for them
-    moved: set[Edge]  # inputs to which progress came
+    due: list[str]  # operators with state that have something to do, even if no row waits for them
+    moved: set[Edge]  # inputs at which time advanced
 
 
 class Counted(Protocol):
-    """What progress needs to know of a queue."""
+    """What progress needs to know about a queue."""
 
     @property
-    def entered(self) -> int: ...  # rows that ever came in
+    def entered(self) -> int: ...  # rows put in so far
     @property
     def count(self) -> int: ...  # rows that wait
 
 
 class Progress:
-    """Tracks the operators with state and all before them; other plans cost nothing.
+    """Tracks progress at operators with state and at all operators before them; plans without state cost nothing.
 
-    `reached` tells the latest time that a stream has seen, None before its first tuple: when streams have ended,
-    evaluation goes up to the last event of all streams of a query, and no further. `earliest` tells the first time:
-    before it there is nothing to evaluate.
+    `reached` returns the latest time of a stream, None before its first tuple: once streams have ended, evaluation goes
+    up to the last event of all streams of a query, and no further. `earliest` returns the first time: before it there
+    is nothing to evaluate.
     """
 
     def __init__(
@@ -61,19 +61,19 @@ class Progress:
         self._reached = reached
         self._earliest = earliest
         self._budget = BoundaryBudget({})
-        self._seen: dict[Edge, int] = {}  # progress of the rows that an operator has taken in
-        self._marks: dict[Edge, deque[tuple[int, int]]] = {}  # (rows before it, progress), not taken in yet
+        self._seen: dict[Edge, int] = {}  # progress of the rows that an operator has taken
+        self._marks: dict[Edge, deque[tuple[int, int]]] = {}  # (rows before it, progress), in front of which rows wait
         self._done: dict[str, int] = {}  # operator with state -> evaluated up to here
-        self._told: dict[Port, int] = {}
+        self._announced: dict[Port, int] = {}
         self._next: dict[str, int] = {}  # operator with state -> the first instant at which something happens
-        self._flying: set[str] = set()
+        self._in_flight: set[str] = set()
         self._known: frozenset[Edge] = frozenset()
         self.set_plan(plan, queues)
 
     def set_plan(self, plan: Plan, queues: Mapping[Edge, Counted], complete: Mapping[str, int] | None = None) -> None:
-        """Start, or go on with another plan because queries have stopped or joined.
+        """Start, or continue with a plan in which queries were added or have ended.
 
-        `complete` has how far streams have come that have come anywhere: what joins begins there.
+        `complete` has the progress of the streams that have any: operators that are new begin there.
         """
         self._plan = plan
         self._queues = queues
@@ -81,17 +81,17 @@ class Progress:
         self._streams = {name: _streams_of(plan, plan.owners[name]) for name in self._timed}
         self._budget.set_slides(boundary_steps(plan))
         self._concerns: dict[tuple[str, ...], tuple[str, ...]] = {}  # see `_concerned`
-        self._all = True  # at the next look: others may have something to do now
-        self._join(complete or {})
+        self._all = True  # `settle` must visit all operators next time
+        self._begin_new(complete or {})
 
-    def _join(self, complete: Mapping[str, int]) -> None:
-        """Operators that are new begin where their streams are now: of the instants before they have seen nothing."""
+    def _begin_new(self, complete: Mapping[str, int]) -> None:
+        """Operators that are new begin where their streams are now: they have seen nothing of earlier instants."""
         for stream, progress in complete.items():
-            self._told[Port(stream)] = max(progress, self._told.get(Port(stream), BEGINNING))
+            self._announced[Port(stream)] = max(progress, self._announced.get(Port(stream), BEGINNING))
         for name in self._timed:
             fresh = [edge for edge in self._edges(name) if edge not in self._known]
             for edge in fresh:
-                self._seen[edge] = self._told.get(self._plan.operators[name].inputs[edge.input], BEGINNING)
+                self._seen[edge] = self._announced.get(self._plan.operators[name].inputs[edge.input], BEGINNING)
             if fresh and self._plan.operators[name].stateful and complete:
                 self._done[name] = min(complete.get(stream, BEGINNING) for stream in self._streams[name])
         self._known = frozenset(self._plan.edges)
@@ -101,33 +101,36 @@ class Progress:
         """Is there any operator with state?"""
         return bool(self._timed)
 
-    # What runtimes tell ------------------------------------------------------------------------------------------
+    # Called as a run goes on --------------------------------------------------------------------------------------
 
     def advance(self, port: Port, to: int, behind: int = 0) -> list[Edge]:
-        """A stream has come so far, up to `behind` rows before the last that was queued; FOREVER when it has ended.
+        """Progress at a port is `to` now, not counting the last `behind` rows that were queued; FOREVER: it ended.
 
-        Call it after its rows were queued, then `settle`. Returns the inputs to which it comes.
+        Call it after the rows were queued, then call `settle`. Returns the inputs that read the port.
         """
-        if to <= self._told.get(port, BEGINNING):
+        if to <= self._announced.get(port, BEGINNING):
             return []
-        self._told[port] = to
+        self._announced[port] = to
         edges = [edge for edge in self._plan.consumers[port] if edge.operator in self._timed]
         for edge in edges:
             marks, at = self._marks.setdefault(edge, deque()), self._queues[edge].entered - behind
-            if marks and marks[-1][0] == at:  # time passes while the same rows wait: only the latest counts
+            if marks and marks[-1][0] == at:  # no row came in between: only the latest progress counts
                 marks.pop()
             marks.append((at, to))
         return edges
 
     def restart(self, stream: str) -> None:
-        """A stream is read again from its start; nobody has read it meanwhile."""
-        self._told.pop(Port(stream), None)
+        """A stream is read from its start again, after nobody has read it."""
+        self._announced.pop(Port(stream), None)
 
     def begin(self, operators: Collection[str]) -> dict[str, Bounds]:
-        """A call has taken its input: the instants that each of its operators with state evaluates. Inputs first."""
-        self._flying.update(operators)
+        """A call has taken its input: the instants that each of its operators with state evaluates.
+
+        `operators` are those of the call, inputs first.
+        """
+        self._in_flight.update(operators)
         bounds: dict[str, Bounds] = {}
-        ahead: dict[str, int] = {}  # progress behind each operator of the call, once it has ended
+        ahead: dict[str, int] = {}  # progress after each operator of the call, once the call has ended
         for name in operators:
             if name not in self._timed:
                 continue
@@ -141,13 +144,13 @@ class Progress:
         return bounds
 
     def reaches(self, operators: Collection[str], slides: Mapping[str, int]) -> bool:
-        """Would a call that takes all that waits bring one of these windows to its next boundary, or to the end?
+        """Would a call that takes everything that waits bring one of these windows to its next boundary, or to the end?
 
-        `operators` are those of the call, inputs first; `slides` tells how far boundaries are apart.
+        `operators` are those of the call, inputs first; `slides` has the ticks between the boundaries of each window.
         """
         ahead: dict[str, int] = {}
         for name in operators:
-            come = min(self._whole(edge, ahead) for edge in self._edges(name))
+            come = min(self._come_if_all_taken(edge, ahead) for edge in self._edges(name))
             slide = slides.get(name)
             if slide is None:
                 ahead[name] = come
@@ -156,33 +159,32 @@ class Progress:
         return False
 
     def finish(
-        self, bounds: Mapping[str, Bounds], events: Mapping[str, int], given: Mapping[str, int] | None = None
+        self, bounds: Mapping[str, Bounds], next_instants: Mapping[str, int], rows_out: Mapping[str, int] | None = None
     ) -> None:
-        """Operators with state were evaluated; `events` is when each has something to do next without input, `given`
-        how many rows each gave."""
+        """Operators with state were evaluated. `next_instants` says when each has something to do next without input,
+        `rows_out` how many rows each gave."""
         for name, evaluated in bounds.items():
-            if name not in self._timed:  # its queries stopped during the call
+            if name not in self._timed:  # its queries ended during the call
                 continue
-            self._budget.record(name, self._from(name), evaluated.end, (given or {}).get(name, 0))
+            self._budget.record(name, self._from(name), evaluated.end, (rows_out or {}).get(name, 0))
             self._done[name] = evaluated.end
-            self._next[name] = events.get(name, FOREVER)
+            self._next[name] = next_instants.get(name, FOREVER)
 
     def end(self, operators: Iterable[str]) -> None:
-        """A call is over, whatever became of it, and its results are in the queues. Call `settle` next."""
-        self._flying.difference_update(operators)
+        """A call is over, successful or not, and its results are in the queues. Call `settle` next."""
+        self._in_flight.difference_update(operators)
 
     def settle(self, changed: Iterable[str]) -> Settled:
-        """Let progress run through operators that have nothing to do with it; returns those that have, and how far it
-        came.
+        """Let time advance through operators that have nothing to do; returns those that have, and where it advanced.
 
-        `changed` are streams that have come further, or the operators of a call that is over: nothing happens to
-        operators that they do not concern.
+        `changed` has streams that have advanced, or the operators of a call that is over. Operators that do not depend
+        on them are left alone.
         """
         due: list[str] = []
         moved: set[Edge] = set()
         concerned, self._all = tuple(self._timed) if self._all else self._concerned(tuple(changed)), False
         for name in concerned:
-            if name in self._flying:
+            if name in self._in_flight:
                 continue
             operator = self._plan.operators[name]
             come = min(self._settled(edge) for edge in self._edges(name))
@@ -193,15 +195,15 @@ class Progress:
         return Settled(due, moved)
 
     def streams_of(self, query: str) -> tuple[str, ...]:
-        """The streams that a query with state reads; none when it has no state, or has stopped."""
-        plan = self._plan  # read once: asked without the lock, while queries may stop
+        """The streams that a query with state reads; none if it has no state, or has ended."""
+        plan = self._plan  # read once: called without the lock, while queries may end
         known = plan.queries.get(query)
         if known is None or self._timed.keys().isdisjoint(known.operators):
             return ()
         return _streams_of(plan, (query,))
 
     def last_of(self, streams: Iterable[str]) -> int:
-        """The last event of some streams so far."""
+        """The last event of these streams so far."""
         return _latest(self._reached, streams)
 
     # Inside ------------------------------------------------------------------------------------------------------
@@ -211,11 +213,11 @@ class Progress:
         if come > done and self._next.get(name, FOREVER) <= come:
             due.append(name)
             return done
-        self._done[name] = max(done, come)  # nothing happens up to there
+        self._done[name] = max(done, come)  # there was nothing to do up to `come`
         return self._done[name]
 
     def _concerned(self, changed: tuple[str, ...]) -> tuple[str, ...]:
-        """Those that look at the streams named, are named, or come after one of these, inputs first."""
+        """The operators that read a changed stream, have changed, or come after one of these; inputs first."""
         found = self._concerns.get(changed)
         if found is None:
             nodes = set(changed)
@@ -230,7 +232,7 @@ class Progress:
         return [Edge(name, index) for index in range(len(self._plan.operators[name].inputs))]
 
     def _settled(self, edge: Edge) -> int:
-        """Progress of what the operator has taken in through an input."""
+        """Progress of what the operator has taken from an input."""
         marks = self._marks.get(edge)
         if marks:
             passed = self._passed(edge)
@@ -239,7 +241,7 @@ class Progress:
         return self._seen.get(edge, BEGINNING)
 
     def _come(self, edge: Edge, ahead: Mapping[str, int]) -> int:
-        """Progress of an input within a call: of what was taken from its queue, and of what comes from inside."""
+        """Progress at an input within a call: of what was taken from its queue, and of what comes from inside."""
         seen, waits = self._seen.get(edge, BEGINNING), False
         passed = self._passed(edge)
         for position, mark in self._marks.get(edge, ()):
@@ -252,8 +254,8 @@ class Progress:
             return max(seen, ahead[source])
         return seen
 
-    def _whole(self, edge: Edge, ahead: Mapping[str, int]) -> int:
-        """Progress of an input when all that waits has been taken, and all that comes from inside."""
+    def _come_if_all_taken(self, edge: Edge, ahead: Mapping[str, int]) -> int:
+        """Progress at an input once everything that waits and everything that comes from inside has been taken."""
         marks = self._marks.get(edge)
         come = marks[-1][1] if marks else self._seen.get(edge, BEGINNING)
         return max(come, ahead.get(self._plan.operators[edge.operator].inputs[edge.input].node, BEGINNING))
@@ -263,7 +265,7 @@ class Progress:
         return queue.entered - queue.count
 
     def _from(self, name: str) -> int:
-        """After which instant an operator has something to evaluate."""
+        """The instant after which an operator has something to evaluate."""
         done = self._done.get(name, BEGINNING)
         first = [time for stream in self._streams[name] if (time := self._earliest(stream)) is not None]
         return max(done, min(first) - 1) if first else done

@@ -1,4 +1,4 @@
-"""The queue of the Spark runtime: a FIFO of Arrow batches in front of an operator, in memory and then on disk.
+"""The queues of the core: FIFOs of Arrow batches in front of operators, in memory or spilled to disk.
 
 Nothing here is thread-safe: the runtime holds its lock around every call, for all queues of one `Memory`.
 """
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from headgate.errors import InvariantError
 from headgate.sql.schema import ARRIVAL
 
-_PIECE = 16 << 20  # bytes a spill file: large enough for sequential disk speed, small enough to hold the lock
+_PIECE = 16 << 20  # bytes per spill file: large enough for sequential disk speed, small enough to write under the lock
 _SMALLEST_PIECE = 64 << 10
 
 
@@ -24,10 +24,10 @@ class SpillError(RuntimeError):
 
 
 class Spill(Protocol):
-    """Where batches go when memory is short; `connect.spill.SpillFolder` is the real one.
+    """Where batches go when memory is short; `runtime.spark.spill.SpillFolder` is the real one.
 
-    `write` and `read` raise SpillError when they fail; `delete` never raises, since a file that stays behind
-    must not cost the tuples in hand.
+    `write` and `read` raise SpillError when they fail; `delete` never raises: a file that is left behind must
+    not cost any tuples.
     """
 
     def write(self, table: pa.Table) -> Any: ...
@@ -70,11 +70,11 @@ class _Batch:
 
 
 class Memory:
-    """The memory that all queues share. `limit_bytes` None, or no `folder`: it has no bound.
+    """The memory that all queues share. Without `limit_bytes` or `folder` it is unlimited.
 
-    When the batches in memory exceed the limit, the newest batches of the largest queues go to disk until a
-    quarter of the limit is free again, so that small batches do not make a small file each. A batch that waits
-    in several queues counts in each of them: more than it takes, never less.
+    When the batches in memory exceed the limit, the newest batches of the largest queues go to disk until a quarter of
+    the limit is free, so that small batches do not each make a small file. A batch that waits in several queues counts
+    in each of them, so the count may exceed the real use, but never falls below it.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Memory:
         return self.spilled_bytes > 0 or not self.fits(0)
 
     def fits(self, size: int) -> bool:
-        """May so many more bytes stay in memory?"""
+        """Can this many more bytes stay in memory?"""
         return self.limit_bytes is None or self.used + size <= self.limit_bytes
 
     def join(self, queue: BatchQueue) -> None:
@@ -108,7 +108,7 @@ class Memory:
         self._queues.remove(queue)
 
     def relieve(self, more: int = 0) -> None:
-        """Spill until `more` bytes fit; called after every addition. SpillError: what is left stays in memory."""
+        """Spill until `more` bytes fit; called after every addition. SpillError: the rest stays in memory."""
         if self.limit_bytes is None or self.folder is None or self.fits(more):
             return
         goal = max(0, self.limit_bytes - self.limit_bytes // 4 - more)
@@ -117,12 +117,12 @@ class Memory:
             largest.spill(min(self._piece, max(self.used - goal, self._piece // 4)))
 
     def make_room(self, size: int) -> bool:
-        """Can `size` bytes of the head of a queue come back to memory? What is needed last goes out for them."""
+        """Can `size` bytes at the head of a queue come back to memory? Spills what is needed last to make room."""
         if self.limit_bytes is not None and size > self.limit_bytes // 2:
             return self.fits(size)
         try:
             self.relieve(size)
-        except SpillError:  # the head can stay on disk; the next addition will tell of the disk
+        except SpillError:  # the head can stay on disk; the next addition reports the error
             return False
         return self.fits(size)
 
@@ -135,14 +135,14 @@ class Memory:
 class BatchQueue:
     """FIFO of Arrow tables that carry the stamp columns; the `Queue` that the scheduler sees.
 
-    Conservation, looked after by `check`: entered == taken + count + shed. The runtime's slots take from it, sources
-    and upstream units put into it.
+    `check` tests conservation: entered == taken + count + shed. Calls take from it; sources and upstream units put into
+    it.
     """
 
     def __init__(self, memory: Memory | None = None, name: str = "") -> None:
         self.name = name
         self.count = 0  # tuples waiting
-        self.due: float | None = None  # since when time alone gives its operator something to do
+        self.due: float | None = None  # since when its operator has something to do although no tuple waits
         self.entered = 0
         self.taken = 0
         self.shed = 0
@@ -161,7 +161,7 @@ class BatchQueue:
 
     @property
     def oldest(self) -> float | None:
-        """Arrival of the first tuple, in seconds since the run began; when empty, since when it is due, or None."""
+        """Arrival of the first tuple, in seconds since the run began; if empty, since when it is due, or None."""
         return self._batches[0].first if self._batches else self.due
 
     def arrivals(self, limit: int | None = None) -> NDArray[np.float64]:
@@ -174,9 +174,9 @@ class BatchQueue:
         return np.concatenate(columns)[:wanted] / 1e6 if columns else np.empty(0)
 
     def put(self, table: pa.Table, shed: int = 0) -> None:
-        """Append a batch; `shed` tells how many tuples a shedder dropped from it on the way in.
+        """Append a batch; `shed` is how many tuples a shedder dropped from it on the way in.
 
-        SpillError: memory is over its limit and the disk failed; the batch is in the queue nevertheless.
+        SpillError: memory is over its limit and the disk failed; the batch is in the queue all the same.
         """
         table = self._accept(table)
         self.entered += table.num_rows + shed
@@ -184,7 +184,7 @@ class BatchQueue:
         self._add(table, at_head=False)
 
     def put_back(self, table: pa.Table, shed: int = 0) -> None:
-        """Give back, to the head, tuples that were taken; `shed` of those taken were dropped instead."""
+        """Return tuples that were taken to the head of the queue; `shed` of those taken were dropped instead."""
         table = self._accept(table)
         if table.num_rows + shed > self.taken:
             raise ValueError(f"{table.num_rows + shed} tuples cannot go back: {self.taken} were taken")
@@ -209,7 +209,7 @@ class BatchQueue:
         return given[0] if len(given) == 1 else pa.concat_tables(given)
 
     def check(self) -> None:
-        """InvariantError when a tuple or a byte has gone astray; for tests and the end of a run."""
+        """Raise InvariantError if tuples or bytes were miscounted; for tests and the end of a run."""
         if self._closed:
             return
         rows = sum(batch.rows for batch in self._batches)
@@ -222,7 +222,7 @@ class BatchQueue:
             raise InvariantError(f"queue {self.name}: bytes were miscounted")
 
     def close(self) -> None:
-        """Forget all batches and delete their files."""
+        """Drop all batches and delete their files."""
         if self._closed:
             return
         self._closed = True
@@ -311,7 +311,7 @@ class BatchQueue:
     def _keep_rest(self, batch: _Batch, rest: pa.Table, rows: int) -> None:
         kept = _Batch(rest)
         if batch.table is None and not self._memory.make_room(kept.bytes):
-            batch.skip(rows, kept.first)  # without room, each further take reads the file again
+            batch.skip(rows, kept.first)  # there is no room, so each further take reads the file again
             kept = batch
         else:
             self._delete(batch)

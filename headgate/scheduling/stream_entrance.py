@@ -1,4 +1,4 @@
-"""The entrance of a stream: each tuple gets its place in time, and tuples that come too late are found."""
+"""The entrance of a stream: gives each tuple its time, marks late tuples, and says which instants are complete."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from headgate.plan.model import Stream
 from headgate.plan.windows import Clock
 from headgate.sql.schema import FOREVER, LATE
 
-STEP_ROWS = 1000  # progress is told at least this often, so that taking a part of a batch gets somewhere
-_FIRST = -(2**63)  # the smallest instant: it stands for "none yet", and for null where a mask tells the two apart
+STEP_ROWS = 1000  # progress is noted at least this often, so that a call that takes part of a batch advances time
+_FIRST = -(2**63)  # the smallest instant: stands for "none yet", and for null, which a mask tells apart
 
 Ticks = NDArray[np.int64]
 
 
 class Admitted(NamedTuple):
-    """A batch as operators take it: the stream's columns, then the stamps of its flow."""
+    """A batch as operators read it: the stream's columns, then the stamps of its flow."""
 
     table: pa.Table
     late: int  # tuples without a place in time: too late, or with a null in the time column
-    steps: tuple[tuple[int, int], ...] = ()  # (tuples, progress once so many of the batch have come), for long batches
+    steps: tuple[tuple[int, int], ...] = ()  # for long batches: (tuples, progress after so many of the batch)
 
 
 class StreamEntrance:
-    """Gives the tuples of one stream their TIME; the runtime holds one a stream, and its lock around every call.
+    """Gives the tuples of one stream their TIME. The timekeeper has one per stream.
 
-    A tuple is late when its time lies more than the slack before the latest time of the tuples in front of it. So
-    which tuples are late depends on the order of the stream alone, not on how it is cut into batches.
+    A tuple is late if its time is more than the slack before the latest time among the tuples in front of it. So which
+    tuples are late depends only on the order of the stream, not on how it is cut into batches.
     """
 
     def __init__(self, stream: Stream) -> None:
@@ -41,23 +41,23 @@ class StreamEntrance:
         self._slack = min(stream.slack_ticks, FOREVER)
         self._schema = port_schema(stream.schema, stream.flow)
         self._own = len(stream.schema)
-        self._at = self._own  # of the column that holds the time; without one, the arrival
+        self._at = self._own  # index of the column with the time; the arrival if there is none
         if stream.time is not None:
             names = [name.lower() for name in arrow_schema(stream.schema, stamps=False).names]
             self._at = names.index(stream.time.lower())
         self._ticked: int | None = None
         self.reached: int | None = None  # the latest time so far; None before the first
-        self.earliest: int | None = None  # the earliest of a tuple that was not late
-        self.late = 0  # all in all
+        self.earliest: int | None = None  # the earliest time of a tuple that was not late
+        self.late = 0  # tuples so far
 
     @property
     def progress(self) -> int | None:
-        """The largest instant that is complete: no tuple to come has a place there or before. None: not known yet."""
+        """The largest complete instant: no tuple still to come has this time or an earlier one. None: not known yet."""
         known = [at for at in (self.reached, self._ticked) if at is not None]
         return self._complete(max(known)) if known else None
 
     def tick(self, now_us: int) -> None:
-        """Every tuple still to come arrives at `now_us` or later; without effect on streams that have a time column.
+        """Every tuple still to come arrives at `now_us` or later. Has no effect on streams with a time column.
 
         A tuple due a fraction of a microsecond after now may be rounded to `now_us`, so that instant is not complete.
         """
@@ -65,7 +65,7 @@ class StreamEntrance:
             self._ticked = max(now_us, now_us if self._ticked is None else self._ticked)
 
     def admit(self, table: pa.Table) -> Admitted:
-        """The next batch of the source: its columns, `_arrival`, `_sequence`, and `_change` if it is a relation."""
+        """Stamp the next batch: the stream's columns, `_arrival`, `_sequence`, and `_change` if it is a relation."""
         if table.num_columns != self._own + 2 + self._relation:
             raise ValueError(f"a source gave the columns {table.column_names} for {self._schema.names}")
         time = table.column(self._at).cast(pa.int64())
@@ -75,9 +75,9 @@ class StreamEntrance:
             self.reached = max(self.reached or 0, time[-1].as_py())
             self._note_earliest(time[0].as_py())
             return Admitted(self._stamped(table, time), 0, self._steps(time.to_numpy()))
-        return self._judged(table, time)
+        return self._checked(table, time)
 
-    def _judged(self, table: pa.Table, time: pa.ChunkedArray) -> Admitted:
+    def _checked(self, table: pa.Table, time: pa.ChunkedArray) -> Admitted:
         nulls = time.null_count
         times: Ticks = (pc.fill_null(time, _FIRST) if nulls else time).to_numpy()
         before = _FIRST if self.reached is None else self.reached
@@ -102,7 +102,7 @@ class StreamEntrance:
         self.earliest = time if self.earliest is None else min(self.earliest, time)
 
     def _steps(self, reached: Ticks) -> tuple[tuple[int, int], ...]:
-        """Progress at regular places of a batch, from the latest time up to each of its tuples."""
+        """Progress after every STEP_ROWS tuples of a batch; `reached` has the latest time up to each tuple."""
         at = range(STEP_ROWS, len(reached), STEP_ROWS)
         return tuple((rows, self._complete(int(reached[rows - 1]))) for rows in at)
 

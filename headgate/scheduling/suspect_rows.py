@@ -1,4 +1,4 @@
-"""Rows that wait in a queue and among which one is known to make calls fail: found by halving, call after call."""
+"""Finds the row that makes calls fail, by halving the input call after call."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from headgate.plan.model import Edge
 
 
 class SuspectRows:
-    """How many rows at the head of each queue are suspect. The runtime holds its lock around every call.
+    """How many rows at the head of each queue are suspect: one of them made a call fail.
 
-    A call that fails puts its rows back; the next one takes half of them. One that goes well clears the rows it took,
-    so the bad one is among the rest. After as many calls as the number of rows can be halved it stands alone. These
-    are ordinary calls: rows before it are processed as ever, and other units have their turn between them.
+    A failed call puts its rows back, and the next one takes half of them. A call that succeeds clears the rows it took,
+    so the bad row is among the rest. After about log2(rows) calls it is alone. These are ordinary calls: the rows
+    before it are processed as usual, and other units run in between.
     """
 
     def __init__(self) -> None:
         self._rows: dict[Edge, int] = {}
 
     def among(self, edges: Iterable[Edge]) -> bool:
-        """Are rows of these queues suspect?"""
+        """Is any row of these queues suspect?"""
         return not self._rows.keys().isdisjoint(edges)
 
     def most(self, edge: Edge) -> int | None:
-        """How many rows the next call may take from a queue; None: as many as it likes."""
+        """How many rows the next call may take from a queue; None: any number."""
         rows = self._rows.get(edge)
         return None if rows is None else max(1, rows // 2)
 
@@ -34,7 +34,7 @@ class SuspectRows:
         self._rows.update({edge: table.num_rows for edge, table in inputs.items()})
 
     def clear(self, inputs: Mapping[Edge, pa.Table]) -> None:
-        """These rows have been dealt with."""
+        """A call took these rows from the head of their queues. Report those that go back with `failed`, after this."""
         for edge, table in inputs.items():
             left = self._rows.pop(edge, 0) - table.num_rows
             if left > 0:

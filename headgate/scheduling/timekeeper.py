@@ -1,6 +1,6 @@
-"""Keeps time for a runtime: where tuples enter, how far each stream has come, when time ends for a query.
+"""Keeps time for a run: when tuples enter, how far time has advanced in the plan, when it ends for a query.
 
-Pure: the runtime says what arrived and what ran, and holds its lock around every call.
+Pure: the core says what arrived and what ran.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ log = logging.getLogger("headgate.source")
 
 
 class Timekeeper:
-    """One entrance a stream, and the progress from there through the plan.
+    """Has an entrance for each stream, and the progress of time from there through the plan.
 
-    What changes how far time has come returns the operators with state that now have something to do, though no row
-    waits for them.
+    Methods that move time return the operators with state that now have something to do although no row waits for them.
     """
 
     def __init__(self, plan: Plan, queues: Mapping[Edge, Counted]) -> None:
@@ -36,16 +35,16 @@ class Timekeeper:
         self._ended: set[str] = set()  # streams whose sources have ended
 
     def starts(self, stream: str) -> bool:
-        """Would the source of a stream have to be opened if a query began to read it now?"""
+        """Would a query that begins to read this stream now have to open its source?"""
         return stream not in self.open and stream not in self._ended
 
     @property
     def late(self) -> dict[str, int]:
-        """Tuples of each stream that came too late for windows."""
+        """By stream, how many tuples came too late for windows."""
         return {name: entrance.late for name, entrance in self._entrances.items()}
 
     def set_plan(self, plan: Plan, queues: Mapping[Edge, Counted]) -> None:
-        """Go on with another plan because queries have stopped or joined.
+        """The plan has changed: queries were added or have ended.
 
         A stream that nobody reads any more is closed; one that is read for the first time, or again, starts afresh.
         """
@@ -62,7 +61,7 @@ class Timekeeper:
     # Tuples and time come in -------------------------------------------------------------------------------------
 
     def admit(self, stream: str, table: pa.Table) -> Admitted:
-        """Give arriving tuples their place in time. Queue them, then call `advance`."""
+        """Give arriving tuples their time. Queue the result, then call `advance`."""
         entrance = self._entrances[stream]
         came = entrance.admit(table)
         if came.late and entrance.late == came.late:  # the first
@@ -73,16 +72,16 @@ class Timekeeper:
         return came
 
     def ticks(self, stream: str) -> bool:
-        """Does time pass on a stream even without tuples, and does anybody care?"""
+        """Does time pass on a stream even without tuples, and does an operator depend on it?"""
         return self._progress.tracks and self._plan.streams[stream].clock is Clock.ARRIVAL
 
     def tick(self, stream: str, now_us: int) -> list[str]:
-        """Everything that arrived up to now has been queued."""
+        """Everything that arrived on a stream up to `now_us` has been queued."""
         self._entrances[stream].tick(now_us)
         return self.advance(stream)
 
     def end(self, stream: str) -> list[str]:
-        """No more tuples will come on a stream."""
+        """No more tuples will arrive on a stream."""
         self.open.discard(stream)
         self._ended.add(stream)
         return self.advance(stream)
@@ -107,27 +106,29 @@ class Timekeeper:
         return self._progress.begin(operators)
 
     def reaches(self, operators: Collection[str], slides: Mapping[str, int]) -> bool:
-        """Would a call that takes all that waits bring one of these windows to a boundary?"""
+        """Would a call that takes everything that waits bring one of these windows to a boundary?"""
         return self._progress.reaches(operators, slides)
 
     def finish(
         self,
         operators: Collection[str],
         evaluated: Mapping[str, Bounds],
-        events: Mapping[str, int],
-        given: Mapping[str, int] | None = None,
+        next_instants: Mapping[str, int],
+        rows_out: Mapping[str, int] | None = None,
     ) -> Settled:
-        """A call is over and its results are queued; `evaluated` are the operators with state that succeeded, `events`
-        when each has something to do next without input, `given` how many rows each gave. Returns also where progress
-        came by that."""
-        self._progress.finish(evaluated, events, given)
+        """A call is over and its results are queued. Also returns which inputs time has advanced at.
+
+        `evaluated` has the operators with state that succeeded, `next_instants` when each has something to do next
+        without input, `rows_out` how many rows each gave.
+        """
+        self._progress.finish(evaluated, next_instants, rows_out)
         self._progress.end(operators)
         return self._progress.settle(operators) if self._progress.tracks else Settled([], set())
 
     def up_to_last_event(self, query: str, table: pa.Table) -> pa.Table:
-        """Time ends for a query with the last event of its streams, even where other queries go on.
+        """The results of a query without those after the last event of its streams: there time ends for it.
 
-        Asked without the lock: a query that stops meanwhile gets its table as it is.
+        Called without the lock: the table of a query that ends meanwhile is returned as it is.
         """
         streams = self._progress.streams_of(query)
         if not streams or not self.open.isdisjoint(streams):
@@ -136,7 +137,7 @@ class Timekeeper:
         return table.filter(pc.invert(beyond)) if pc.any(beyond).as_py() else table
 
     def _reached(self, stream: str) -> int | None:
-        """The latest time on a stream; where arrivals are the time, it passes without tuples too."""
+        """The latest time on a stream. If arrivals are the time, it passes without tuples, too."""
         entrance = self._entrances[stream]
         known = [time for time in (entrance.reached, entrance.progress) if time is not None]
         return max(known, default=None)

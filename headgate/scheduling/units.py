@@ -1,4 +1,4 @@
-"""Units: what a policy schedules. An operator, a segment, a path, or a whole query."""
+"""Units: what a policy schedules. An operator, a segment, a path, a query, or several queries."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class Queue(Protocol):
 
 
 class Group(NamedTuple):
-    """A policy's wish for a unit: a name and the operators in it, inputs first."""
+    """A unit as a policy defines it: a name and its operators, inputs first."""
 
     id: str
     operators: tuple[str, ...]
 
 
 class Unit:
-    """A unit as policies see it. Only the board changes one; policies only read.
+    """A unit as policies see it. Only the board changes it.
 
-    The input of a unit is everything that waits at any of its operators: normally at its first operators, and
-    inside it only what another policy or an overlapping unit left there.
+    Its input is everything that waits at any of its operators: normally at the first ones, and further inside only what
+    another policy or an overlapping unit left there.
     """
 
     __slots__ = (
@@ -71,7 +71,7 @@ class Unit:
         self.overlaps: tuple[Unit, ...] = (self,)  # units that share an operator with it, itself included
         self.alone = True  # it overlaps no other unit
         self.private = len(queues) == 1  # its first tuple changes only when it runs
-        self.may_wait = False  # gives results only at boundaries of windows, so it may wait for one
+        self.may_wait = False  # gives results only at window boundaries, so it may wait for one
         self.blocked = 0  # calls in flight that use one of its operators
         self.ready = False  # has input and is not blocked
         self.spent = 0.0  # seconds already given to its first waiting tuple by preempted calls
@@ -83,7 +83,7 @@ class Unit:
 
     @property
     def oldest(self) -> float | None:
-        """Arrival time of the oldest first-in-line tuple, or since when time has passed for an operator with state.
+        """Arrival time of the oldest tuple at the head of a queue, or since when an operator has been due.
 
         None: there is nothing to do.
         """
@@ -104,8 +104,10 @@ class Unit:
 
 
 class SoleUnit(Unit):
-    """A unit with one queue, or one that stands for all. Most are; policies look at their first tuple at every
-    decision, so it must be cheap."""
+    """A unit with a single queue, or one that stands for all its queues, like most units.
+
+    Policies look at its oldest tuple at every decision, so that must be cheap.
+    """
 
     __slots__ = ("queue",)
 
@@ -130,9 +132,9 @@ class SoleUnit(Unit):
 def make_units(
     plan: Plan, groups: Iterable[Group], queues: Mapping[Edge, Queue], joint: Mapping[str, Queue]
 ) -> tuple[Unit, ...]:
-    """Turn a policy's groups into units. Called when a policy is installed; refuses an uncovered operator.
+    """Turn a policy's groups into units. Called when a policy is installed. ValueError: an operator is in no group.
 
-    `joint` has, for operators with several inputs, one queue that stands for all of them, if the runtime has such.
+    For operators with several inputs, `joint` has a queue that stands for all of them, if the runtime has one.
     """
     units: list[Unit] = []
     for index, group in enumerate(groups):
@@ -158,21 +160,21 @@ def make_units(
 
 
 def most_important(plan: Plan, queries: Iterable[str]) -> str:
-    """The class of a unit: the one of highest priority among those of its queries, the first of equals."""
+    """The class of a unit: the one with the highest priority among those of its queries; the first of equals."""
     classes = [plan.queries[query].class_name for query in queries]
     return max(classes, key=lambda name: plan.classes[name].priority)
 
 
 def by_operator(plan: Plan) -> Sequence[Group]:
-    """One unit an operator, in plan order."""
+    """One unit per operator, in plan order."""
     return [Group(name, (name,)) for name in plan.operators]
 
 
 def by_path(plan: Plan) -> Sequence[Group]:
-    """One unit an operator path."""
+    """One unit per operator path."""
     return [Group(path.id, path.operators) for path in find_paths(plan)]
 
 
 def by_query(plan: Plan) -> Sequence[Group]:
-    """One unit a query, shared operators included."""
+    """One unit per query, including shared operators."""
     return [Group(query.name, query.operators) for query in plan.queries.values()]

@@ -61,7 +61,7 @@ def test_it_waits_no_longer_than_is_bearable(monkeypatch: pytest.MonkeyPatch) ->
     """No boundary comes, for the stream stands still: after a while, a free slot takes what waits."""
     run = driven()
     bring(run, 0.1, "s")
-    run.now = 0.1 + boundary_wait.MOST_S - core.LOOK_S
+    run.now = 0.1 + boundary_wait.MOST_S - core.RECHECK_S
     assert not run.ask(0)
     run.now = 0.1 + boundary_wait.MOST_S
     assert run.ask(0)
@@ -72,12 +72,12 @@ def test_a_slot_looks_only_now_and_then_for_units_that_have_waited_enough(monkey
     bring(run, 5.2)
     run.drain()
     bring(run, 5.3, "s")
-    looked = run.now = 5.4 + core.LOOK_S
+    looked = run.now = 5.4 + core.RECHECK_S
     assert not run.ask(0)
     monkeypatch.setattr(boundary_wait, "MOST_S", 0.0)
-    run.now = looked + core.LOOK_S / 2
+    run.now = looked + core.RECHECK_S / 2
     assert not run.ask(0)
-    run.now = looked + core.LOOK_S
+    run.now = looked + core.RECHECK_S
     assert run.ask(0)
 
 

@@ -1,4 +1,4 @@
-"""One call from start to end: Spark runs it, failures are narrowed down, results reach the sinks."""
+"""Runs calls from start to end: Spark computes them, failures are narrowed down, results reach the sinks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _runs = itertools.count(1)
 
 
 class CallReport(NamedTuple):
-    """What came of a call, and what of it the sinks took. The words of `events.CallEnded`."""
+    """The outcome of a call, and which results the sinks took; the fields of `events.CallEnded`."""
 
     outcome: Outcome
     written: dict[str, list[pa.Table]]
@@ -34,7 +34,7 @@ class CallReport(NamedTuple):
 
 
 class CallRunner:
-    """Executes the calls of all slots of a run, without the runtime's lock."""
+    """Runs the calls of all slots of a run, without the runtime's lock."""
 
     def __init__(
         self,
@@ -46,17 +46,17 @@ class CallRunner:
         spark_lost: Callable[[Exception], None],
     ) -> None:
         self.group = f"headgate-{next(_runs)}"  # of its Spark jobs
-        self.stopping = False  # the run ends: what fails from now on was cut off
+        self.stopping = False  # the run is ending: calls that fail from now on were cut off
         self._context = context
         self._caller = caller
         self._core = core
         self._sinks = sinks
         self._letters = letters
         self._spark_lost = spark_lost
-        self._named: dict[int, str] = {}  # slot -> the unit that its Spark jobs are named after
+        self._named: dict[int, str] = {}  # slot -> the unit in whose name its Spark jobs run
 
     def run(self, call: Call) -> CallReport:
-        """Make a call. Whatever goes wrong in it is in what this returns."""
+        """Run a call. Whatever goes wrong in it is in the report; nothing is raised."""
         self._name_jobs(call)
         unit = call.unit
         try:
@@ -64,10 +64,10 @@ class CallRunner:
             outcome = Outcome([result])
         except Exception as error:
             outcome = self._rescued(call, error)
-        return self._handed_out(outcome)
+        return self._published(outcome)
 
     def cancel(self) -> None:
-        """Cut off the jobs that still run."""
+        """Cancel the Spark jobs that are still running."""
         self._context.cancelJobGroup(self.group)
 
     def _name_jobs(self, call: Call) -> None:
@@ -76,9 +76,9 @@ class CallRunner:
             self._context.setJobGroup(self.group, f"{', '.join(call.unit.queries)}: {call.unit.id}", True)
 
     def _rescued(self, call: Call, error: Exception) -> Outcome:
-        """A call failed: run it again in parts, so that only the queries that must stop do.
+        """A call failed: run it again in parts, so that only the queries that must end do.
 
-        It is reported once: here if the fault has passed, else when queries stop.
+        The failure is logged once: here if the second attempt succeeds, otherwise when queries end.
         """
         if not self.stopping and (gone := lost_spark(error)):
             self.stopping = True
@@ -93,7 +93,7 @@ class CallRunner:
             row.put_aside(self._core.plan, self._letters)
         return outcome
 
-    def _handed_out(self, outcome: Outcome) -> CallReport:
+    def _published(self, outcome: Outcome) -> CallReport:
         """Hand results to the sinks of the queries that still run."""
         done = CallReport(outcome, {}, {})
         for result in outcome.results:

@@ -1,4 +1,4 @@
-"""How many tuples calls take, by class: long trains share the fixed cost of a call, short ones answer soon."""
+"""How many tuples calls take, by class. Large calls share the fixed cost among many, small ones answer sooner."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from headgate.scheduling.units import most_important
 
 
 class CallSizes:
-    """Counts calls and the tuples that they take, by the operators that ran together."""
+    """Counts calls and their tuples, by the operators that ran together."""
 
     def __init__(self) -> None:
         self._calls: Counter[tuple[str, ...]] = Counter()
         self._tuples: Counter[tuple[str, ...]] = Counter()
 
     def add(self, operators: tuple[str, ...], tuples: int) -> None:
+        """Count a call of these operators."""
         self._calls[operators] += 1
         self._tuples[operators] += tuples
 
     def by_class(self, plan: Plan) -> dict[str, dict[str, Any]]:
-        """As in a report: calls, and tuples a call on the average. Operators of stopped queries count nowhere."""
+        """For the report: the calls of each class, and tuples per call on average. Ended queries do not count."""
         calls, tuples = Counter[str](), Counter[str]()
         for operators, made in self._calls.items():
             owners = [query for name in operators for query in plan.owners.get(name, ())]

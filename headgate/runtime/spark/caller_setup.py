@@ -1,4 +1,4 @@
-"""What stands before the first call: tables on Spark, schemas, markers."""
+"""Sets up the `Caller`, which runs calls on Spark: tables, schemas, markers, state."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def make_caller(session: SparkSession, app: CheckedApplication, partitioned_rows
     show_functions(app.folder)
     data = _tables(app, app.plan)
     with ThreadPoolExecutor(1, thread_name_prefix="headgate-leaves") as beside:
-        tried = beside.submit(try_leaves, session)  # a first job warms the JVM, and the analyser needs one thread only
+        tried = beside.submit(try_leaves, session)  # a first job warms the JVM; the analyzer needs only one thread
         single = {name: _single(session, name, table) for name, table in data.items()}
         markers = Markers(app.plan)
         found = typed(session, app.plan, single, markers)
@@ -45,9 +45,9 @@ def make_caller(session: SparkSession, app: CheckedApplication, partitioned_rows
 
 
 def extend_caller(caller: Caller, app: CheckedApplication) -> None:
-    """Let Spark check queries that join, and get ready to run their units too; `app.plan` holds nothing else.
+    """Let Spark check added queries, and get ready to run their units, too; `app.plan` has only these queries.
 
-    ApplicationError: Spark refuses one of them; calls go on as before.
+    ApplicationError: Spark rejects one of them; calls go on as before.
     """
     show_functions(app.folder)
     data = _tables(app, app.plan)
@@ -58,17 +58,17 @@ def extend_caller(caller: Caller, app: CheckedApplication) -> None:
 
 
 def _tables(app: CheckedApplication, plan: Plan) -> dict[str, pa.Table]:
-    """The rows of the tables that a plan reads."""
+    """The rows of each table that a plan reads."""
     used = {getattr(operator, "table", None) for operator in plan.operators.values()}
     return {name: read_table(table, app.folder) for name, table in plan.tables.items() if name in used}
 
 
 def _single(session: SparkSession, name: str, table: pa.Table) -> DataFrame:
-    """A table in one partition: a leaf, or where that fails an ordinary DataFrame, whose plans the guards judge."""
+    """A table in one partition: a leaf, or if that fails an ordinary DataFrame; the guards judge its plans."""
     try:
         leaf = Leaf(session, table.schema)
         leaf.set(table)
         return leaf.frame
     except LeafError as reason:
-        log.info("table %s is no leaf of prepared plans: %s", name, reason)
+        log.info("table %s cannot be a leaf of prepared plans: %s", name, reason)
         return frame_of(session, table).coalesce(1)

@@ -1,4 +1,4 @@
-"""The Spark runtime: wires sources, core, slots, Spark and sinks together and runs them on wall time."""
+"""The Spark runtime: connects sources, core, slots, Spark and sinks, and runs them in real time."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ GRACE_S = 10.0  # how long calls in flight may take to end when a run stops
 
 
 class SparkRuntime:
-    """One run of an application on Spark. It has the lock, the clock and the threads; `core` decides.
+    """One run of an application on Spark. It has the lock, the clock and the threads; `core` decides (docs/core.md).
 
-    `start` begins it, `wait` lasts until its limits, `stop` ends it cleanly and returns the report. A query whose
-    call fails stops with its error in the report; the others go on. `record` names a file for the events of the run
-    (see `scheduling.event_log`).
+    `start` begins the run, `wait` returns at its limits, `stop` ends it cleanly and returns the report. A query whose
+    call fails ends with its error in the report; the others go on. `record` is a file for the events of the run (see
+    `scheduling.event_log`).
     """
 
     def __init__(
@@ -84,8 +84,8 @@ class SparkRuntime:
         record: Path | None = None,
     ) -> None:
         self._app = app
-        self._announce = announce  # is called with what is being done, until the run begins
-        self._opened = ExitStack()  # what the run holds besides sinks and threads; let go of when it ends
+        self._announce = announce  # called with the current step until the run begins
+        self._opened = ExitStack()  # what to close at the end, besides sinks and threads
         owns_spark = spark is None and not spark_runs()
         announce("starting Spark")
         self._spark = spark or start_spark(app.spark)
@@ -117,11 +117,11 @@ class SparkRuntime:
         self._changed = threading.Condition()  # guards the core
         self._done = threading.Event()
         self._fatal: Exception | None = None
-        self._over = False  # the report is made: nobody waits for a call that is still to end
+        self._over = False  # the report is made: calls that end later are ignored
         self._source_threads: list[SourceThread] = []  # more than one where added queries read more streams
         self._adding = threading.Lock()  # held while queries are added: Spark checks one addition at a time
-        self.errors: dict[str, str] = {}  # query -> why it stopped
-        self.unprocessed: dict[str, int] = {}  # query that stopped -> tuples that waited for it
+        self.errors: dict[str, str] = {}  # query -> why it ended
+        self.unprocessed: dict[str, int] = {}  # query that ended -> tuples that waited for it
         self.sinks = QuerySinks()
         self.dead_letters = DeadLetters(app.dead_letters, app.name)
         context = self._spark.sparkContext
@@ -137,9 +137,9 @@ class SparkRuntime:
         self._began = time.monotonic()
 
     def start(self) -> None:
-        """Open everything, rehearse on a sample, and let source and slot threads go.
+        """Open everything, rehearse on a sample, and start the source and slot threads.
 
-        When that fails or is interrupted, nothing stays behind: what was opened is closed, then the error goes on.
+        If that fails or is interrupted, everything that was opened is closed, and the error is raised.
         """
         try:
             self._start()
@@ -161,7 +161,7 @@ class SparkRuntime:
         self._slots.start()
 
     def _read(self, sources: Mapping[str, Source]) -> None:
-        """Read some sources from now on, in a thread of their own."""
+        """Read these sources from now on, in a thread of their own."""
         thread = SourceThread(
             sources,
             now=self.now,
@@ -180,9 +180,9 @@ class SparkRuntime:
         return 0.0 if self._began is None else time.monotonic() - self._began
 
     def wait(self, limits: RunLimits, tick: Callable[[], None] | None = None, tick_s: float = 0.5) -> None:
-        """Return when the limits are reached or no query is left; `tick` is called now and then.
+        """Return when the limits are reached or no query is left; calls `tick` about every `tick_s` seconds.
 
-        Raises what a slot raised when the scheduler itself failed.
+        If the scheduler itself fails in another thread, its error is raised here.
         """
         while limits.seconds is None or self.now() < limits.seconds:
             left = tick_s if limits.seconds is None else min(tick_s, max(0.0, limits.seconds - self.now()))
@@ -191,14 +191,14 @@ class SparkRuntime:
                     raise self._fatal
                 if limits.until_idle or limits.seconds is None or not self.core.plan.queries:
                     return
-                time.sleep(left)  # nothing more will happen, but so many seconds were asked for
+                time.sleep(left)  # nothing more will happen, but the run must last this long
             if failed := self.sinks.refresh(self.core.plan.queries):
                 self._handle(lambda at: QueriesFailed(at, failed))
             if tick is not None:
                 tick()
 
     def stop(self) -> dict[str, Any]:
-        """End the run: calls in flight may finish, the rest stays in the queues. Returns the report."""
+        """End the run and return the report. Calls in flight may finish; what waits stays unprocessed."""
         with self._opened:
             seconds = self.now()
             self._end_threads()
@@ -219,7 +219,7 @@ class SparkRuntime:
         return query in self.core.plan.queries
 
     def unfinished(self) -> dict[str, int]:
-        """Tuples that wait in the queues of each query or that a call has in hand."""
+        """By query, the tuples that wait in its queues or that calls in flight have taken."""
         with self._changed:
             return self.core.unfinished()
 
@@ -235,16 +235,16 @@ class SparkRuntime:
             self.core.monitor.compare_anew(self.now())
 
     def set_priority(self, class_name: str, priority: int) -> None:
-        """Give a class another priority; policies follow it as they do (see the docs)."""
+        """Give a class another priority; what a policy makes of it is in docs/operations.md."""
         whole("priority", priority)
         self._handle(lambda at: PriorityChanged(at, class_name, priority))
 
     def set_class(self, query: str, class_name: str) -> None:
-        """Put a query into another class. Its results so far count for that class too, from now on."""
+        """Move a query to another class. In the report, its earlier results count for the new class, too."""
         self._handle(lambda at: QueryClassChanged(at, query, class_name))
 
     def add_queries(self, app: CheckedApplication) -> None:
-        """Let the queries of `app` join that this run does not know. They read what arrives from now on.
+        """Add the queries of `app` that this run does not have. They read what arrives from now on.
 
         ApplicationError: one of them cannot run; nothing has changed then.
         """
@@ -266,11 +266,11 @@ class SparkRuntime:
                 self._read(sources)
 
     def stop_queries(self, queries: Collection[str]) -> None:
-        """End some queries; the others go on. What waits for them alone is given up, and counted in the report."""
+        """End some queries; the others go on. Tuples that wait for them alone are given up, and counted."""
         self._handle(lambda at: QueriesStopped(at, tuple(queries)))
 
     def remove_query(self, query: str) -> None:
-        """End a query if it still runs, and take it out of the report; its name may be used again."""
+        """End a query if it still runs, and remove it from the report; its name may be used again."""
         with self._adding:
             self._handle(lambda at: QueryRemoved(at, query))
             self.sinks.discard([query])
@@ -282,46 +282,50 @@ class SparkRuntime:
     def deliver(
         self, came: Mapping[str, pa.Table], complete: Collection[str] = (), upto: float = 0.0
     ) -> dict[str, Exception]:
-        """Tuples arrived on streams, all up to `upto` on the `complete` ones; slots see them in one step.
-        Returns the streams whose tuples could not be taken in, and why."""
+        """Tuples arrived; on the `complete` streams, these are all up to the time `upto`. Slots see them in one step.
+
+        Returns the streams whose tuples could not be queued, and why.
+        """
         instructions = self._handle(lambda at: TuplesArrived(at, came, complete, upto))
         return {one.stream: one.error for one in instructions if isinstance(one, StreamRefused)}
 
     def ended(self, stream: str, error: Exception | None = None) -> None:
-        """No more tuples will arrive on a stream; with an error, the queries that read it stop."""
+        """No more tuples will arrive on a stream. With an error, the queries that read it end."""
         self._handle(lambda at: StreamEnded(at, stream, error))
 
     # Slots run units ---------------------------------------------------------------------------------------------
 
     def step(self, slot: int, wait_s: float = 0.0) -> bool:
-        """Make one call: claim, run, publish. False when there is nothing for this slot now; then it waits up to
-        `wait_s` for something to change."""
+        """Run one call in a slot: ask the core for it, run it, report it.
+
+        Returns False if there is nothing to run now, after waiting up to `wait_s` for something to change.
+        """
         with self._changed:
-            instructions = self._tell_core(SlotFree(self.now(), slot))
+            instructions = self._handle_locked(SlotFree(self.now(), slot))
             call = next((one.call for one in instructions if isinstance(one, StartCall)), None)
             if call is None:
                 changed = any(isinstance(one, WakeSlots) for one in instructions)
                 if not changed and wait_s and not self.call_runner.stopping:
                     self._changed.wait(wait_s)
                 return changed
-        self._make(call)
+        self._run_call(call)
         return True
 
-    def _make(self, call: Call) -> None:
+    def _run_call(self, call: Call) -> None:
         report = self.call_runner.run(call)
         with self._changed:
             if not self._over:
-                self._tell_core(CallEnded(self.now(), call.slot, *report))
+                self._handle_locked(CallEnded(self.now(), call.slot, *report))
 
     # The core ----------------------------------------------------------------------------------------------------
 
     def _handle(self, event_at: Callable[[float], Event]) -> list[Instruction]:
-        """Tell the core of an event that happens now, and do as it says."""
+        """Give the core an event that happens now, and carry out its instructions."""
         with self._changed:
-            return self._tell_core(event_at(self.now()))
+            return self._handle_locked(event_at(self.now()))
 
-    def _tell_core(self, event: Event) -> list[Instruction]:
-        """Lock held. All but StartCall is done when this returns."""
+    def _handle_locked(self, event: Event) -> list[Instruction]:
+        """As `_handle`, with the lock held. Leaves StartCall to the caller."""
         if self._log is not None:
             self._log.record(event)
         instructions = self.core.handle(event)
@@ -334,12 +338,12 @@ class SparkRuntime:
                 case ForgetState(operators=operators):
                     self.caller.states.forget(operators)
                 case QueryEnded(query=query, error=error, waiting=waiting):
-                    self._say_ended(query, error, waiting)
+                    self._note_ended(query, error, waiting)
                 case RunFinished():
                     self._done.set()
         return instructions
 
-    def _say_ended(self, query: str, error: Exception | None, waiting: int = 0) -> None:
+    def _note_ended(self, query: str, error: Exception | None, waiting: int = 0) -> None:
         given_up = f" ({waiting} waiting tuples are given up)" if waiting else ""
         self.unprocessed[query] = waiting
         if error is None:
@@ -355,7 +359,7 @@ class SparkRuntime:
         self._done.set()
 
     def _end_threads(self) -> None:
-        """Stop reading sources, let calls in flight finish, cancel those that take too long."""
+        """Stop reading sources, let calls in flight finish, and cancel those that take too long."""
         for thread in self._source_threads:
             thread.stop()
         with self._changed:
@@ -369,10 +373,10 @@ class SparkRuntime:
             self._slots.join(GRACE_S)
 
     def _close_sinks(self) -> None:
-        """Results that cannot be brought to an end count as an error of their query."""
+        """Close all sinks. If one fails, that is an error of its query."""
         for name, error in self.sinks.close().items():
             if name not in self.errors:  # a sink that failed before is likely to fail again, for the same reason
-                self._say_ended(name, error)
+                self._note_ended(name, error)
         self.dead_letters.close()
 
     def _report(self, seconds: float) -> dict[str, Any]:

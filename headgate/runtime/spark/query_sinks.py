@@ -1,4 +1,4 @@
-"""The sinks of a run. What goes wrong in one is its query's affair: the others go on."""
+"""The sinks of a run, one per query. An error in one ends its query only."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class QuerySinks(dict[str, Sink]):
     """Sinks by query."""
 
     def open(self, plan: Plan, folder: Path, application: str = "") -> None:
-        """A sink for each query. ApplicationError: one cannot be made; those before it are there to be closed."""
+        """Open a sink for each query. ApplicationError: one cannot be opened; those opened before must be closed."""
         for query in plan.queries.values():
             schema, flow = plan.schemas[query.root], plan.flows[query.root]
             self[query.name] = make_sink(query, schema, folder, flow, application)
@@ -34,31 +34,31 @@ class QuerySinks(dict[str, Sink]):
         written: dict[str, list[pa.Table]],
         failed: dict[str, Exception],
     ) -> None:
-        """Hand results to a query's sink, and note what was written, or why not."""
+        """Write results to a query's sink; add to `written` what it took, and to `failed` the error if it failed."""
         table = time.up_to_last_event(query, table)
         if table.num_rows == 0 or query in failed:
             return
         before = self[query].rows
         try:
             self[query].write(table)
-        except Exception as error:  # whatever it is, it is the sink's
+        except Exception as error:  # any error here is the sink's
             failed[query] = error
-            table = table.slice(0, self[query].rows - before)  # what is there counts
+            table = table.slice(0, self[query].rows - before)  # what was written counts
         if table.num_rows:
             written.setdefault(query, []).append(table)
 
     def discard(self, queries: Collection[str]) -> None:
-        """Close the sinks of queries that are forgotten, or never came to run."""
+        """Close the sinks of queries that were removed, or could not be added."""
         for query in queries:
             sink = self.pop(query, None)
             try:
                 if sink is not None:
                     sink.close()
             except Exception as error:
-                log.warning("the results of query %s could not be brought to an end: %s", query, error)
+                log.warning("the sink of query %s could not be closed: %s", query, error)
 
     def refresh(self, running: Collection[str]) -> Failed:
-        """Sinks of running queries that show what a relation holds catch up, also while no results come."""
+        """Let sinks that show the current contents of a relation catch up, even while there are no results."""
         failed = {}
         for query in running:
             try:
@@ -68,7 +68,7 @@ class QuerySinks(dict[str, Sink]):
         return failed
 
     def close(self) -> Failed:
-        """Bring all results to an end."""
+        """Close all sinks; returns the errors."""
         failed = {}
         for query, sink in self.items():
             try:

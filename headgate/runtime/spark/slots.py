@@ -1,4 +1,4 @@
-"""Slot threads: each asks for calls and makes them until the run stops."""
+"""Slot threads: each asks for calls and runs them until the run stops."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pyspark import InheritableThread
 
 log = logging.getLogger("headgate.spark")
 
-IDLE_WAIT_S = 0.1  # how long a slot without work waits before it asks again unasked
+IDLE_WAIT_S = 0.1  # an idle slot asks again after this long, even if nothing woke it
 
 
 class SlotThreads:
-    """One thread per slot. `step` makes one call of a slot; an error in it is a broken rule and ends the run."""
+    """One thread per slot. `step` runs one call in a slot; an error in it means a broken rule, and ends the run."""
 
     def __init__(self, slots: int, step: Callable[[int, float], bool], broken: Callable[[Exception], None]) -> None:
         self._step = step
@@ -27,15 +27,16 @@ class SlotThreads:
         ]
 
     def start(self) -> None:
+        """Start all threads."""
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
-        """Ask for the end; calls in flight go on. Wake the threads that wait, then `join`."""
+        """Let threads end after their current calls. Wake the idle ones next, then `join`."""
         self._stopping = True
 
     def join(self, seconds: float) -> bool:
-        """Wait at most so long for calls in flight; have all threads ended?"""
+        """Wait at most `seconds` for calls in flight; have all threads ended?"""
         return join_all(self._threads, seconds)
 
     def _run(self, slot: int) -> None:
@@ -48,7 +49,7 @@ class SlotThreads:
 
 
 def join_all(threads: Iterable[Thread], seconds: float) -> bool:
-    """Wait at most so long for threads that were started; have all ended?"""
+    """Wait at most `seconds` for threads that were started; have all ended?"""
     until = time.monotonic() + seconds
     started = [thread for thread in threads if thread.ident is not None]
     for thread in started:

@@ -1,4 +1,4 @@
-"""Sources into queues: the source thread of the Spark runtime."""
+"""The source thread: polls sources and hands the tuples to the runtime."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from headgate.plan.operators.base import Port
 
 log = logging.getLogger("headgate.source")
 
-TICK_S = 0.005  # how often sources are asked; the price is at most this much latency
-DUTY = 0.2  # most of a core's time that reading may take when there is no hurry; ticks get longer with many sources
-ROWS_A_ROUND = 100_000  # most rows read from one source at once, so that no source holds the others up
-ROWS_IN_A_HURRY = 1000  # a replayed source that gives so many at once has more
+TICK_S = 0.005  # pause between rounds; adds at most this much latency
+DUTY = 0.2  # the share of a core that reading may take when there is no hurry; with many sources, pauses get longer
+ROWS_A_ROUND = 100_000  # most rows read from one source at once, so that it does not hold up the others
+ROWS_IN_A_HURRY = 1000  # a replayed source that gives this many at once probably has more
 
 
 def open_sources(
@@ -32,9 +32,9 @@ def open_sources(
     streams: Collection[str] | None = None,
     since: float = 0.0,
 ) -> dict[str, Source]:
-    """Fresh sources of these streams; None: of all that are read. What they put aside goes to the dead letters.
+    """New sources for these streams; None: for all streams that are read. Rows put aside go to the dead letters.
 
-    `since` is the time of the run at which they begin.
+    `since` is the time in the run at which they begin.
     """
     epoch_us = time.time_ns() // 1000
     found: dict[str, Source] = {}
@@ -55,11 +55,11 @@ def _tell(letters: DeadLetters, stream: str) -> Tell:
 
 
 class SourceThread(threading.Thread):
-    """Polls every source, round after round, and hands what arrived to `deliver`: all tables of a round at once, with
-    the streams of which that is everything up to the time of the round. A source that fails ends; the others go on.
-    One whose stream is not `read` any more is closed: its queries have stopped.
+    """Polls every source, round after round, and passes what arrived to `deliver`.
 
-    A round begins at a boundary of windows where one is near: many units have something to do from then on.
+    That is all tables of a round at once, and the streams for which they are everything up to the time of the round. A
+    source that fails ends; the others go on. A source whose stream is no longer in `read()` is closed: its queries have
+    ended. If a window boundary is near, the next round begins there, because many units have something to do then.
     """
 
     def __init__(
@@ -86,10 +86,10 @@ class SourceThread(threading.Thread):
         self.rejected: dict[str, int] = dict.fromkeys(sources, 0)
 
     def run(self) -> None:
-        """Until all sources have ended. What fails here and is no fault of a source ends the run."""
+        """Read until all sources have ended. An error that is not the fault of a source ends the run."""
         try:
             while self._open and not self._stopping.is_set():
-                began = time.thread_time()  # its own: on a busy machine most of the clock's time is that of others
+                began = time.thread_time()  # of this thread: on a busy machine, most wall time goes to others
                 if not self.read_round():
                     self._stopping.wait(self.rest_s(time.thread_time() - began))
         except Exception as error:
@@ -99,7 +99,7 @@ class SourceThread(threading.Thread):
             source.close()
 
     def read_round(self) -> bool:
-        """Read every source once; True when there may be more to read right now."""
+        """Read every source once; True if there may be more to read at once."""
         now, hurry, held = self._now(), False, 0
         came: dict[str, pa.Table] = {}
         complete: list[str] = []
@@ -110,7 +110,7 @@ class SourceThread(threading.Thread):
             try:
                 rows = self._poll(name, source, now, came)
                 held += rows or 0
-                if source.exhausted:  # may read ahead, so it may fail too
+                if source.exhausted:  # may read ahead, so it can fail, too
                     over[name] = None
                 elif rows is not None and rows < ROWS_A_ROUND:
                     complete.append(name)
@@ -130,7 +130,7 @@ class SourceThread(threading.Thread):
         return hurry
 
     def _poll(self, name: str, source: Source, now: float, came: dict[str, pa.Table]) -> int | None:
-        """Read once: how many tuples came. None: the source has to wait."""
+        """Read a source once; returns how many tuples arrived. None: it has to wait for memory."""
         if source.replayable and self._memory_short():
             return None
         table = source.poll(now, ROWS_A_ROUND)
@@ -140,14 +140,15 @@ class SourceThread(threading.Thread):
         return table.num_rows
 
     def rest_s(self, spent: float) -> float:
-        """Seconds until the next round, which is moved by up to half of them to begin at a boundary."""
+        """Seconds until the next round, changed by up to a half so that it begins at a boundary."""
         rest, now = max(TICK_S, spent * (1 - DUTY) / DUTY), self._now()
         left = self._next_boundary(now) - now
         return left if rest / 2 <= left < rest * 3 / 2 else rest
 
     def reads(self, streams: Collection[str]) -> bool:
-        """Does it still read one of these streams? It finds at its next round that nobody wants it to."""
+        """Is a source of one of these streams still open? If nobody reads its stream, the next round closes it."""
         return self.is_alive() and not self._open.keys().isdisjoint(streams)
 
     def stop(self) -> None:
+        """Let the thread end after the current round."""
         self._stopping.set()

@@ -1,4 +1,4 @@
-"""The folder to which batches are written when memory is short, one Arrow IPC file each."""
+"""The folder to which queues write batches when memory is short, one Arrow IPC file per batch."""
 
 from __future__ import annotations
 
@@ -72,6 +72,6 @@ class SpillFolder:
 
 
 def remove_spilled() -> None:
-    """Remove all folders of this process, when it ends without closing them."""
+    """Remove all folders of this process; called when it ends without closing them."""
     for path in list(_open):
         shutil.rmtree(path, ignore_errors=True)
