@@ -283,7 +283,7 @@ class Core:
         board, outcome = self.board, event.outcome
         outputs = 0
         for query, tables in event.written.items():
-            for table in tables:
+            for table in tables if query in self.monitor.queries else ():  # else it was removed during the call
                 self.monitor.results(query, board.now, latencies(table, board.now))
                 outputs += table.num_rows
         for result in outcome.results:
@@ -331,8 +331,8 @@ class Core:
         self.board.recheck_waiting(settled.moved)  # only there can a boundary have been reached
 
     def _learn(self, result: CallResult) -> None:
-        if not result.steady:
-            return
+        if not result.steady or not all(name in self.stats.operators for name in result.rows_in):
+            return  # its time is not typical, or a query was removed during the call, and its statistics with it
         sizes = {port: table.nbytes for port, table in result.outputs.items()}
         self.stats.learn(result.rows_in, result.rows_out, result.seconds, sizes, entered=result.rows_by_input)
         self.board.call_fixed_s = self.stats.call_fixed_s

@@ -20,8 +20,9 @@ from headgate.plan.added_queries import plan_of_added
 from headgate.plan.arrow_types import arrow_schema
 from headgate.plan.model import Plan
 from headgate.policies.registry import make_policy
+from headgate.scheduling.calls import Outcome
 from headgate.scheduling.event_log import EventLog, describe_instruction, replay
-from headgate.scheduling.events import PolicyReplaced, PriorityChanged, QueryClassChanged
+from headgate.scheduling.events import CallEnded, PolicyReplaced, PriorityChanged, QueryClassChanged
 from tests.conformance.choices import ALL, label
 from tests.conformance.plans import SCHEMA
 from tests.conformance.reference import Row, evaluate
@@ -186,6 +187,19 @@ def test_a_call_may_outlive_the_last_query(policy: PolicySettings) -> None:
     driven.now = 1.0
     driven.finish(0)
     assert driven.finished
+
+
+def test_a_query_may_be_removed_during_its_call() -> None:
+    driven = DrivenCore(TIMED["chain"], caller=TimedCaller())
+    driven.arrive({name: source_table([1, 2, 9], 0) for name in driven.plan.streams})
+    assert driven.ask(0)
+    call = driven.calls.pop(0)
+    result = driven.caller.run(call)
+    for query in call.unit.queries:
+        driven.remove(query)
+    written = {query: [source_table([1], 0)] for query in call.unit.queries}  # handed out just before
+    driven.handle(CallEnded(1.0, 0, Outcome([result]), written))
+    assert not driven.core.monitor.queries & set(call.unit.queries)
 
 
 class TimedScript:
