@@ -1,4 +1,4 @@
-"""Applications of many parts, made from the sections that an application file has."""
+"""Large applications, built from sections like those of an application file."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from headgate.application.load import Draft
 
 
 def checked(sections: dict[str, Any]) -> CheckedApplication:
-    """The application of these sections.
+    """Build the application that these sections describe.
 
-    `headgate.Application` checks after every call, all that is there so far: for fifty streams that takes seconds, and
-    a study makes hundreds of such applications. Here everything is checked once, as for a file.
+    `headgate.Application` checks everything again after each call. With fifty streams that takes seconds, and a study
+    builds hundreds of such applications. Here everything is checked once, as in a file.
     """
     return Draft(sections).checked()
 
 
 def feeder_stream(schema: str, **settings: Any) -> dict[str, Any]:
-    """The section of a stream whose tuples are made up."""
+    """The section of a stream with generated tuples."""
     return {"schema": schema, "source": {"kind": "feeder", **settings}}

@@ -15,9 +15,9 @@ from headgate_lab.studies.aqsios.criteria import (
     greater,
     highest,
     in_ms,
+    is_zero,
     lowest,
     near,
-    nothing,
     seeds_of,
     shown,
     shown_ms,
@@ -388,7 +388,7 @@ def test_parts() -> None:
     assert near("x", [1.0], 4.0).what == "x near 4"
     assert near("x", [1.0], 4.0, "{:g} ms, about").what == "x 4 ms, about"
     assert above("x", {}, 1.0).samples != []  # nothing was run: open, not an error
-    assert (nothing("x", [0.0]).low, nothing("x", [0.0]).high) == (-NOTHING, NOTHING)
+    assert (is_zero("x", [0.0]).low, is_zero("x", [0.0]).high) == (-NOTHING, NOTHING)
     assert all(map(math.isnan, unmeasured("x").samples))
     first, second = {0: 6.0}, {0: 2.0}
     assert (greater("x", first, second, 2.0).samples, greater("x", first, second, 2.0).low) == ([3.0], 2.0)

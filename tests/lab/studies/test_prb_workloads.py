@@ -6,13 +6,12 @@ from dataclasses import replace
 import pytest
 
 from headgate.application.checked import RunLimits
-from headgate.plan.graph import build_plan
-from headgate.plan.model import Query
 from headgate.plan.operators import Declared, Port, Union
 from headgate.runtime.simulated import simulate
 from headgate_lab.studies.prb.points import points, run, tree_parameters
 from headgate_lab.studies.prb.workloads import CLASS, QueryNode, application, path_costs, roots_of, zipf_ranks
 from headgate_lab.studies.study import Profile
+from tests.applications import bare_plan
 
 FLAT = {"workload": "cost", "theta": 0.9, "rho": 0.9, "policy": "rb", "tuples": 30, "seed": 1, "traced": False}
 TREE = {**tree_parameters(depth=5, count=2), "policy": "prb", "tuples": 5, "seed": 1, "traced": False}
@@ -70,8 +69,7 @@ def test_a_free_merge_changes_nothing(policy: str) -> None:
         declared=Declared(fixed_s=0.0, cost_s=0.0, selectivity=1.0),
     )
     operators = [*bare.plan.operators.values(), merge]
-    queries = [Query("all", CLASS, Port(merge.id), ())]
-    plan = build_plan(bare.plan.streams, {}, bare.plan.classes, operators, queries)
+    plan = bare_plan(bare.plan.streams.values(), operators, {"all": Port(merge.id)}, {CLASS: 1})
     merged = replace(bare, plan=plan)
     mean = [simulate(app, RunLimits(until_idle=True)).report["classes"][CLASS]["latency"] for app in (bare, merged)]
     assert mean[0]["mean"] == pytest.approx(mean[1]["mean"], rel=1e-9)

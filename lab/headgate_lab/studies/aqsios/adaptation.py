@@ -14,18 +14,18 @@ from headgate_lab.studies.aqsios.criteria import (
     alike,
     all_in_ms,
     counted,
-    free,
     greater,
     in_ms,
     inversions,
-    inverts,
+    is_positive,
+    is_zero,
     listed,
     lowest,
-    nothing,
     shown,
     smaller,
-    something,
     unmeasured,
+    with_inversion,
+    without_inversion,
 )
 from headgate_lab.studies.aqsios.over_time import (
     in_stage,
@@ -71,7 +71,7 @@ def _selecting(results: SweepResults) -> dict[str, Runs]:
 
 def _sel1(results: SweepResults) -> Finding:
     runs = _selecting(results)
-    criteria = [*(inverts(runs[name]) for name in KEPT), *(free(runs[name]) for name in CORRECTED)]
+    criteria = [*(with_inversion(runs[name]) for name in KEPT), *(without_inversion(runs[name]) for name in CORRECTED)]
     late = counted({name: late_inversion(r) for name, r in runs.items()})
     text = f"inversion {inversions(runs.values())}; of means in the second half {late}; {in_ms(runs['MBD'])}"
     return judge(criteria, known(runs["MBD"].inverted()), text)
@@ -121,8 +121,8 @@ def _up1(results: SweepResults) -> Finding:
     criteria = [
         alike("MBD: change of class 1 without effect", over_in_stage(fixed, 1, 1, 2), over_in_stage(fixed, 0, 1, 2)),
         alike("MBD: change of class 5 without effect", over_in_stage(fixed, 2, 5, 4), over_in_stage(fixed, 1, 5, 4)),
-        something("MBD inverted after 1 s", late["MBD"]),
-        nothing("MBD_UP without inversion after 1 s", late["MBD_UP"]),
+        is_positive("MBD inverted after 1 s", late["MBD"]),
+        is_zero("MBD_UP without inversion after 1 s", late["MBD_UP"]),
         greater(
             "MBD_UP: class 1 gains after 1 s", over_in_stage(following, 0, 1, 2), over_in_stage(following, 1, 1, 2)
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from headgate_lab.studies.aqsios.criteria import free, greater, in_ms, inverts, shown
+from headgate_lab.studies.aqsios.criteria import greater, in_ms, shown, with_inversion, without_inversion
 from headgate_lab.studies.aqsios.quantities import MS, Runs
 from headgate_lab.studies.aqsios.readings import ClaimEntry, numbered
 from headgate_lab.studies.claims import BySeed, Criterion, PaperClaim, SweepResults
@@ -64,8 +64,8 @@ def split_by_inversion(
 ) -> list[Criterion]:
     """These schedulers have no inversion at any level, and those have one at some level."""
     return [
-        *(free(r, levels) for r in some(runs, *without)),
-        *(inverts(r, levels) for r in some(runs, *inverted)),
+        *(without_inversion(r, levels) for r in some(runs, *without)),
+        *(with_inversion(r, levels) for r in some(runs, *inverted)),
     ]
 
 

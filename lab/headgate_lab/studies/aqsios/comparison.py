@@ -30,17 +30,17 @@ from headgate_lab.studies.aqsios.criteria import (
     all_in_ms,
     below,
     flat,
-    free,
     greater,
+    greater_by_difference,
     highest,
     in_ms,
     inversions,
-    inverts,
+    is_zero,
     listed,
-    more,
     near,
-    nothing,
     shown,
+    with_inversion,
+    without_inversion,
 )
 from headgate_lab.studies.aqsios.over_time import growth, steady
 from headgate_lab.studies.aqsios.quantities import MS, Runs, gap, known, ratio, to_ms
@@ -71,9 +71,9 @@ def _c1(results: SweepResults) -> Finding:
     pct, split = some(runs, "PCT", "PCT_S")
     means = pct.each()
     criteria = [greater(f"PCT class 3 slower than {k}", means[3], means[k]) for k in (1, 2, 4, 5)]
-    criteria.append(inverts(pct))
+    criteria.append(with_inversion(pct))
     for k, mean in split.each().items():
-        criteria.append(nothing(f"PCT_S as PCT in class {k}", gap(mean, means[k])))
+        criteria.append(is_zero(f"PCT_S as PCT in class {k}", gap(mean, means[k])))
     headline = ratio(means[3], means[1])
     return judge(criteria, headline, f"{all_in_ms((pct, split))}; inversion {inversions((pct, split))}")
 
@@ -88,7 +88,7 @@ def _c3(results: SweepResults) -> Finding:
     ml, mol = some(on("5G_4", results), "ML", "MOL")
     criteria = [
         greater("MOL slower than ML (weighted)", mol.weighted(), ml.weighted()),
-        more("MOL more inverted than ML", mol.inverted(), ml.inverted()),
+        greater_by_difference("MOL more inverted than ML", mol.inverted(), ml.inverted()),
         *(greater(f"ML class 5 wider than class {k}", ml.width(5), ml.width(k)) for k in range(1, 5)),
         flat(mol),
     ]
@@ -100,7 +100,7 @@ def _c4(results: SweepResults) -> Finding:
     runs = on("5G_4", results)
     mbd, mprr = some(runs, "MBD", "MPRR")
     criteria = [criterion for name in all_but("MBD") for criterion in slower_in(runs[name], mbd, [1])]
-    criteria += [free(mbd), free(mprr), *slower_in(mprr, mbd, range(2, 6))]
+    criteria += [without_inversion(mbd), without_inversion(mprr), *slower_in(mprr, mbd, range(2, 6))]
     grown = growth(mprr, 5)
     criteria.append(Criterion("MPRR class 5 starves", known(grown), low=GROWN))
     first = listed({name: to_ms(runs[name].of("mean_1")) for name in COMPARED})
@@ -155,7 +155,7 @@ def _c26(results: SweepResults) -> Finding:
     runs = on("5I", results)
     mbd, mprr = some(runs, "MBD", "MPRR")
     criteria = [
-        free(mbd),
+        without_inversion(mbd),
         steady(mbd, 5),
         *(above(f"MPRR class {k}", mprr.of(f"mean_{k}"), 30 * MS) for k in (4, 5)),
         near("MPRR class 5", mprr.of("mean_5"), 90 * MS),
@@ -188,7 +188,7 @@ def _c28(results: SweepResults) -> Finding:
     for workload in WORKLOADS:
         runs = on(workload, results)
         mbd = runs["MBD"]
-        clean = free(mbd, LEVELS)
+        clean = without_inversion(mbd, LEVELS)
         criteria.append(Criterion(f"{clean.what} on {workload}", clean.samples, clean.low, clean.high))
         rivals = [runs[name] for name in all_but("MBD") if _clean(runs[name])]
         criteria += [

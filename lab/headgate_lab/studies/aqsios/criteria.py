@@ -43,17 +43,17 @@ def alike(what: str, first: BySeed, second: BySeed, factor: float = ALIKE) -> Cr
     return Criterion(what, ratio(first, second), 1 / factor, factor)
 
 
-def more(what: str, first: BySeed, second: BySeed) -> Criterion:
-    """Like `greater`, for measures that may be 0: it compares their difference."""
+def greater_by_difference(what: str, first: BySeed, second: BySeed) -> Criterion:
+    """Like `greater`, for measures that may be 0: it judges their difference instead of their ratio."""
     return Criterion(what, gap(first, second), low=0.0)
 
 
-def nothing(what: str, measure: Samples) -> Criterion:
+def is_zero(what: str, measure: Samples) -> Criterion:
     """There is no inversion, or no difference, in any seed."""
     return Criterion(what, known(measure), -NOTHING, NOTHING)
 
 
-def something(what: str, measure: Samples) -> Criterion:
+def is_positive(what: str, measure: Samples) -> Criterion:
     """There is an inversion."""
     return Criterion(what, known(measure), low=NOTHING)
 
@@ -63,24 +63,28 @@ def unmeasured(what: str) -> Criterion:
     return Criterion(f"{what} (not measured)", [math.nan])
 
 
-def free(runs: Runs, levels: Sequence[str] = ("mean",)) -> Criterion:
+def without_inversion(runs: Runs, levels: Sequence[str] = ("mean",)) -> Criterion:
     """The runs have no inversion at any of these levels."""
-    return nothing(f"{runs.name} without inversion", runs.inverted(levels))
+    return is_zero(f"{runs.name} without inversion", runs.inverted(levels))
 
 
-def inverts(runs: Runs, levels: Sequence[str] = ("mean",)) -> Criterion:
+def with_inversion(runs: Runs, levels: Sequence[str] = ("mean",)) -> Criterion:
     """The runs have an inversion at one of these levels at least."""
-    return something(f"{runs.name} inverted", runs.inverted(levels))
+    return is_positive(f"{runs.name} inverted", runs.inverted(levels))
 
 
 def highest(what: str, of: Mapping[str, BySeed], name: str) -> list[Criterion]:
     """One scheduler has the highest value of all, seed by seed."""
-    return [more(f"{what} of {name} above {other}'s", of[name], of[other]) for other in of if other != name]
+    return [
+        greater_by_difference(f"{what} of {name} above {other}'s", of[name], of[other]) for other in of if other != name
+    ]
 
 
 def lowest(what: str, of: Mapping[str, BySeed], name: str) -> list[Criterion]:
     """One scheduler has the lowest value of all, seed by seed."""
-    return [more(f"{what} of {name} below {other}'s", of[other], of[name]) for other in of if other != name]
+    return [
+        greater_by_difference(f"{what} of {name} below {other}'s", of[other], of[name]) for other in of if other != name
+    ]
 
 
 def tight(runs: Runs) -> list[Criterion]:

@@ -17,17 +17,17 @@ from headgate_lab.studies.aqsios import adaptation, piat
 from headgate_lab.studies.aqsios.criteria import (
     alike,
     counted,
-    free,
     greater,
+    greater_by_difference,
     highest,
     in_ms,
+    is_positive,
+    is_zero,
     listed,
     lowest,
-    more,
-    nothing,
     shown,
     shown_ms,
-    something,
+    without_inversion,
 )
 from headgate_lab.studies.aqsios.over_time import late_inversion
 from headgate_lab.studies.aqsios.quantities import Runs, by_seed, known, over_all, ratio, smallest, to_ms
@@ -99,7 +99,7 @@ def _pi2(results: SweepResults) -> Finding:
     criterion = _slower(runs, 2, 3, "p75")
     both = "; ".join(_neighbors(results, 2, 2, 3, level) for level in ("mean", "p75"))
     text = f"{both}; inversion {counted({'at mean': runs.inverted()})}"
-    return judge([free(runs), criterion], criterion.samples, text)
+    return judge([without_inversion(runs), criterion], criterion.samples, text)
 
 
 def _pi3(results: SweepResults) -> Finding:
@@ -111,14 +111,14 @@ def _pi4(results: SweepResults) -> Finding:
     runs = _without(results, 4)
     criterion = alike("classes 4 and 5 similar", runs.of("mean_4"), runs.of("mean_5"))
     text = f"{_neighbors(results, 4, 4, 5)}; inversion {counted({'at mean': runs.inverted()})}"
-    return judge([free(runs), criterion], criterion.samples, text)
+    return judge([without_inversion(runs), criterion], criterion.samples, text)
 
 
 def _pi5(results: SweepResults) -> Finding:
     runs, before = (_without(results, low) for low in (5, 0))
     criterion = greater("class 5 slower than at the usual rate", runs.of("mean_5"), before.of("mean_5"))
     text = f"{_neighbors(results, 5, 4, 5)}; at the usual rate {in_ms(before)}"
-    return judge([free(runs), criterion], criterion.samples, text)
+    return judge([without_inversion(runs), criterion], criterion.samples, text)
 
 
 # With modules
@@ -142,8 +142,8 @@ class Expected:
         runs = self._runs(results, "")
         inverted = {name: r.inverted((self.level,)) for name, r in runs.items()}
         weighted = {name: r.weighted() for name, r in runs.items()}
-        criteria = [nothing(f"{name} without inversion at {self.level}", inverted[name]) for name in self.corrected]
-        criteria += [something(f"{name} inverted at {self.level}", inverted[name]) for name in self.kept]
+        criteria = [is_zero(f"{name} without inversion at {self.level}", inverted[name]) for name in self.corrected]
+        criteria += [is_positive(f"{name} inverted at {self.level}", inverted[name]) for name in self.kept]
         criteria += self._times(weighted, _without(results, self.low).weighted())
         for what, measure in (("updates", "updates"), ("time of the last update", "updated_at")):
             criteria += lowest(what, {name: r.of(measure) for name, r in runs.items()}, self.quickest)
@@ -161,7 +161,10 @@ class Expected:
             least = over_all(smallest, [weighted[name] for name in self.lowest])
             others = [name for name in MODULES if name not in self.lowest]
             label = " or ".join(self.lowest)
-            criteria += [more(f"weighted time of {label} below {name}'s", weighted[name], least) for name in others]
+            criteria += [
+                greater_by_difference(f"weighted time of {label} below {name}'s", weighted[name], least)
+                for name in others
+            ]
         if self.closest:
             away = {name: by_seed(lambda a, b: abs(a - b), of, plain) for name, of in weighted.items()}
             criteria += lowest("distance to MBD's weighted time", away, self.closest)

@@ -14,13 +14,13 @@ from headgate_lab.studies.aqsios.criteria import (
     all_in_ms,
     counted,
     greater,
+    greater_by_difference,
     in_ms,
+    is_positive,
+    is_zero,
     listed,
-    more,
     near,
-    nothing,
     shown,
-    something,
 )
 from headgate_lab.studies.aqsios.over_time import (
     between,
@@ -110,7 +110,7 @@ def _p2(results: SweepResults) -> Finding:
     criteria = [steady(runs, k) for runs in (mrr, morr) for k in runs.classes]
     criteria += [*_ranked(mrr), *_ranked(morr)]
     criteria.append(greater("MORR slower than MRR (weighted)", morr.weighted(), mrr.weighted()))
-    criteria += [something(f"{runs.name} inverted", stage_inversion(runs)) for runs in (mrr, morr)]
+    criteria += [is_positive(f"{runs.name} inverted", stage_inversion(runs)) for runs in (mrr, morr)]
     grown = {runs.name: over_all(largest, [growth(runs, k) for k in runs.classes]) for runs in (mrr, morr)}
     text = f"{all_in_ms((mrr, morr))}; largest growth {listed(grown)}; {inversion_by_stage((mrr, morr))}"
     return judge(criteria, known(stage_inversion(mrr)), text)
@@ -119,8 +119,8 @@ def _p2(results: SweepResults) -> Finding:
 def _p3(results: SweepResults) -> Finding:
     ml, mol = _runs(results, "ML", "MOL")
     varies = {runs.name: fluctuation(runs) for runs in (ml, mol)}
-    criteria = [more("ML fluctuates more than MOL", varies["ML"], varies["MOL"]), *_ranked(mol)]
-    criteria += [something(f"{runs.name} inverted", stage_inversion(runs)) for runs in (ml, mol)]
+    criteria = [greater_by_difference("ML fluctuates more than MOL", varies["ML"], varies["MOL"]), *_ranked(mol)]
+    criteria += [is_positive(f"{runs.name} inverted", stage_inversion(runs)) for runs in (ml, mol)]
     text = f"coefficient of variation over time {listed(varies)}; {all_in_ms((ml, mol))}"
     text += f"; {inversion_by_stage((ml, mol))}"
     return judge(criteria, known(varies["ML"]), text)
@@ -136,8 +136,8 @@ def _p4(results: SweepResults) -> Finding:
     criteria = [
         *(greater(f"MPRR class 1 faster than {k}", means[k], means[1]) for k in range(2, 6)),
         *(near(f"MPRR class {k}", means[k], 120 * MS) for k in (4, 5)),
-        nothing("MPRR without inversion before 4.5 s", stage_inversion(mprr, 0)),
-        something("MPRR inverted after 4.5 s", after),
+        is_zero("MPRR without inversion before 4.5 s", stage_inversion(mprr, 0)),
+        is_positive("MPRR inverted after 4.5 s", after),
         *(above(f"smallest ratio of a class to {name}'s", least, 1.0) for name, least in faster.items()),
     ]
     text = f"{all_in_ms((mprr, *family))}; {inversion_by_stage([mprr])}; smallest ratio to {listed(faster)}"
@@ -149,7 +149,7 @@ def _p5(results: SweepResults) -> Finding:
     after = stage_inversion(mbd, 1, 2)
     criteria = [
         *(above(f"MBD class 4 over 5 in stage {at + 1}", over_in_stage(mbd, at, 4, 5), 1.0) for at in range(3)),
-        something("MBD inverted after 4.5 s", after),
+        is_positive("MBD inverted after 4.5 s", after),
     ]
     text = f"{in_ms(mbd)}; class 4 over 5 by stage {over_by_stage([mbd], 4, 5)}; {inversion_by_stage([mbd])}"
     return judge(criteria, known(after), text)
@@ -170,7 +170,7 @@ def _p6(results: SweepResults) -> Finding:
 def _p7(results: SweepResults) -> Finding:
     inverted = {runs.name: inversion_over_time(runs) for runs in _runs(results, *SCHEDULERS)}
     criteria = [
-        more(f"inversion over time of {name} below {other}'s", inverted[other], inverted[name])
+        greater_by_difference(f"inversion over time of {name} below {other}'s", inverted[other], inverted[name])
         for name in ADAPTING
         for other in SCHEDULERS
         if other not in ADAPTING

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from headgate_lab.studies.aqsios.criteria import greater, more, shown, shown_ms
+from headgate_lab.studies.aqsios.criteria import greater, greater_by_difference, shown, shown_ms
 from headgate_lab.studies.aqsios.interpretations import Interpretation, in_interpretations, left_out
 from headgate_lab.studies.aqsios.over_time import Series, mean_between, nearest
 from headgate_lab.studies.aqsios.quantities import Runs, known, largest, over_all, ratio, to_ms, unevenness
@@ -108,7 +108,7 @@ def _faster(results: SweepResults, interpretation: Interpretation) -> Finding:
     for k in classes(f"{RATES}_4"):
         found = {n: runs.of(f"mean_{k}") for n, runs in by_n.items()}
         for (a, at_a), (b, at_b) in pairwise(found.items()):
-            criteria.append(more(f"class {k} falls from {a} to {b} cores", at_a, at_b))
+            criteria.append(greater_by_difference(f"class {k} falls from {a} to {b} cores", at_a, at_b))
         texts.append(f"class {k} {', '.join(f'{n}: {shown_ms(mean)}' for n, mean in found.items())}")
     first, *_, last = (runs.weighted() for runs in by_n.values())
     headline = ratio(last, first)

@@ -14,13 +14,13 @@ from headgate_lab.studies.aqsios.criteria import (
     all_in_ms,
     each_in_ms,
     greater,
+    is_positive,
+    is_zero,
     near,
-    nothing,
     seeds_of,
     shown,
     shown_ms,
     smaller,
-    something,
 )
 from headgate_lab.studies.aqsios.interpretations import Check, Interpretation, in_interpretations
 from headgate_lab.studies.aqsios.over_time import growth, mean_between, nearest
@@ -236,8 +236,8 @@ def _against_cqc(workload: str, weighted: float, first: float, inverted: bool = 
             near("class 1 below CQC's by", first_saved, first, WITHIN),
         ]
         if inverted:
-            criteria.append(something("CQC has inversion", cqc.inverted()))
-            criteria.append(nothing("ABD has no inversion", abd.inverted()))
+            criteria.append(is_positive("CQC has inversion", cqc.inverted()))
+            criteria.append(is_zero("ABD has no inversion", abd.inverted()))
         if workload == "5G":
             criteria.append(greater("CQC: class 1 above class 2", cqc.of("mean_1"), cqc.of("mean_2")))
         seeds = ", ".join(f"{runs.name} {seeds_of(runs.inverted())}" for runs in (cqc, abd))

@@ -22,7 +22,6 @@ from headgate_lab.studies.aqsios.criteria import (
     all_in_ms,
     below,
     flat,
-    free,
     greater,
     highest,
     in_ms,
@@ -31,6 +30,7 @@ from headgate_lab.studies.aqsios.criteria import (
     near,
     shown,
     tight,
+    without_inversion,
 )
 from headgate_lab.studies.aqsios.over_time import steady
 from headgate_lab.studies.aqsios.quantities import MS, Runs, known
@@ -133,7 +133,7 @@ def _c16(results: SweepResults) -> Finding:
     mbd, mprr = some(runs, "MBD", "MPRR")
     slower = greater("MPRR much slower in class 1 than MBD", mprr.of("mean_1"), mbd.of("mean_1"), MUCH)
     text = f"{in_ms(mbd)}, p90 {in_ms(mbd, 'p90')}. {both_shares(runs)}"
-    return judge([free(mbd), *tight(mbd), slower], slower.samples, text)
+    return judge([without_inversion(mbd), *tight(mbd), slower], slower.samples, text)
 
 
 def _c17(results: SweepResults) -> Finding:
@@ -206,7 +206,7 @@ def _c21(results: SweepResults) -> Finding:
 def _c22(results: SweepResults) -> Finding:
     runs = on("3F_6", results)
     mbd, mprr = some(runs, "MBD", "MPRR")
-    criteria = [free(mbd), *tight(mbd), near("MPRR class 3", mprr.of("mean_3"), 30 * MS)]
+    criteria = [without_inversion(mbd), *tight(mbd), near("MPRR class 3", mprr.of("mean_3"), 30 * MS)]
     text = f"{in_ms(mbd)}, p90 {in_ms(mbd, 'p90')}. {both_shares(runs)}"
     return judge(criteria, known(mprr.of("mean_3")), text)
 
