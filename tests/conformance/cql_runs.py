@@ -18,14 +18,14 @@ from headgate.language.compile import compile_query
 from headgate.language.rules import RULES, Rule
 from headgate.language.rules.share import share
 from headgate.plan.arrow_types import arrow_schema
-from headgate.plan.graph import build_plan
-from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
+from headgate.plan.model import Plan, Stream, Table
 from headgate.plan.operators import Operator
 from headgate.runtime.spark import engine
 from headgate.runtime.spark.calls import caller
 from headgate.runtime.spark.calls.caller import Caller
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.sql.schema import CHANGE, parse_schema
+from tests.applications import app_of_plan, bare_plan
 from tests.conformance.cql_reference import Changes, Reference, stream_of
 
 Row = tuple[Any, ...]
@@ -95,10 +95,9 @@ def plan_of(queries: Mapping[str, str], rules: Sequence[Rule] = RULES, shared: b
     instead: Mapping[Any, Any] = {}
     if shared:
         operators, instead = share(operators)
-    sink = {"kind": "memory", "format": "changes"}
     roots = {name: instead.get(result.port, result.port) for name, result in results.items()}
-    made = [Query(name, "c", root, (), sink) for name, root in roots.items()]
-    return build_plan(STREAMS, TABLES, {"c": QueryClass("c", 1)}, operators, made)
+    sink = {"kind": "memory", "format": "changes"}
+    return bare_plan(STREAMS.values(), operators, roots, tables=TABLES.values(), sink=sink)
 
 
 def expected(queries: Mapping[str, str], data: Data) -> dict[str, Changes]:
@@ -108,7 +107,8 @@ def expected(queries: Mapping[str, str], data: Data) -> dict[str, Changes]:
 
 def run(spark: Any, plan: Plan, data: Data, cut: Cut, folder: Path, **more: Any) -> dict[str, Changes]:
     """What each query gives out, per instant."""
-    runtime = SparkRuntime(CheckedApplication(plan, cut.policy, slots=cut.slots, folder=folder), spark, **more)
+    app = app_of_plan(plan, cut.policy, slots=cut.slots, folder=folder)
+    runtime = SparkRuntime(app, spark, **more)
     runtime.open()
     for name, first, last in _deliveries(data, cut):
         if last > first:

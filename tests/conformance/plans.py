@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from headgate.application.checked import CheckedApplication, PolicySettings, SimulatorSettings
-from headgate.plan.graph import build_plan
-from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
+from headgate.application.checked import CheckedApplication, SimulatorSettings
+from headgate.plan.model import Plan, Stream, Table
 from headgate.plan.operators import Declared, Operator, Port, Project, Select, Split, Union
 from headgate.sql.schema import Schema, parse_schema
+from tests.applications import app_of_plan, bare_plan
 
 SCHEMA: Schema = parse_schema("k INT, v INT", "streams")
 
@@ -67,15 +67,9 @@ def make_plan(
     tables: Mapping[str, Table] | None = None,
 ) -> Plan:
     """`roots`: query -> the port whose tuples are its results; `members`: query -> class (default: the first)."""
-    ranks = dict(classes or {"normal": 1})
-    first = next(iter(ranks))
-    return build_plan(
-        {name: Stream(name, SCHEMA, source) for name, source in streams.items()},
-        dict(tables or {}),
-        {name: QueryClass(name, priority) for name, priority in ranks.items()},
-        operators,
-        [Query(name, (members or {}).get(name, first), port(root), ()) for name, root in roots.items()],
-    )
+    made = [Stream(name, SCHEMA, source) for name, source in streams.items()]
+    ports = {name: port(root) for name, root in roots.items()}
+    return bare_plan(made, operators, ports, classes, members, (tables or {}).values())
 
 
 def make_app(
@@ -83,4 +77,4 @@ def make_app(
 ) -> CheckedApplication:
     """`simulator` may be a mapping of simulator settings; other words are the application's."""
     settings = SimulatorSettings(**more.pop("simulator", {}))
-    return CheckedApplication(plan, PolicySettings(policy, parameters or {}), simulator=settings, **more)
+    return app_of_plan(plan, policy, parameters, simulator=settings, **more)

@@ -12,12 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headgate.application.checked import CheckedApplication, PolicySettings, RunLimits
+from headgate.application.checked import PolicySettings, RunLimits
 from headgate.connect.sinks.memory import MemorySink
 from headgate.plan.arrow_types import arrow_schema
 from headgate.plan.model import Plan
 from headgate.plan.operators import Port, Project, Select, Split, TableJoin, Union
 from headgate.runtime.spark.engine import SparkRuntime
+from tests.applications import app_of_plan
 from tests.conformance.choices import ALL, SETTINGS, label
 from tests.conformance.plans import SCHEMA, feeder, make_plan
 from tests.conformance.reference import PLACES, Row, Values, evaluate
@@ -44,7 +45,7 @@ def run(
     spark: Any, plan: Plan, policy: PolicySettings, streams: dict[str, list[Row]], size: int, slots: int, folder: Path
 ) -> dict[str, Counter[Values]]:
     """Deliver the streams in batches of `size`, a call of every slot after each; then let the slots drain."""
-    runtime = SparkRuntime(CheckedApplication(plan, policy, slots=slots, folder=folder), spark)
+    runtime = SparkRuntime(app_of_plan(plan, policy, slots=slots, folder=folder), spark)
     runtime.open()
     longest = max((len(rows) for rows in streams.values()), default=0)
     for first in range(0, longest, size):
@@ -120,7 +121,7 @@ def test_slots_that_run_at_the_same_time_give_the_same_answer(spark: Any, folder
     """The plan above with real threads: a source thread that replays files, and four slots."""
     rows = {name: given * 40 for name, given in DATA.items()}
     streams = {name: replace(stream, source=_file(folder, name, rows[name])) for name, stream in FIXED.streams.items()}
-    app = CheckedApplication(replace(FIXED, streams=streams), policy, slots=4, folder=folder)
+    app = app_of_plan(replace(FIXED, streams=streams), policy, slots=4, folder=folder)
     runtime = SparkRuntime(app, spark)
     runtime.start()
     runtime.wait(RunLimits(seconds=120, until_idle=True))

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from headgate.language.catalog import Catalog
 from headgate.language.compile import CompiledQuery, compile_query
 from headgate.language.rules import RULES, Rule
-from headgate.plan.graph import build_plan
-from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
+from headgate.plan.model import Plan, Stream, Table
 from headgate.sql.schema import parse_schema
+from tests.applications import bare_plan
 
 PERSON = "id BIGINT, name STRING, email STRING, card STRING, city STRING, state STRING, date_time TIMESTAMP"
 AUCTION = (
@@ -59,9 +59,7 @@ def compiled(text: str, catalog: Catalog = SENSORS, rules: Sequence[Rule] = RULE
 def plan_of(text: str, catalog: Catalog = SENSORS, rules: Sequence[Rule] = RULES) -> Plan:
     """The checked plan of one query."""
     found = compiled(text, catalog, rules)
-    classes = {"c": QueryClass("c", 1)}
-    queries = [Query("q", "c", found.root, ())]
-    return build_plan(catalog.streams, catalog.tables, classes, found.operators, queries)
+    return bare_plan(catalog.streams.values(), found.operators, {"q": found.root}, tables=catalog.tables.values())
 
 
 def plan_lines(plan: Plan) -> list[str]:

@@ -1,39 +1,26 @@
-"""`emit: final` in the application file: queries whose windows close, and the errors for all others."""
+"""`emit: final` in an application: queries whose windows close, and the errors for all others."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headgate.application.checked import CheckedApplication
-from headgate.application.load import load_application
 from headgate.errors import ApplicationError
 from headgate.plan.operators import Aggregate, RStream
+from tests.applications import application
 
-FILE = """
-streams:
-  s:
-    schema: "k INT, v INT, ts TIMESTAMP, other TIMESTAMP"
-    time: ts
-    source: {{kind: feeder, rate: 1}}
-  a: {{schema: "k INT, ts TIMESTAMP", source: {{kind: feeder, rate: 1}}}}
-tables:
-  p: {{kind: csv, path: p.csv, schema: "k INT, floor INT"}}
-queries:
-  q:
-    {query}
-    emit: {emit}
-  {more}
-"""
+STREAMS = {
+    "s": {"schema": "k INT, v INT, ts TIMESTAMP, other TIMESTAMP", "time": "ts"},
+    "a": {"schema": "k INT, ts TIMESTAMP"},
+}
+TABLES = {"p": {"kind": "rows", "schema": "k INT, floor INT", "rows": [{"k": 1, "floor": 2}]}}
 
 
-def load(tmp_path: Path, query: str, emit: str = "final", more: str = "") -> CheckedApplication:
-    path = tmp_path / "app.yaml"
-    (tmp_path / "p.csv").write_text("k,floor\n1,2\n")
-    path.write_text(FILE.format(query=query, emit=emit, more=more))
-    return load_application(path)
+def load(query: str | list[dict[str, Any]], emit: str = "final", **more: str) -> CheckedApplication:
+    said = {"cql": query} if isinstance(query, str) else {"operators": query}
+    return application(STREAMS, {"q": {**said, "emit": emit}, **more}, TABLES).checked()
 
 
 def group_of(app: CheckedApplication) -> Aggregate:
@@ -49,33 +36,31 @@ def group_of(app: CheckedApplication) -> Aggregate:
         "SELECT w, n FROM (SELECT window(ts, '10 seconds', '5 seconds') AS w, count(*) AS n FROM s GROUP BY 1) AS x",
     ],
 )
-def test_windows_of_spark(tmp_path: Path, text: str) -> None:
-    app = load(tmp_path, f'cql: "{text}"')
+def test_windows_of_spark(text: str) -> None:
+    app = load(text)
     assert group_of(app).emits == "final"
     assert not app.plan.flows[app.plan.queries["q"].root].relation
     assert app.plan.warnings == (), "nothing is kept forever"
     assert "each window once, when it closes" in group_of(app).describe()
 
 
-def test_listed_operators(tmp_path: Path) -> None:
-    listed = (
-        "operators: [{id: g, kind: aggregate, input: s, group: {w: \"window(ts, '1 minute')\"}, values: {n: count(*)}}]"
-    )
-    assert group_of(load(tmp_path, listed)).emits == "final"
+def test_listed_operators() -> None:
+    group = {"id": "g", "kind": "aggregate", "input": "s", "group": {"w": "window(ts, '1 minute')"}}
+    assert group_of(load([{**group, "values": {"n": "count(*)"}}])).emits == "final"
 
 
-def test_sliding_windows_of_cql(tmp_path: Path) -> None:
+def test_sliding_windows_of_cql() -> None:
     by = "SELECT k, count(*) AS n FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS] GROUP BY k"
-    assert group_of(load(tmp_path, f"cql: {by}")).emits == "rstream"
+    assert group_of(load(by)).emits == "rstream"
     whole = "SELECT count(*) AS n FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS]"
-    app = load(tmp_path, f"cql: {whole}")
+    app = load(whole)
     assert any(isinstance(one, RStream) for one in app.plan.operators.values())
     assert not app.plan.flows[app.plan.queries["q"].root].relation
 
 
-def test_other_queries_read_the_result_as_a_stream(tmp_path: Path) -> None:
+def test_other_queries_read_the_result_as_a_stream() -> None:
     text = "SELECT k, window.start AS b, count(*) AS n FROM s GROUP BY k, window(ts, '1 minute')"
-    app = load(tmp_path, f'cql: "{text}"', more="r: {cql: 'SELECT max(n) AS n FROM q [ROWS 3]'}")
+    app = load(text, r="SELECT max(n) AS n FROM q [ROWS 3]")
     assert set(app.plan.queries) == {"q", "r"}
 
 
@@ -97,20 +82,20 @@ def test_other_queries_read_the_result_as_a_stream(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_errors(tmp_path: Path, text: str, problem: str) -> None:
+def test_errors(text: str, problem: str) -> None:
     with pytest.raises(ApplicationError, match=problem) as error:
-        load(tmp_path, f'cql: "{text}"')
+        load(text)
     assert error.value.place == "queries.q.emit"
     assert error.value.remedy
 
 
-def test_an_unknown_value_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_value_is_refused() -> None:
     with pytest.raises(ApplicationError, match="final") as error:
-        load(tmp_path, 'cql: "SELECT k FROM s"', emit="finally")
+        load("SELECT k FROM s", emit="finally")
     assert error.value.place == "queries.q.emit"
 
 
-def test_changes_is_the_default(tmp_path: Path) -> None:
+def test_changes_is_the_default() -> None:
     text = "SELECT count(*) AS n FROM s GROUP BY window(ts, '1 minute')"
-    app: Any = load(tmp_path, f'cql: "{text}"', emit="changes")
+    app: Any = load(text, emit="changes")
     assert group_of(app).emits == "relation"

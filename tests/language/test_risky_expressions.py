@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from headgate.application.load import load_application
 from headgate.plan.model import Plan
 from headgate.plan.operators import Aggregate, Project, Select, StreamJoin
+from tests.applications import application
+
+STREAMS = {
+    "s": {"schema": "k INT, v INT, ts TIMESTAMP", "time": "ts"},
+    "t": {"schema": "k INT, w INT, ts TIMESTAMP", "time": "ts"},
+}
 
 
-def plan_of(folder: Path, cql: str, on_error: str = "skip", more: str = "") -> Plan:
-    feeder = "source: {kind: feeder, rate: 1, rows: 1}"
-    (folder / "app.yaml").write_text(
-        f'streams:\n  s: {{schema: "k INT, v INT, ts TIMESTAMP", time: ts, {feeder}}}\n'
-        f'  t: {{schema: "k INT, w INT, ts TIMESTAMP", time: ts, {feeder}}}\n'
-        f'queries:\n  q: {{cql: "{cql}", on_error: {on_error}}}\n{more}'
-    )
-    return load_application(folder / "app.yaml").plan
+def plan_of(cql: str, on_error: str = "skip") -> Plan:
+    return application(STREAMS, {"q": {"cql": cql, "on_error": on_error}}).checked().plan
 
 
 @pytest.mark.parametrize(
@@ -37,21 +34,21 @@ def plan_of(folder: Path, cql: str, on_error: str = "skip", more: str = "") -> P
     ],
 )
 def test_what_an_aggregate_computes_per_row_moves_in_front_of_it(
-    tmp_path: Path, cql: str, columns: dict[str, str] | None, values: dict[str, str]
+    cql: str, columns: dict[str, str] | None, values: dict[str, str]
 ) -> None:
-    operators = plan_of(tmp_path, cql).operators
+    operators = plan_of(cql).operators
     aggregate = operators["q/group"]
     assert isinstance(aggregate, Aggregate)
     assert dict(aggregate.values) == values
     before = operators.get("q/group-in")
     assert (dict(before.columns) if isinstance(before, Project) else None) == columns
-    kept = plan_of(tmp_path, cql, "stop").operators
+    kept = plan_of(cql, "stop").operators
     assert "q/group-in" not in kept
 
 
-def test_groups(tmp_path: Path) -> None:
+def test_groups() -> None:
     cql = "SELECT window(ts, '10 s') AS w, k % 2 AS p, count(*) AS n FROM s GROUP BY window(ts, '10 s'), k % 2"
-    operators = plan_of(tmp_path, cql).operators
+    operators = plan_of(cql).operators
     before, aggregate = operators["q/group-in"], operators["q/group"]
     assert isinstance(before, Project)
     assert isinstance(aggregate, Aggregate)
@@ -59,10 +56,10 @@ def test_groups(tmp_path: Path) -> None:
     assert [text.split("(")[0] for text in aggregate.group.values()] == ["window", next(reversed(before.columns))]
 
 
-def test_conditions_of_a_join(tmp_path: Path) -> None:
+def test_conditions_of_a_join() -> None:
     """Equalities and safe conditions stay; operators that read the join now read the selection after it."""
     cql = "SELECT s.k, t.w FROM s [NOW] AS s, t [NOW] AS t WHERE s.k = t.k AND s.v < t.w AND 100 / s.v < t.w"
-    plan = plan_of(tmp_path, cql)
+    plan = plan_of(cql)
     join, where = plan.operators["q/join"], plan.operators["q/join-where"]
     assert isinstance(join, StreamJoin)
     assert isinstance(where, Select)

@@ -1,11 +1,10 @@
-"""Operators with windows and state, as written in an application file."""
+"""Operators with windows and state, as an application lists them."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headgate.application.load import load_application
+from headgate.application.document import Document
 from headgate.errors import ApplicationError
 from headgate.plan.model import Plan
 from headgate.plan.operators import (
@@ -21,34 +20,23 @@ from headgate.plan.operators import (
 )
 from headgate.plan.operators.base import DeclaredSide, Port
 from headgate.plan.windows import WINDOW_REMEDY, RowsWindow, Span, parse_window
+from tests.applications import application
 
-STREAMS = """\
-streams:
-  sensors:
-    schema: "location STRING, temperature INT, ts TIMESTAMP"
-    time: ts
-    source: {kind: feeder, rate: 10, rows: 10}
-  doors:
-    schema: "place STRING, people INT, at TIMESTAMP"
-    time: at
-    source: {kind: feeder, rate: 10, rows: 10}
-  clicks: {schema: "k INT", source: {kind: feeder, rate: 10, rows: 10}}
-queries:
-  q:
-    operators:
-"""
+STREAMS = {
+    "sensors": {"schema": "location STRING, temperature INT, ts TIMESTAMP", "time": "ts"},
+    "doors": {"schema": "place STRING, people INT, at TIMESTAMP", "time": "at"},
+    "clicks": {"schema": "k INT"},
+}
 TWENTY = parse_window("RANGE 20 SECONDS")
 
 
-def load(folder: Path, *operators: str) -> Plan:
-    path = folder / "app.yaml"
-    path.write_text(STREAMS + "".join(f"      - {{{operator}}}\n" for operator in operators))
-    return load_application(path).plan
+def plan_of(*operators: str) -> Plan:
+    """The plan of operators as a file has them, without the braces."""
+    return application(STREAMS, {"q": [Document(f"{{{operator}}}").data for operator in operators]}).checked().plan
 
 
-def test_aggregate(tmp_path: Path) -> None:
-    plan = load(
-        tmp_path,
+def test_aggregate() -> None:
+    plan = plan_of(
         "id: avg, kind: aggregate, input: sensors, window: RANGE 20 SECONDS SLIDE 20 SECONDS, group: [location], "
         'values: {avg_t: "avg(temperature)"}',
     )
@@ -63,9 +51,9 @@ def test_aggregate(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["count(DISTINCT {})", "max(struct({}))", "count(*)"])
-def test_a_star_stands_for_the_columns_of_the_stream(tmp_path: Path, value: str) -> None:
+def test_a_star_stands_for_the_columns_of_the_stream(value: str) -> None:
     starred = value.format("*")
-    plan = load(tmp_path, f'id: a, kind: aggregate, input: sensors, group: [location], values: {{n: "{starred}"}}')
+    plan = plan_of(f'id: a, kind: aggregate, input: sensors, group: [location], values: {{n: "{starred}"}}')
     operator = plan.operators["q/a"]
     assert isinstance(operator, Aggregate)
     columns = [column.name for column in plan.schemas[Port("sensors")]]
@@ -74,19 +62,19 @@ def test_a_star_stands_for_the_columns_of_the_stream(tmp_path: Path, value: str)
 
 
 @pytest.mark.parametrize("value", ["max(*  + 1)", "count(sensors.*)", "max(struct(location.*))"])
-def test_a_star_that_is_not_allowed(tmp_path: Path, value: str) -> None:
+def test_a_star_that_is_not_allowed(value: str) -> None:
     with pytest.raises(ApplicationError):
-        load(tmp_path, f'id: a, kind: aggregate, input: sensors, group: [location], values: {{n: "{value}"}}')
+        plan_of(f'id: a, kind: aggregate, input: sensors, group: [location], values: {{n: "{value}"}}')
 
 
 @pytest.mark.parametrize("group", ['{room: "upper(location)"}', '["upper(location) AS room"]'])
-def test_groups_may_be_expressions(tmp_path: Path, group: str) -> None:
-    plan = load(tmp_path, f'id: a, kind: aggregate, input: sensors, group: {group}, values: {{n: "count(*)"}}')
+def test_groups_may_be_expressions(group: str) -> None:
+    plan = plan_of(f'id: a, kind: aggregate, input: sensors, group: {group}, values: {{n: "count(*)"}}')
     assert plan.schemas[Port("q/a")].names == ("room", "n")
 
 
-def test_a_rows_window_becomes_an_operator_in_front(tmp_path: Path) -> None:
-    plan = load(tmp_path, 'id: n, kind: aggregate, input: clicks, window: ROWS 5, values: {n: "count(*)"}')
+def test_a_rows_window_becomes_an_operator_in_front() -> None:
+    plan = plan_of('id: n, kind: aggregate, input: clicks, window: ROWS 5, values: {n: "count(*)"}')
     rows, aggregate = plan.operators["q/n-window"], plan.operators["q/n"]
     assert isinstance(rows, RowWindow)
     assert isinstance(aggregate, Aggregate)
@@ -100,9 +88,8 @@ def join_of(plan: Plan) -> StreamJoin:
     return operator
 
 
-def test_join_of_two_streams(tmp_path: Path) -> None:
-    plan = load(
-        tmp_path,
+def test_join_of_two_streams() -> None:
+    plan = plan_of(
         "id: j, kind: join, inputs: [sensors, doors], windows: [RANGE 20 SECONDS, ROWS 10], on: {location: place}, "
         'where: "people > temperature", costs: [10us, 20us], match: 0.01',
     )
@@ -116,16 +103,15 @@ def test_join_of_two_streams(tmp_path: Path) -> None:
     assert join.declared.match == 0.01
 
 
-def test_one_window_for_both_sides_and_no_columns(tmp_path: Path) -> None:
-    join = join_of(load(tmp_path, "id: j, kind: join, inputs: [sensors, doors], window: RANGE 20 SECONDS"))
+def test_one_window_for_both_sides_and_no_columns() -> None:
+    join = join_of(plan_of("id: j, kind: join, inputs: [sensors, doors], window: RANGE 20 SECONDS"))
     assert join.windows == (TWENTY, TWENTY)
     assert (dict(join.on), join.condition) == ({}, "")
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("except", Except), ("intersect", Intersect)])
-def test_sets(tmp_path: Path, kind: str, expected: Any) -> None:
-    plan = load(
-        tmp_path,
+def test_sets(kind: str, expected: Any) -> None:
+    plan = plan_of(
         "id: a, kind: project, input: sensors, columns: [location]",
         "id: b, kind: project, input: doors, columns: [place]",
         f"id: x, kind: {kind}, inputs: [a, b], windows: [RANGE 20 SECONDS, null], all: true, selectivities: [0.5, 0]",
@@ -136,9 +122,8 @@ def test_sets(tmp_path: Path, kind: str, expected: Any) -> None:
     assert [side.selectivity for side in operator.declared.sides] == [0.5, 0.0]
 
 
-def test_distinct_windows_and_changes(tmp_path: Path) -> None:
-    plan = load(
-        tmp_path,
+def test_distinct_windows_and_changes() -> None:
+    plan = plan_of(
         "id: w, kind: window, input: clicks, window: NOW",
         "id: d, kind: distinct, input: w",
         "id: i, kind: istream, input: d",
@@ -156,9 +141,8 @@ def rstream_of(plan: Plan) -> RStream:
     return operator
 
 
-def test_rstream_is_triggered_by_its_streams(tmp_path: Path) -> None:
-    plan = load(
-        tmp_path,
+def test_rstream_is_triggered_by_its_streams() -> None:
+    plan = plan_of(
         'id: hot, kind: select, input: sensors, where: "temperature > 3"',
         "id: j, kind: join, inputs: [hot, doors], window: RANGE 20 SECONDS",
         "id: r, kind: rstream, input: j",
@@ -167,9 +151,8 @@ def test_rstream_is_triggered_by_its_streams(tmp_path: Path) -> None:
     assert rstream_of(plan).slides == ()
 
 
-def test_rstream_is_triggered_at_boundaries(tmp_path: Path) -> None:
-    plan = load(
-        tmp_path,
+def test_rstream_is_triggered_at_boundaries() -> None:
+    plan = plan_of(
         "id: j, kind: join, inputs: [sensors, doors], windows: [RANGE 20 SECONDS SLIDE 5 SECONDS, ROWS 8 SLIDE 4]",
         "id: r, kind: rstream, input: j",
     )
@@ -180,17 +163,16 @@ def test_rstream_is_triggered_at_boundaries(tmp_path: Path) -> None:
     assert (marks.boundaries, marks.inputs) == (True, (Port("doors"),))
 
 
-def test_rstream_over_an_istream_is_triggered_by_its_rows(tmp_path: Path) -> None:
-    plan = load(
-        tmp_path,
+def test_rstream_over_an_istream_is_triggered_by_its_rows() -> None:
+    plan = plan_of(
         "id: i, kind: istream, input: clicks, window: ROWS 2",
         "id: r, kind: rstream, input: i, window: RANGE 2 SECONDS",
     )
     assert rstream_of(plan).inputs == (Port("q/i"), Port("q/i"))
 
 
-def test_an_operator_named_changes_is_not_replaced(tmp_path: Path) -> None:
-    plan = load(tmp_path, 'id: changes, kind: aggregate, input: clicks, values: {n: "count(*)"}')
+def test_an_operator_named_changes_is_not_replaced() -> None:
+    plan = plan_of('id: changes, kind: aggregate, input: clicks, values: {n: "count(*)"}')
     assert isinstance(plan.operators["q/changes"], Aggregate)
     assert plan.queries["q"].root == Port("q/changes-2")
 
@@ -245,9 +227,9 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_errors(tmp_path: Path, name: str) -> None:
+def test_errors(name: str) -> None:
     operators, place, words = ERRORS[name]
     with pytest.raises(ApplicationError) as caught:
-        load(tmp_path, *operators)
+        plan_of(*operators)
     assert f"operators.{place}: " in str(caught.value)
     assert words in str(caught.value)

@@ -12,13 +12,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from headgate.plan.graph import build_plan
-from headgate.plan.model import Edge, Query, QueryClass, Stream
-from headgate.plan.operators import Aggregate, Port
-from headgate.plan.windows import parse_window
+from headgate.plan.model import Edge
 from headgate.scheduling.progress import BEGINNING, Bounds
 from headgate.scheduling.timekeeper import Timekeeper
-from headgate.sql.schema import TIME, parse_schema
+from headgate.sql.schema import TIME
+from tests.applications import application
 from tests.scheduling.timed import PLANS, Call, Lists, Row, in_one_go, plan_of, source_table
 
 MADE = {name: plan_of(queries) for name, queries in PLANS.items()}
@@ -164,11 +162,8 @@ def test_results_after_the_last_event_of_a_query_are_left_out_once_its_streams_h
 
 
 def test_where_arrivals_are_the_time_it_passes_without_tuples() -> None:
-    stream = Stream("s", parse_schema("k INT", "s"), {})
-    window = parse_window("RANGE 1 SECOND")
-    group = Aggregate(id="q/group", inputs=(Port("s"),), group={"k": "k"}, values={"n": "count(*)"}, window=window)  # type: ignore[arg-type]
-    plan = build_plan({"s": stream}, {}, {"c": QueryClass("c", 1)}, [group], [Query("q", "c", Port("q/group"), ())])
-    lists = Lists(plan)
+    app = application({"s": "k INT"}, {"q": "SELECT k, count(*) AS n FROM s [RANGE 1 SECOND] GROUP BY k"})
+    lists = Lists(app.checked().plan)
     keeper = lists.time
     assert keeper.ticks("s")
     came = keeper.admit("s", pa.table({"k": pa.array([1], pa.int32()), "_arrival": [500_000], "_sequence": [0]}))

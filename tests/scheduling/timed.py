@@ -14,14 +14,14 @@ from headgate.language.catalog import Catalog
 from headgate.language.compile import compile_query
 from headgate.language.logical_tree import Readable
 from headgate.plan.arrow_types import arrow_schema
-from headgate.plan.graph import build_plan
-from headgate.plan.model import Edge, Plan, Query, QueryClass, Stream
+from headgate.plan.model import Edge, Plan, Stream
 from headgate.plan.operators import Operator, Port, StreamJoin
 from headgate.plan.windows import RangeWindow
 from headgate.scheduling.progress import BEGINNING, Bounds, timed_operators
 from headgate.scheduling.stream_entrance import StreamEntrance
 from headgate.scheduling.timekeeper import Timekeeper
 from headgate.sql.schema import FOREVER, LATE, SEQUENCE, TIME, parse_schema
+from tests.applications import bare_plan
 
 SCHEMA = parse_schema("k INT, t BIGINT", "test")
 SLACKS = {"s": 2.0, "r": 0.0, "z": 0.0}
@@ -54,7 +54,7 @@ def plan_of(
 ) -> Plan:
     """The plan of queries in CQL over the streams s (slack 2), r and z, all of columns k and t.
 
-    `classes` have priorities; queries are of class c unless `class_of` says otherwise.
+    `classes` have priorities; queries are of the first unless `class_of` says otherwise.
     """
     results: dict[str, Readable] = {}
     operators: list[Operator] = []
@@ -62,11 +62,9 @@ def plan_of(
         found = compile_query(name, text, Catalog(known, {}, results))
         results[name] = found.result
         operators += found.operators
-    made = [Query(name, class_of.get(name, "c"), result.port, ()) for name, result in results.items()]
     read = {port.node for operator in operators for port in operator.inputs}
-    streams = {name: stream for name, stream in known.items() if name in read}
-    ranked = {name: QueryClass(name, priority) for name, priority in classes.items()}
-    return build_plan(streams, {}, ranked, operators, made)
+    streams = [stream for name, stream in known.items() if name in read]
+    return bare_plan(streams, operators, {name: found.port for name, found in results.items()}, classes, class_of)
 
 
 class Row(NamedTuple):

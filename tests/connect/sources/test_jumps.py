@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from headgate.application.load import load_application
 from headgate.connect.sources import Source, jumps, make_source
 from headgate.errors import ApplicationError
+from tests.applications import application
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 YEAR_9999 = "9999-12-31 23:59:59"
@@ -30,10 +29,8 @@ def opened(folder: Path, times: list[str], kind: str = "csv", type_: str = "TIME
         (folder / "in.json").write_text("".join(f'{{"ts": "{t}", "n": {n}}}\n' for n, t in enumerate(times)))
     source: dict[str, Any] = {"kind": kind, "path": f"in.{kind}", "replay": said.pop("replay", "fast")}
     stream = {"schema": f"ts {type_}, n INT", "time": "ts", "source": source, **said}
-    app = {"streams": {"s": stream}, "queries": {"q": {"cql": "SELECT n FROM s"}}}
-    (folder / "app.yaml").write_text(yaml.safe_dump(app))
-    found = load_application(folder / "app.yaml").plan.streams["s"]
-    return make_source(found, folder, 0, 0)
+    app = application({"s": stream}, {"q": "SELECT n FROM s"}, folder=folder).checked()
+    return make_source(app.plan.streams["s"], folder, 0, 0)
 
 
 def numbers(source: Source) -> list[int]:
@@ -90,8 +87,6 @@ def test_a_replay_does_not_wait_for_it(tmp_path: Path) -> None:
     assert table.column("n").to_pylist() == [0, 2]
 
 
-def test_a_stream_on_arrival_time_has_none(tmp_path: Path) -> None:
-    stream = 's: {schema: "n INT", max_jump: 1 s, source: {kind: feeder, rate: 1}}'
-    (tmp_path / "app.yaml").write_text(f"streams: {{{stream}}}\nqueries: {{q: {{cql: SELECT n FROM s}}}}")
+def test_a_stream_on_arrival_time_has_none() -> None:
     with pytest.raises(ApplicationError, match=r"streams.s.max_jump: a stream on arrival time cannot jump"):
-        load_application(tmp_path / "app.yaml")
+        application({"s": {"schema": "n INT", "max_jump": "1 s"}}, {})

@@ -3,19 +3,17 @@
 import numpy as np
 import pytest
 
-from headgate.application.checked import CheckedApplication, RunLimits
+from headgate.application.checked import RunLimits
 from headgate.connect.sources import make_source as make_real_source
 from headgate.errors import ApplicationError
 from headgate.metrics.tuple_sizes import port_bytes
-from headgate.plan.graph import build_plan
-from headgate.plan.model import Query, QueryClass, Stream
-from headgate.plan.operators import Declared, Port, Project
+from headgate.plan.operators import Port
 from headgate.runtime.simulated import simulate
 from headgate.runtime.simulated import sources as module
 from headgate.runtime.simulated.selectivity import stream_keys
 from headgate.runtime.simulated.sources import MergedArrivals, SourceSlots, make_sources
 from headgate.seeds import derived_seed
-from headgate.sql.schema import parse_schema
+from tests.applications import application
 from tests.conformance.plans import feeder, make_app, make_plan, project, select, split
 
 IDLE = RunLimits(until_idle=True)
@@ -81,10 +79,9 @@ def test_source_slots_serve_first_come_first_served(slots):
 def csv_app(folder, schema, text, time=None, **source):
     source = {"kind": "csv", "path": "in.csv", **source}
     (folder / source["path"]).write_text(text)
-    stream = Stream("s", parse_schema(schema, "s"), source, time)
-    operator = Project(id="q/p", inputs=(Port("s"),), declared=Declared(cost_s=0.0), columns={"x": "x"})
-    plan = build_plan({"s": stream}, {}, {"c": QueryClass("c", 1)}, [operator], [Query("q", "c", Port("q/p"), ())])
-    return CheckedApplication(plan, folder=folder)
+    stream = {"schema": schema, "source": source} | ({"time": time} if time else {})
+    project = {"id": "p", "kind": "project", "input": "s", "columns": ["x"], "cost": 0}
+    return application({"s": stream}, {"q": [project]}, folder=folder).checked()
 
 
 def arrivals_of(app):
@@ -144,9 +141,12 @@ def test_errors_name_the_wrong_source(tmp_path):
     (tmp_path / "in.csv").unlink()
     with pytest.raises(ApplicationError, match=r"streams\.s\.source.*in\.csv"):
         simulate(missing, IDLE)
-    timeless = csv_app(tmp_path, "x INT", "x\n1\n", replay="real")
+    (tmp_path / "in.csv").write_text("k,v\n1,1\n")
+    timeless = make_plan(
+        {"s": {"kind": "csv", "path": "in.csv", "replay": "real"}}, [project("q/p", "s")], {"q": "q/p"}
+    )
     with pytest.raises(ApplicationError, match="time"):
-        simulate(timeless, IDLE)
+        simulate(make_app(timeless, folder=tmp_path), IDLE)
     kafka = make_plan({"s": {"kind": "kafka"}}, [project("q/p", "s")], {"q": "q/p"})
     with pytest.raises(ApplicationError, match=r"streams\.s\.source\.kind.*kafka"):
         simulate(make_app(kafka), IDLE)

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headgate.application.checked import CheckedApplication, PolicySettings
+from headgate.application.checked import CheckedApplication
 from headgate.plan.arrow_types import port_schema
 from headgate.plan.flows import Flow
-from headgate.plan.graph import build_plan
-from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
+from headgate.plan.model import Plan, Stream, Table
 from headgate.plan.operators import Operator, Port, Project, Select
 from headgate.sql.schema import STAMPS, TIME, Schema, parse_schema
+from tests.applications import app_of_plan, bare_plan
 
 NUMBERS = parse_schema("k INT, v DOUBLE", "test")
 
@@ -31,14 +31,7 @@ def plan_of(
     tables: Sequence[Table] = (),
     classes: dict[str, str] | None = None,
 ) -> Plan:
-    known = {"high": QueryClass("high", 6), "low": QueryClass("low", 1)}
-    return build_plan(
-        {s.name: s for s in streams},
-        {t.name: t for t in tables},
-        known,
-        operators,
-        [Query(name, (classes or {}).get(name, "high"), root, ()) for name, root in roots.items()],
-    )
+    return bare_plan(streams, operators, roots, {"high": 6, "low": 1}, classes, tables)
 
 
 def simple_plan(where: str = "v > 0.5", columns: dict[str, str] | None = None, schema: Schema | str = NUMBERS) -> Plan:
@@ -49,7 +42,7 @@ def simple_plan(where: str = "v > 0.5", columns: dict[str, str] | None = None, s
 
 
 def app_of(plan: Plan, policy: str = "rr", slots: int = 1, **parameters: Any) -> CheckedApplication:
-    return CheckedApplication(plan, PolicySettings(policy, parameters), slots=slots)
+    return app_of_plan(plan, policy, parameters, slots=slots)
 
 
 def numbers(rows: int, seed: int, first: int = 0) -> pa.Table:

@@ -39,7 +39,7 @@ def drain(runtime: SparkRuntime, slots: int = 1) -> None:
 def feeder_app(plan: Plan, rows: int, rate: float, slots: int = 2) -> CheckedApplication:
     source = {"kind": "feeder", "rate": rate, "arrivals": "constant", "rows": rows, "seed": 3}
     streams = {name: replace(s, source=source) for name, s in plan.streams.items()}
-    return CheckedApplication(replace(plan, streams=streams), PolicySettings("rr", {"unit": "query"}), slots=slots)
+    return app_of(replace(plan, streams=streams), slots=slots, unit="query")
 
 
 def two_queries(second: str) -> Plan:
@@ -215,7 +215,7 @@ def test_stopping_cuts_a_hanging_call_off(spark: Any, monkeypatch: pytest.Monkey
     )
     plan = plan_of([slow], {"q": Port("q/f")})
     streams = {"s": replace(plan.streams["s"], source=_negative())}
-    runtime = SparkRuntime(CheckedApplication(replace(plan, streams=streams), slots=1), spark)
+    runtime = SparkRuntime(app_of(replace(plan, streams=streams)), spark)
     runtime.start()
     time.sleep(1.5)
     started = time.monotonic()

@@ -15,7 +15,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
-from headgate.application.checked import CheckedApplication, PolicySettings, RunLimits
+from headgate.application.checked import RunLimits
 from headgate.connect.sinks.files import FileSink
 from headgate.errors import ApplicationError
 from headgate.plan.model import Plan, Query, Stream, Table
@@ -193,7 +193,7 @@ def test_a_start_that_fails_leaves_nothing_behind(
     plan = with_sink(simple_plan(), {"kind": "csv", "path": "out.csv"})
     source = {"kind": "feeder", "rate": 100, "arrivals": "constant"}
     plan = replace(plan, streams={"s": replace(plan.streams["s"], source=source)})
-    runtime = SparkRuntime(CheckedApplication(plan, PolicySettings("rr", {}), folder=tmp_path), spark)
+    runtime = SparkRuntime(replace(app_of(plan), folder=tmp_path), spark)
 
     def fails(*_: Any, **__: Any) -> Any:
         raise error
@@ -210,7 +210,7 @@ def test_a_slot_that_does_not_start_takes_the_others_with_it(
     source = {"kind": "feeder", "rate": 100, "arrivals": "constant"}
     plan = simple_plan()
     plan = replace(plan, streams={"s": replace(plan.streams["s"], source=source)})
-    runtime = SparkRuntime(CheckedApplication(plan, PolicySettings("rr", {}), slots=2), spark)
+    runtime = SparkRuntime(app_of(plan, slots=2), spark)
     start, started = threading.Thread.start, []
 
     def second_fails(thread: threading.Thread) -> None:
