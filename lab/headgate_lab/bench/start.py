@@ -33,6 +33,7 @@ from headgate_lab.bench.parts import part
 EXAMPLES = Path(__file__).parents[3] / "examples"
 FILES = ("first.yaml", "readings.csv", "places.csv")
 FIRST_OUTPUT = "out/fire.csv"
+HEADGATE = (sys.executable, "-m", "headgate")
 PATIENCE_S = 600.0
 TABLE = b"critical"  # the first class in the demonstration's table; nothing printed before the table names it
 BARE = """
@@ -150,7 +151,7 @@ def _demo() -> float:
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (50, 140))
     began = time.monotonic()
-    with _folder() as folder, _process(_headgate("demo"), folder, stdout=theirs) as process:
+    with _folder() as folder, _process([*HEADGATE, "demo"], folder, stdout=theirs) as process:
         os.close(theirs)
         try:
             _read_until(ours, TABLE, process)
@@ -181,7 +182,7 @@ def _drain(terminal: int) -> None:
 def _until_file(words: list[str], output: Path, folder: Path) -> float:
     """Seconds from a command to the first row of a file. Afterwards the command ends by itself or is stopped."""
     began = time.monotonic()
-    with _process(_headgate(*words), folder, stdout=subprocess.DEVNULL) as process:
+    with _process([*HEADGATE, *words], folder, stdout=subprocess.DEVNULL) as process:
         _wait(lambda: output.exists() and output.read_bytes().count(b"\n") > 1, process)
         seconds = time.monotonic() - began
         if "--until-idle" in words:
@@ -197,10 +198,6 @@ def _wait(reached: Callable[[], bool], process: subprocess.Popen[bytes]) -> None
         if time.monotonic() > until:
             raise RuntimeError(f"no result after {PATIENCE_S:.0f} s")
         time.sleep(0.01)
-
-
-def _headgate(*words: str) -> list[str]:
-    return [sys.executable, "-m", "headgate", *words]
 
 
 @contextmanager

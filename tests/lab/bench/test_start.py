@@ -31,7 +31,7 @@ path.write_text("header\\nrow\\n")
 
 def test_it_measures_what_its_commands_give(monkeypatch: pytest.MonkeyPatch) -> None:
     """It looked for its example beside the laboratory, and every run was refused; nothing noticed."""
-    monkeypatch.setattr(start, "_headgate", lambda *words: [sys.executable, "-c", STAND_IN, *words])
+    monkeypatch.setattr(start, "HEADGATE", (sys.executable, "-c", STAND_IN))
     monkeypatch.setattr(start, "BARE", "print(3)")
     monkeypatch.setattr(start, "PATIENCE_S", 60.0)
     found = start.run(sizes=start.SMALLEST)
