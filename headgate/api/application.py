@@ -287,7 +287,7 @@ class Application:
                     raise nobody_can_push(stream.name)
 
     def start(self, spark: Any = None) -> Run:
-        """Start on Spark and return at once; use the run in a `with` block, which stops it.
+        """Start on Spark and return the run once it has begun; a `with` block around it stops it.
 
         `spark` is a session to use; without one, the session of this process, or a new one, which ends with the run.
         """

@@ -11,6 +11,8 @@ import yaml
 from headgate.connect.connector import Connector
 from headgate.errors import ApplicationError
 
+LONG = 80  # characters; a longer text gets lines of its own and is not broken
+
 
 def yaml_text(data: Mapping[str, Any]) -> str:
     """A file that reads back as the same sections. ApplicationError names a value that YAML cannot say."""
@@ -40,7 +42,8 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-    if "\n" in value and not any(line.endswith(" ") for line in value.split("\n")):
+    lines = value.split("\n")
+    if (len(lines) > 1 or len(value) > LONG) and not any(line.endswith(" ") for line in lines):  # a query, mostly
         return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|")
     style = '"' if _looks_otherwise(value) else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
