@@ -10,13 +10,12 @@ from random import Random
 from typing import Any
 
 import pytest
-import yaml
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headgate.application.checked import RunLimits
-from headgate.application.load import load_application
 from headgate.runtime.spark.engine import SparkRuntime
+from tests.applications import application
 
 pytestmark = pytest.mark.spark
 
@@ -60,17 +59,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ours(spark: SparkSession, folder: Path) -> dict[str, list[Row]]:
     """What Headgate says, for all queries in one run; of `slides` with the time in front."""
     stream = {"schema": SCHEMA, "time": "ts", "slack": f"{SLACK_S} seconds"}
-    document = {
-        "streams": {
-            name: {**stream, "source": {"kind": "csv", "path": f"{name}/part.csv", "header": True, "replay": "fast"}}
-            for name in ("e", "f")
-        },
-        "queries": {name: {"cql": text, "sink": {"kind": "memory"}} for name, text in QUERIES.items()},
-        "policy": {"name": "fifo", "unit": "query"},
-    }
-    document["queries"]["slides"]["sink"]["format"] = "changes"  # type: ignore[index]
-    (folder / "app.yaml").write_text(yaml.safe_dump(document))
-    runtime = SparkRuntime(load_application(folder / "app.yaml"), spark)
+    source = {"kind": "csv", "header": True, "replay": "fast"}
+    streams = {name: {**stream, "source": {**source, "path": f"{name}/part.csv"}} for name in ("e", "f")}
+    queries = {name: {"cql": text, "sink": {"kind": "memory"}} for name, text in QUERIES.items()}
+    queries["slides"]["sink"] = {"kind": "memory", "format": "changes"}
+    app = application(streams, queries, policy={"name": "fifo", "unit": "query"}, folder=folder)
+    runtime = SparkRuntime(app.checked(), spark)
     runtime.start()
     runtime.wait(RunLimits(seconds=300, until_idle=True))
     report = runtime.stop()

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from headgate.application.checked import RunLimits
-from headgate.application.load import load_application
+from tests.applications import application
 
 pytestmark = pytest.mark.spark
 
@@ -33,26 +32,21 @@ QUERIES = {
 
 
 def test_a_run_gives_the_same_as_plain_tables(session: Any, tmp_path: Path) -> None:
-    from headgate.runtime.spark.engine import run
-
     (tmp_path / "l.csv").write_text("".join(f"{i},{t or ''},{n}\n" for n, (i, t) in enumerate(LEFT)))
     (tmp_path / "r.csv").write_text("".join(f"{i},{v},{n}\n" for n, (i, v) in enumerate(RIGHT)))
-    source = "source: {kind: csv, path: %s.csv, header: false}"
-    lines = ["streams:"]
-    lines += ["  l:", '    schema: "id INT, t STRING, at BIGINT"', "    time: at", "    " + source % "l"]
-    lines += ["  r:", '    schema: "id INT, val INT, at BIGINT"', "    time: at", "    " + source % "r", "queries:"]
-    for name, text in QUERIES.items():
-        query = text if name in ("text", "kept", "subscript") else f"ISTREAM({text})"
-        lines += [f"  {name}:", f"    cql: {json.dumps(query)}", f"    sink: {{kind: json, path: {name}.json}}"]
-    lines += [
-        "  listed:",
-        "    operators:",
-        "      - {id: p, kind: project, input: l, columns: {j: 'to_json(struct(*))'}}",
-    ]
-    lines += ["    sink: {kind: json, path: listed.json}"]
-    (tmp_path / "app.yaml").write_text("\n".join(lines) + "\n")
-    run(load_application(tmp_path / "app.yaml", []), RunLimits(until_idle=True))
-
+    source = {"kind": "csv", "header": False}
+    streams = {
+        "l": {"schema": "id INT, t STRING, at BIGINT", "time": "at", "source": {**source, "path": "l.csv"}},
+        "r": {"schema": "id INT, val INT, at BIGINT", "time": "at", "source": {**source, "path": "r.csv"}},
+    }
+    said: dict[str, dict[str, Any]] = {
+        name: {"cql": text if name in ("text", "kept", "subscript") else f"ISTREAM({text})"}
+        for name, text in QUERIES.items()
+    }
+    project = {"id": "p", "kind": "project", "input": "l", "columns": {"j": "to_json(struct(*))"}}
+    said["listed"] = {"operators": [project]}
+    queries = {name: {**query, "sink": {"kind": "json", "path": f"{name}.json"}} for name, query in said.items()}
+    application(streams, queries, folder=tmp_path).run(until_idle=True)
     rows = [(i, t, n) for n, (i, t) in enumerate(LEFT)]
     session.createDataFrame(rows, "id INT, t STRING, at BIGINT").createOrReplaceTempView("l")
     rows = [(i, v, n) for n, (i, v) in enumerate(RIGHT)]

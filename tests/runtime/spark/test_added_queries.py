@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from headgate.application.checked import CheckedApplication, RunLimits
-from headgate.application.load import load_application
 from headgate.errors import ApplicationError
 from headgate.runtime.spark.engine import SparkRuntime
+from tests.applications import FEEDER, application
 from tests.runtime.spark.helpers import numbers
 
 pytestmark = pytest.mark.spark
@@ -22,22 +22,18 @@ COUNTS = "SELECT k, count(*) AS n FROM s GROUP BY k"
 NAMED = "SELECT s.k, p.name FROM s JOIN names p ON s.k = p.k"
 
 
-def application(folder: Path, queries: dict[str, str], **streams: Any) -> CheckedApplication:
+def application_of(folder: Path, queries: dict[str, str], **streams: Any) -> CheckedApplication:
     (folder / "names.csv").write_text("k,name\n1,one\n2,two\n")
     (folder / "later.csv").write_text("k,v\n" + "".join(f"{i},{i}\n" for i in range(40)))
-    sources = {"s": {"kind": "feeder", "rate": 1}, "later": {"kind": "csv", "path": "later.csv"}} | streams
-    text = {
-        "streams": {name: {"schema": "k INT, v DOUBLE", "source": source} for name, source in sources.items()},
-        "tables": {"names": {"kind": "csv", "path": "names.csv", "schema": "k INT, name STRING"}},
-        "queries": {name: {"cql": cql} for name, cql in queries.items()},
-    }
-    (folder / "app.yaml").write_text(yaml.safe_dump(text))
-    return load_application(folder / "app.yaml")
+    sources = {"s": FEEDER, "later": {"kind": "csv", "path": "later.csv"}} | streams
+    made = {name: {"schema": "k INT, v DOUBLE", "source": source} for name, source in sources.items()}
+    names = {"kind": "csv", "path": "names.csv", "schema": "k INT, name STRING"}
+    return application(made, queries, {"names": names}, folder=folder).checked()
 
 
 @pytest.fixture
 def runtime(spark: Any, tmp_path: Path) -> Iterator[SparkRuntime]:
-    runtime = SparkRuntime(application(tmp_path, {"first": LARGE}), spark)
+    runtime = SparkRuntime(application_of(tmp_path, {"first": LARGE}), spark)
     runtime.open()
     yield runtime
     runtime.stop()
@@ -59,7 +55,7 @@ def large(seed: int) -> int:
 def test_a_query_that_joins_reads_what_arrives_from_then_on(runtime: SparkRuntime, tmp_path: Path) -> None:
     runtime.deliver({"s": numbers(100, 1)})
     joined = {"first": LARGE, "same": LARGE, "named": NAMED, "counts": COUNTS, "again": "SELECT k FROM first"}
-    runtime.add_queries(application(tmp_path, joined))
+    runtime.add_queries(application_of(tmp_path, joined))
     runtime.deliver({"s": numbers(100, 2, first=100)})
     drain(runtime)
     report = runtime.report()
@@ -71,28 +67,28 @@ def test_a_query_that_joins_reads_what_arrives_from_then_on(runtime: SparkRuntim
 
 
 def test_what_cannot_run_changes_nothing(runtime: SparkRuntime, tmp_path: Path) -> None:
-    broken = application(tmp_path, {"first": LARGE, "bad": "SELECT no_such_function(k) AS x FROM s"})
+    broken = application_of(tmp_path, {"first": LARGE, "bad": "SELECT no_such_function(k) AS x FROM s"})
     with pytest.raises(ApplicationError, match="no_such_function"):
         runtime.add_queries(broken)
-    runtime.add_queries(application(tmp_path, {"first": LARGE, "bad": LARGE}))
+    runtime.add_queries(application_of(tmp_path, {"first": LARGE, "bad": LARGE}))
     runtime.deliver({"s": numbers(100, 1)})
     drain(runtime)
     assert rows(runtime, "first") == rows(runtime, "bad") == large(1)
 
 
 def test_a_removed_query_frees_its_name(runtime: SparkRuntime, tmp_path: Path) -> None:
-    runtime.add_queries(application(tmp_path, {"first": LARGE, "counts": COUNTS}))
+    runtime.add_queries(application_of(tmp_path, {"first": LARGE, "counts": COUNTS}))
     runtime.deliver({"s": numbers(100, 1)})
     drain(runtime)
     runtime.stop_queries(["counts"])
     runtime.deliver({"s": numbers(100, 2, first=100)})
     drain(runtime)
     assert runtime.report()["queries"]["counts"]["inputs"] == 100
-    runtime.add_queries(application(tmp_path, {"first": LARGE, "counts": LARGE}))  # known: nothing joins
+    runtime.add_queries(application_of(tmp_path, {"first": LARGE, "counts": LARGE}))  # known: nothing joins
     assert "counts" not in runtime.core.plan.queries
     runtime.remove_query("counts")
     assert "counts" not in runtime.report()["queries"]
-    runtime.add_queries(application(tmp_path, {"first": LARGE, "counts": LARGE}))
+    runtime.add_queries(application_of(tmp_path, {"first": LARGE, "counts": LARGE}))
     runtime.deliver({"s": numbers(100, 3, first=200)})
     drain(runtime)
     assert rows(runtime, "counts") == large(3)
@@ -103,10 +99,10 @@ def test_a_removed_query_frees_its_name(runtime: SparkRuntime, tmp_path: Path) -
 
 def test_the_source_of_a_new_stream_is_opened(spark: Any, tmp_path: Path) -> None:
     few = {"s": {"kind": "feeder", "rate": 200, "rows": 100, "values": {"v": "uniform 0 1"}}}
-    runtime = SparkRuntime(application(tmp_path, {"first": LARGE}, **few), spark)
+    runtime = SparkRuntime(application_of(tmp_path, {"first": LARGE}, **few), spark)
     runtime.start()
     try:
-        runtime.add_queries(application(tmp_path, {"first": LARGE, "more": "SELECT k FROM later"}, **few))
+        runtime.add_queries(application_of(tmp_path, {"first": LARGE, "more": "SELECT k FROM later"}, **few))
         runtime.wait(RunLimits(until_idle=True, seconds=60))
     finally:
         report = runtime.stop()
@@ -114,3 +110,28 @@ def test_the_source_of_a_new_stream_is_opened(spark: Any, tmp_path: Path) -> Non
     assert report["queries"]["more"]["outputs"] == 40
     latencies = report["queries"]["more"]["latency"]
     assert 0 <= latencies["max"] < report["seconds"]
+
+
+def test_a_query_is_not_removed_before_its_call_has_ended(
+    runtime: SparkRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, removing = runtime.caller.run, threading.Event()
+    remover = threading.Thread(target=lambda: (removing.set(), runtime.remove_query("first")))
+
+    def slow(*given: Any) -> Any:
+        remover.start()
+        removing.wait()
+        remover.join(0.5)
+        assert remover.is_alive(), "it was removed while its call ran"
+        return run(*given)
+
+    monkeypatch.setattr(runtime.caller, "run", slow)
+    runtime.deliver({"s": numbers(100, 1)})
+    assert runtime.step(0)
+    remover.join(30)
+    assert not remover.is_alive()
+    monkeypatch.undo()
+    runtime.add_queries(application(tmp_path, {"first": LARGE}))
+    runtime.deliver({"s": numbers(100, 2, first=100)})
+    drain(runtime)
+    assert rows(runtime, "first") == large(2)

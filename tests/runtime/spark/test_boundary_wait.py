@@ -9,13 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-import yaml
 
-from headgate.application.load import load_application
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.source_thread import open_sources
 from headgate.scheduling import boundary_wait
 from headgate.scheduling.boundary_wait import BoundaryWait
+from tests.applications import application
 
 pytestmark = pytest.mark.spark
 
@@ -31,14 +30,8 @@ class Driven:
 
     def __init__(self, folder: Path, spark: Any, unit: str) -> None:
         feeder = {"kind": "feeder", "rate": 40, "rows": 140, "values": {"k": "uniform 0 3", "v": "uniform 0 1"}}
-        document = {
-            "streams": {name: {"schema": "k INT, v DOUBLE", "source": dict(feeder)} for name in ("s", "r")},
-            "queries": {name: {"cql": text} for name, text in QUERIES.items()},
-            "policy": {"name": "rr", "unit": unit},
-        }
-        file = folder / "windows.yaml"
-        file.write_text(yaml.safe_dump(document))
-        app = load_application(file)
+        streams = {name: {"schema": "k INT, v DOUBLE", "source": feeder} for name in ("s", "r")}
+        app = application(streams, QUERIES, policy={"name": "rr", "unit": unit}).checked()
         self.runtime = SparkRuntime(app, spark)
         self.runtime.open()
         self._sources = open_sources(app)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from headgate.application.checked import RunLimits
-from headgate.application.load import load_application
 from headgate.runtime.spark.engine import SparkRuntime
+from tests.applications import application
 
 pytestmark = pytest.mark.spark
 
@@ -27,25 +27,28 @@ ROWS = """k,at
 MINUTES = "SELECT k, window.start AS since, count(*) AS n FROM s GROUP BY k, window(at, '1 minute')"
 ENDS = "SELECT window, window.start AS since, window.end AS until, count(*) AS n FROM s GROUP BY window(at, '1 minute')"
 SINKS = {
-    "as_csv": "{kind: csv, path: as.csv}",
-    "changes_csv": "{kind: csv, path: changes.csv, format: changes}",
-    "as_json": "{kind: json, path: as.jsonl}",
-    "changes_json": "{kind: json, path: changes.jsonl, format: changes}",
+    "as_csv": {"kind": "csv", "path": "as.csv"},
+    "changes_csv": {"kind": "csv", "path": "changes.csv", "format": "changes"},
+    "as_json": {"kind": "json", "path": "as.jsonl"},
+    "changes_json": {"kind": "json", "path": "changes.jsonl", "format": "changes"},
 }
-FILE = f"""
-streams:
-  s: {{schema: "k INT, at TIMESTAMP", time: at, slack: 2 seconds, source: {{kind: csv, path: s.csv}}}}
-queries:
-  plain: {{cql: "{MINUTES}"}}
-  joined:
-    cql: |
-      SELECT a.k, a.since, a.n, b.n AS m FROM ({MINUTES}) AS a, ({MINUTES}) AS b
-      WHERE a.k = b.k AND a.since = b.since
-  once: {{cql: "{MINUTES}", emit: final}}
-  gaps:
-    cql: SELECT k, session_window.end AS until, count(*) AS n FROM s GROUP BY k, session_window(at, '30 seconds')
-    emit: final
-"""
+STREAM = {
+    "schema": "k INT, at TIMESTAMP",
+    "time": "at",
+    "slack": "2 seconds",
+    "source": {"kind": "csv", "path": "s.csv"},
+}
+JOINED = (
+    f"SELECT a.k, a.since, a.n, b.n AS m FROM ({MINUTES}) AS a, ({MINUTES}) AS b WHERE a.k = b.k AND a.since = b.since"
+)
+GAPS = "SELECT k, session_window.end AS until, count(*) AS n FROM s GROUP BY k, session_window(at, '30 seconds')"
+QUERIES: dict[str, dict[str, Any]] = {
+    "plain": {"cql": MINUTES},
+    "joined": {"cql": JOINED},
+    "once": {"cql": MINUTES, "emit": "final"},
+    "gaps": {"cql": GAPS, "emit": "final"},
+    **{name: {"cql": ENDS, "emit": "final", "sink": sink} for name, sink in SINKS.items()},
+}
 AT = "2026-05-04 10:0"
 
 
@@ -53,9 +56,7 @@ AT = "2026-05-04 10:0"
 def ran(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[SparkRuntime, dict[str, Any], Path]:
     folder = tmp_path_factory.mktemp("windows")
     (folder / "s.csv").write_text(ROWS)
-    sinks = [f'  {name}: {{cql: "{ENDS}", emit: final, sink: {sink}}}' for name, sink in SINKS.items()]
-    (folder / "app.yaml").write_text(FILE + "\n".join(sinks))
-    runtime = SparkRuntime(load_application(folder / "app.yaml"), spark)
+    runtime = SparkRuntime(application({"s": STREAM}, QUERIES, folder=folder).checked(), spark)
     runtime.start()
     runtime.wait(RunLimits(until_idle=True))
     report = runtime.stop()

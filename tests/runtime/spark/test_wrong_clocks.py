@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from headgate.application.load import load_application
 from headgate.connect.sinks.memory import MemorySink
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.source_thread import open_sources
 from headgate.scheduling import boundary_budget
+from tests.applications import application
 
 pytestmark = pytest.mark.spark
 
@@ -22,15 +22,12 @@ QUERIES = {
 GOOD = [f"{n % 3},2025-01-01 08:00:{n:02d}" for n in range(40)]
 
 
-def application(folder: Path, rows: list[str], queries: dict[str, str], max_jump: str = "1 day") -> Any:
+def application_of(folder: Path, rows: list[str], queries: dict[str, str]) -> Any:
     (folder / "in.csv").write_text("\n".join(["k,ts", *rows]) + "\n")
-    listed = "".join(f'  {name}: {{cql: "{cql}"}}\n' for name, cql in queries.items())
-    (folder / "app.yaml").write_text(
-        f'streams: {{s: {{schema: "k INT, ts TIMESTAMP", time: ts, max_jump: {max_jump},'
-        f" source: {{kind: csv, path: in.csv}}}}}}\n"
-        f"queries:\n{listed}policy: {{name: rr, unit: query}}\nslots: 1\n"
-    )
-    return load_application(folder / "app.yaml")
+    source = {"kind": "csv", "path": "in.csv"}
+    stream = {"schema": "k INT, ts TIMESTAMP", "time": "ts", "max_jump": "1 day", "source": source}
+    policy = {"name": "rr", "unit": "query"}
+    return application({"s": stream}, queries, policy=policy, slots=1, folder=folder).checked()
 
 
 def fed(spark: Any, app: Any) -> SparkRuntime:
@@ -57,9 +54,9 @@ def answers(spark: Any, app: Any) -> tuple[dict[str, list[str]], dict[str, Any]]
 def test_rows_of_other_years(spark: Any, tmp_path: Path) -> None:
     """One of the year 9999 changes nothing. One of the year 1 is a row like any other, and the years between cost
     nothing."""
-    plain, _ = answers(spark, application(tmp_path, GOOD, QUERIES))
+    plain, _ = answers(spark, application_of(tmp_path, GOOD, QUERIES))
     rows = ["7,0001-01-01 00:00:00", *GOOD[:20], "7,9999-12-31 23:59:59", *GOOD[20:]]
-    found, report = answers(spark, application(tmp_path, rows, QUERIES))
+    found, report = answers(spark, application_of(tmp_path, rows, QUERIES))
     assert not report["errors"]
     assert report["late"] == {"s": 0}
     assert report["dead_letters"]["streams"] == {"s": 1}
@@ -72,7 +69,7 @@ def test_a_row_at_each_boundary_of_years(spark: Any, tmp_path: Path, monkeypatch
     monkeypatch.setattr(boundary_budget, "FIRST", 100)
     monkeypatch.setattr(boundary_budget, "MOST_ROWS", 500)
     query = {"forever": "RSTREAM(SELECT count(*) AS n FROM s [RANGE 20 SECONDS SLIDE 1 SECOND])"}
-    app = application(tmp_path, ["7,0001-01-01 00:00:00", *GOOD], query)
+    app = application_of(tmp_path, ["7,0001-01-01 00:00:00", *GOOD], query)
     runtime = fed(spark, app)
     given: list[int] = []
     try:

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from headgate.application.checked import CheckedApplication
-from headgate.application.load import load_application
 from headgate.connect.sinks.memory import MemorySink
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.source_thread import open_sources
+from tests.applications import application
 
 pytestmark = pytest.mark.spark
 
@@ -50,18 +50,26 @@ def expected() -> dict[str, Counter[str]]:
     }
 
 
-def application(folder: Path, queries: dict[str, str], policy: str, on_error: str = "skip") -> CheckedApplication:
+def stream(schema: str, name: str, time: str | None = None) -> dict[str, Any]:
+    """A stream that reads the file of its name."""
+    return {"schema": schema, "source": {"kind": "csv", "path": f"{name}.csv"}} | ({"time": time} if time else {})
+
+
+def settings(folder: Path, policy: str = "rr", unit: str = "query") -> dict[str, Any]:
+    letters = {"dead_letters": "letters.jsonl", "folder": folder}
+    return {"policy": {"name": policy, "unit": unit}, "slots": 1, **letters}
+
+
+def application_of(
+    folder: Path, queries: dict[str, str], policy: str = "rr", unit: str = "query", on_error: str = "skip"
+) -> CheckedApplication:
     """The queries over files with the rows of S and T; v is 0 in the bad rows of S."""
     rows = [(n, k, 0 if n in BAD else v) for n, k, v in S]
     (folder / "s.csv").write_text("n,k,v\n" + "".join(f"{n},{k},{v}\n" for n, k, v in rows))
     (folder / "t.csv").write_text("n,k,w\n" + "".join(f"{n},{k},{w}\n" for n, k, w in T))
-    listed = "".join(f'  {name}: {{cql: "{cql}", on_error: {on_error}}}\n' for name, cql in queries.items())
-    (folder / "app.yaml").write_text(
-        'streams:\n  s: {schema: "n BIGINT, k INT, v INT", time: n, source: {kind: csv, path: s.csv}}\n'
-        '  t: {schema: "n BIGINT, k INT, w INT", time: n, source: {kind: csv, path: t.csv}}\n'
-        f"queries:\n{listed}policy: {policy}\nslots: 1\n"
-    )
-    return load_application(folder / "app.yaml")
+    streams = {"s": stream("n BIGINT, k INT, v INT", "s", "n"), "t": stream("n BIGINT, k INT, w INT", "t", "n")}
+    made = {name: {"cql": cql, "on_error": on_error} for name, cql in queries.items()}
+    return application(streams, made, **settings(folder, policy, unit)).checked()
 
 
 def run(
@@ -94,11 +102,11 @@ def run(
     return answers, report, letters
 
 
-@pytest.mark.parametrize(("policy", "piece"), [("{name: rr, unit: query}", 24), ("{name: fifo, unit: operator}", 7)])
+@pytest.mark.parametrize(("policy", "unit", "piece"), [("rr", "query", 24), ("fifo", "operator", 7)])
 def test_every_schedule_gives_the_answer_over_the_other_rows(
-    spark: Any, tmp_path: Path, policy: str, piece: int
+    spark: Any, tmp_path: Path, policy: str, unit: str, piece: int
 ) -> None:
-    answers, report, letters = run(spark, application(tmp_path, QUERIES, policy), piece)
+    answers, report, letters = run(spark, application_of(tmp_path, QUERIES, policy, unit), piece)
     assert not report["errors"]
     assert answers == expected()
     assert {letter["kind"] for letter in letters} == {"failed"}
@@ -114,7 +122,7 @@ def test_every_schedule_gives_the_answer_over_the_other_rows(
 
 def test_a_query_that_stops_has_given_all_earlier_results(spark: Any, tmp_path: Path) -> None:
     queries = {"plain": "SELECT n, 100 / v AS q FROM s", "good": "SELECT n FROM s WHERE v >= 0"}
-    answers, report, letters = run(spark, application(tmp_path, queries, "{name: rr, unit: query}", "stop"), 24)
+    answers, report, letters = run(spark, application_of(tmp_path, queries, on_error="stop"), 24)
     assert answers["plain"].total() == min(BAD)
     assert answers["good"].total() == len(S)
     assert "Division by zero" in report["errors"]["plain"]
@@ -126,13 +134,10 @@ def test_a_query_that_stops_has_given_all_earlier_results(spark: Any, tmp_path: 
 def test_failing_functions_cost_only_their_rows(spark: Any, tmp_path: Path) -> None:
     """A function that raises, exits, dies, hangs, or returns an undeclared type costs only the rows concerned."""
     (tmp_path / "s.csv").write_text("v\n" + "".join(f"{v}\n" for v in (10, 1, 11, 2, 3, 12, 4, 5, 13)))
-    function = '{id: f, kind: function, input: s, function: "tests.runtime.spark.bad_functions:bad", schema: "w BIGINT"'
-    (tmp_path / "app.yaml").write_text(
-        'streams: {s: {schema: "v BIGINT", source: {kind: csv, path: s.csv}}}\nqueries:\n'
-        f"  q: {{operators: [{function}, time_limit: 3 s}}], on_error: skip}}\n"
-        "policy: {name: rr, unit: query}\nslots: 1\n"
-    )
-    answers, report, letters = run(spark, load_application(tmp_path / "app.yaml"), 9)
+    bad = {"function": "tests.runtime.spark.bad_functions:bad", "schema": "w BIGINT", "time_limit": "3 s"}
+    query = {"operators": [{"id": "f", "kind": "function", "input": "s", **bad}], "on_error": "skip"}
+    app = application({"s": stream("v BIGINT", "s")}, {"q": query}, **settings(tmp_path))
+    answers, report, letters = run(spark, app.checked(), 9)
     assert not report["errors"]
     assert answers["q"] == Counter(f"{{'w': {w}}}" for w in (20, 22, 24, 26))
     assert [(letter["row"]["v"], letter["reason"]) for letter in letters] == [
@@ -150,14 +155,14 @@ def test_failing_functions_cost_only_their_rows(spark: Any, tmp_path: Path) -> N
 def test_times_that_python_cannot_hold(spark: Any, tmp_path: Path) -> None:
     """Spark's years are not only those from 1 to 9999; results and letters with others are written all the same."""
     (tmp_path / "s.csv").write_text("v,at\n1,2024-02-29 10:00:00\n0,2024-02-29 10:00:00\n")
-    (tmp_path / "app.yaml").write_text(
-        'streams: {s: {schema: "v INT, at TIMESTAMP", source: {kind: csv, path: s.csv}}}\n'
-        "queries:\n  q:\n    on_error: skip\n    sink: {kind: json, path: out.json}\n    operators:\n"
-        "      - {id: early, kind: project, input: s,"
-        " columns: {v: v, at: \"named_struct('x', at - INTERVAL '2024' YEAR)\"}}\n"
-        "      - {id: share, kind: project, input: early, columns: {share: 1 div v, at: at}}\n"
-    )
-    _, report, letters = run(spark, load_application(tmp_path / "app.yaml"), 10)
+    early = {"v": "v", "at": "named_struct('x', at - INTERVAL '2024' YEAR)"}
+    operators = [
+        {"id": "early", "kind": "project", "input": "s", "columns": early},
+        {"id": "share", "kind": "project", "input": "early", "columns": {"share": "1 div v", "at": "at"}},
+    ]
+    query = {"operators": operators, "on_error": "skip", "sink": {"kind": "json", "path": "out.json"}}
+    app = application({"s": stream("v INT, at TIMESTAMP", "s")}, {"q": query}, **settings(tmp_path))
+    _, report, letters = run(spark, app.checked(), 10)
     assert not report["errors"]
     at = {"x": "0000-02-29 10:00:00"}
     assert [json.loads(line) for line in (tmp_path / "out.json").read_text().splitlines()] == [{"share": 1, "at": at}]

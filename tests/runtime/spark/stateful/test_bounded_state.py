@@ -12,16 +12,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headgate.application.load import load_application
 from headgate.plan.arrow_types import arrow_schema
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.stateful import state
 from headgate.sql.schema import parse_schema
+from tests.applications import application
 from tests.tiers import examples
 
 pytestmark = pytest.mark.spark
 
-SCHEMA = parse_schema("k INT, v INT, t BIGINT", "test")
+SCHEMA = "k INT, v INT, t BIGINT"
 WINDOW = 10  # ticks
 MAX_LIVE = 12  # rows of the relation at a time
 MAX_EXTRA_ROWS = 40  # rows that a log may have beyond twice what it needs; thousands in a real run
@@ -48,13 +48,10 @@ QUERIES = {
     "last_by": "SELECT k, v FROM s [PARTITION BY k ROWS 2]",
 }
 FEW = ("most", "kinds_by", "kinds", "pairs", "last_by")  # the others run in `make soak` and `make nightly`
-FILE = """
-policy: {name: rr, unit: query, quantum: null}
-streams:
-  c: {schema: "k INT, v INT, t BIGINT", time: t, relation: true, source: {kind: csv, path: c.csv}}
-  s: {schema: "k INT, v INT, t BIGINT", time: t, source: {kind: feeder, rate: 1}}
-queries:
-"""
+STREAMS: dict[str, dict[str, Any]] = {
+    "c": {"schema": SCHEMA, "time": "t", "relation": True, "source": {"kind": "csv", "path": "c.csv"}},
+    "s": {"schema": SCHEMA, "time": "t"},
+}
 
 
 class ContinuedRun:
@@ -86,7 +83,7 @@ class ContinuedRun:
     def _table(self, stream: str, rows: list[tuple[int, ...]]) -> pa.Table:
         stamps = [(0, self.sent + n) for n in range(len(rows))]
         columns = zip(*[(*row[:3], *stamp, *row[3:]) for row, stamp in zip(rows, stamps, strict=True)], strict=True)
-        fields = [*arrow_schema(SCHEMA)]
+        fields = [*arrow_schema(parse_schema(SCHEMA, "test"))]
         if stream == "c":
             fields.append(pa.field("_change", pa.int64(), nullable=False))
         arrays = [pa.array(values, f.type) for values, f in zip(columns, fields, strict=True)]
@@ -95,15 +92,14 @@ class ContinuedRun:
 
 @pytest.fixture(scope="module", params=[FEW, pytest.param(tuple(QUERIES), marks=pytest.mark.soak)], ids=["few", "all"])
 def continued_run(request: Any, spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ContinuedRun]:
-    path: Path = tmp_path_factory.mktemp("bounded") / "app.yaml"
-    queries = [
-        f'  {name}: {{sink: {{kind: none}}, cql: "{text}"}}' for name, text in QUERIES.items() if name in request.param
-    ]
-    path.with_name("c.csv").touch()  # nothing is read from it: the test delivers the rows
-    path.write_text(FILE + "\n".join(queries))
+    folder: Path = tmp_path_factory.mktemp("bounded")
+    (folder / "c.csv").touch()  # nothing is read from it: the test delivers the rows
+    queries = {name: {"cql": QUERIES[name], "sink": {"kind": "none"}} for name in request.param}
+    policy = {"name": "rr", "unit": "query", "quantum": None}
+    app = application(STREAMS, queries, policy=policy, folder=folder).checked()
     patch = pytest.MonkeyPatch()
     patch.setattr(state, "COMPACT_ROWS", MAX_EXTRA_ROWS)
-    runtime = SparkRuntime(load_application(path), spark)
+    runtime = SparkRuntime(app, spark)
     runtime.open()
     yield ContinuedRun(runtime)
     report = runtime.stop()
