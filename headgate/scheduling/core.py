@@ -172,6 +172,10 @@ class Core:
         """The results of a query up to the last event of its streams; later ones are dropped. Needs no lock."""
         return self.time.up_to_last_event(query, table)
 
+    def in_flight(self, query: str) -> bool:
+        """Does a call in flight work for a query, perhaps one that has ended?"""
+        return any(query in call.unit.queries for _, call in self._calls.values())
+
     def unfinished(self) -> dict[str, int]:
         """By query, the tuples that wait in its queues or that calls in flight have taken."""
         held = dict.fromkeys(self.plan.operators, 0)

@@ -270,9 +270,14 @@ class SparkRuntime:
         self._handle(lambda at: QueriesStopped(at, tuple(queries)))
 
     def remove_query(self, query: str) -> None:
-        """End a query if it still runs, and remove it from the report; its name may be used again."""
+        """End a query if it still runs, and remove it from the report; its name may be used again.
+
+        Waits for a call of it to end: what that gives must not get to another query of the same name.
+        """
         with self._adding:
             self._handle(lambda at: QueryRemoved(at, query))
+            with self._changed:
+                self._changed.wait_for(lambda: not self.core.in_flight(query))
             self.sinks.discard([query])
             self.errors.pop(query, None)
             self.unprocessed.pop(query, None)

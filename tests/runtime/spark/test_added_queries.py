@@ -131,7 +131,7 @@ def test_a_query_is_not_removed_before_its_call_has_ended(
     remover.join(30)
     assert not remover.is_alive()
     monkeypatch.undo()
-    runtime.add_queries(application(tmp_path, {"first": LARGE}))
+    runtime.add_queries(application_of(tmp_path, {"first": LARGE}))
     runtime.deliver({"s": numbers(100, 2, first=100)})
     drain(runtime)
     assert rows(runtime, "first") == large(2)
