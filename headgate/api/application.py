@@ -186,19 +186,22 @@ class Application:
 
     def _checked_part(self, data: dict[str, Any], key: str, name: str) -> CheckedApplication:
         """Check a section with what it needs and nothing else; whole-application checks come later."""
-        part = {k: v for k, v in data.items() if k not in ("queries", "policy")}
-        if key == "queries":
-            needed = _read_by(data["queries"], name)
-            part["queries"] = {query: data["queries"][query] for query in data["queries"] if query in needed}
-            if not part.get("streams"):
-                raise ApplicationError(f"queries.{name}", "there are no streams yet", "add those that it reads first")
-        else:
+        part = {k: v for k, v in data.items() if k not in ("streams", "tables", "classes", "queries", "policy")}
+        if key != "queries":
             stream = {"schema": "k INT", "source": {"kind": "feeder", "rate": 1}}
-            part["streams"] = {**(part.get("streams") or {}), _ANY: stream}
-            part["classes"] = data.get("classes") or {}
-            first = {"class": next(iter(part["classes"]))} if part["classes"] else {}
-            part["queries"] = {f"{_ANY}_query": {"cql": f"SELECT k FROM {_ANY}", **first}}
-        return self._draft.checked(part)
+            part |= {"streams": {_ANY: stream}, "queries": {f"{_ANY}_query": {"cql": f"SELECT k FROM {_ANY}"}}}
+            part[key] = {**part.get(key, {}), name: data[key][name]}
+            return self._draft.checked(part)
+        if not data.get("streams"):
+            raise ApplicationError(f"queries.{name}", "there are no streams yet", "add those that it reads first")
+        part |= {k: data[k] for k in ("streams", "tables", "classes") if k in data}
+        needed, words = _read_by(data["queries"], name)
+        part["queries"] = {query: section for query, section in data["queries"].items() if query in needed}
+        few = {k: {n: one for n, one in data.get(k, {}).items() if n.lower() in words} for k in ("streams", "tables")}
+        try:
+            return self._draft.checked({**part, **few})
+        except ApplicationError:
+            return self._draft.checked(part)  # the error may name what there is instead
 
     # While it runs -----------------------------------------------------------------------------------------------
 
@@ -345,24 +348,31 @@ def _schema(name: str, rows: Any) -> str:
         raise ApplicationError(f"tables.{name}", f"its schema does not follow from its rows: {error}", remedy) from None
 
 
-def _read_by(queries: Mapping[str, Any], name: str) -> set[str]:
-    """A query and those that it reads, by the words of its text: more than it reads is no harm."""
-    from headgate.language.compile import names_in_from
-
+def _read_by(queries: Mapping[str, Any], name: str) -> tuple[set[str], set[str]]:
+    """A query with those that it reads, and all names that they read. Words of their texts, so perhaps too many."""
+    known = {query.lower(): query for query in queries}
     found: set[str] = set()
+    words: set[str] = set()
     left = [name]
     while left:
         query = left.pop()
-        if query in found:
-            continue
-        found.add(query)
-        section = queries[query]
-        words = {word.lower() for word in names_in_from(section.get("cql") or "")}
-        for operator in section.get("operators") or ():
-            inputs = operator.get("inputs") or [operator.get("input")]
-            words |= {str(word).lower() for word in inputs}
-        left += [other for other in queries if other.lower() in words]
-    return found
+        if query not in found:
+            found.add(query)
+            own = _names_in(queries[query])
+            words |= own
+            left += [known[word] for word in own if word in known]
+    return found, words
+
+
+def _names_in(section: Mapping[str, Any]) -> set[str]:
+    """The names that a query reads, in lower case."""
+    from headgate.language.compile import names_in_from
+
+    words = {word.lower() for word in names_in_from(section.get("cql") or "")}
+    for operator in section.get("operators") or ():
+        read = [*(operator.get("inputs") or ()), operator.get("input"), operator.get("table")]
+        words |= {str(word).lower() for word in read if word is not None}
+    return words
 
 
 def _limits(seconds: float | None, until_idle: bool) -> RunLimits:

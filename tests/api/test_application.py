@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import headgate as hg
 from headgate.api.report import Report
-from headgate.application.load import load_application
+from headgate.application.load import Draft, load_application
 from headgate.connect.sinks import MemorySink, NoneSink, make_sink
 from headgate.connect.sources import source_of
 from tests.application.apps import GOOD, write_app
@@ -271,3 +271,18 @@ def test_report() -> None:
     assert report.plot("boxes").axes
     with pytest.raises(ValueError, match="use course or boxes"):
         report.plot("pie")  # type: ignore[arg-type]
+
+
+def test_a_query_is_checked_with_what_it_reads_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else building an application would take time quadratic in its size."""
+    app = hg.Application()
+    for number in range(5):
+        app.stream(f"s{number}", "k INT")
+        app.query(f"q{number}", f"SELECT k FROM s{number}")
+    checked: list[dict[str, Any]] = []
+    check = Draft.checked
+    monkeypatch.setattr(Draft, "checked", lambda draft, data=None: (checked.append(data), check(draft, data))[1])
+    app.query("next", "SELECT k FROM q3 WHERE k > 1")
+    assert [(sorted(part["streams"]), sorted(part["queries"])) for part in checked] == [(["s3"], ["next", "q3"])]
+    with pytest.raises(hg.ApplicationError, match="s9"):
+        app.query("wrong", "SELECT k FROM s9")
