@@ -1,6 +1,6 @@
 """The `headgate` command, and `python -m headgate`."""
 
-from headgate.cli.ending import run_command
+from headgate.cli.shutdown import run_command
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headgate.display.plain import plain
+from headgate.display.json_values import json_value
 
 
 class Explanation:
@@ -24,7 +24,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, as `headgate explain --json` prints it."""
-        found: dict[str, Any] = plain(self._data)
+        found: dict[str, Any] = json_value(self._data)
         return found
 
     def __str__(self) -> str:

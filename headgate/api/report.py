@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from headgate.display.plain import plain
+from headgate.display.json_values import json_value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,7 +83,7 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, as `headgate run --json` prints it."""
-        found: dict[str, Any] = plain(self._data)
+        found: dict[str, Any] = json_value(self._data)
         return found
 
     @property

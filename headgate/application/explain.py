@@ -41,8 +41,8 @@ def explain(app: CheckedApplication) -> dict[str, Any]:
     plan, stats = app.plan, AssumedStats(app.plan)
     paths = find_paths(plan)
     segments = find_segments(plan, stats, paths)
-    told_paths = {path.id: _path(plan, stats, path) for path in paths}
-    told_segments = {segment.id: _segment(plan, segment) for segment in segments}
+    path_data = {path.id: _path(plan, stats, path) for path in paths}
+    segment_data = {segment.id: _segment(plan, segment) for segment in segments}
     return {
         "streams": {
             name: {
@@ -66,13 +66,13 @@ def explain(app: CheckedApplication) -> dict[str, Any]:
         "queries": {
             query.name: _query(plan, stats, query)
             | {
-                "paths": [told_paths[path.id] for path in paths if path.query == query.name],
-                "segments": [told for told in told_segments.values() if query.name in told["queries"]],
+                "paths": [path_data[path.id] for path in paths if path.query == query.name],
+                "segments": [one for one in segment_data.values() if query.name in one["queries"]],
             }
             for query in plan.queries.values()
         },
-        "paths": list(told_paths.values()),
-        "segments": list(told_segments.values()),
+        "paths": list(path_data.values()),
+        "segments": list(segment_data.values()),
         "policy": {"name": app.policy.name, "parameters": dict(app.policy.parameters)},
         "slots": app.slots,
         "seed": app.seed,

@@ -42,8 +42,8 @@ def _above_zero(value: float) -> float:
     return value
 
 
-AWindow = Annotated[Any, BeforeValidator(_window)]
-AWindowOrNone = Annotated[Any, BeforeValidator(_window_or_none)]
+WindowField = Annotated[Any, BeforeValidator(_window)]
+OptionalWindowField = Annotated[Any, BeforeValidator(_window_or_none)]
 
 
 class OperatorSection(Section):
@@ -139,7 +139,7 @@ class FunctionSection(OperatorSection):
 
 
 class WindowedSection(OperatorSection):
-    window: AWindow = None
+    window: WindowField = None
 
 
 class AggregateSection(WindowedSection):
@@ -160,7 +160,7 @@ class DistinctSection(WindowedSection):
 
 class WindowSection(OperatorSection):
     kind: Literal["window"]
-    window: AWindow
+    window: WindowField
 
 
 class ChangesSection(WindowedSection):
@@ -204,8 +204,8 @@ class TwoWindowsSection(SidedSection):
     """Two inputs, each under its window; `window` stands for both."""
 
     most: ClassVar[int | None] = 2
-    window: AWindow = None
-    windows: list[AWindowOrNone] | None = None
+    window: WindowField = None
+    windows: list[OptionalWindowField] | None = None
 
     @model_validator(mode="after")
     def _windows_once(self) -> TwoWindowsSection:

@@ -10,13 +10,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from headgate.application.checked import CheckedApplication, PolicySettings, SimulatorSettings
-from headgate.application.extend import load_extensions
+from headgate.application.extension_files import load_extensions
 from headgate.application.file import ApplicationFile, QuerySection, ShedSection
 from headgate.application.queries import QueryBuilder
 from headgate.application.query_stats import QueryStats
 from headgate.application.sources import read_stream, read_table
 from headgate.application.wiring import Wiring
-from headgate.connect.sinks.places import is_part
+from headgate.connect.sinks.output_files import is_part
 from headgate.errors import ApplicationError, known_names
 from headgate.language.risky_expressions import redirect_inputs, split_risky_expressions
 from headgate.language.rules.share import share

@@ -97,8 +97,8 @@ class QueryBuilder:
             return
         self._done.update(circle)
         with self._collected():
-            told = " -> ".join([*circle, circle[0]])
-            problem = f"the query reads itself: {told}" if len(circle) == 1 else f"queries read each other: {told}"
+            chain = " -> ".join([*circle, circle[0]])
+            problem = f"the query reads itself: {chain}" if len(circle) == 1 else f"queries read each other: {chain}"
             raise ApplicationError(f"queries.{spoken[0]}.cql", problem, "break the circle")
 
     def _readable(self, name: str) -> bool:

@@ -46,7 +46,7 @@ class Comparison:
         pressed = KEY in self._keys().lower()
         now = runtime.now()
         if not self.left_out_s and now >= self._warm_s:
-            runtime.compare_anew()
+            runtime.restart_comparison()
             self.left_out_s = self._since = now  # the policy's own turn begins
         due = self._turn_s is not None and self.left_out_s and now - self._since >= self._turn_s
         if pressed or due:
@@ -54,7 +54,7 @@ class Comparison:
             runtime.set_policy(self._current, f"the key {KEY} was pressed" if pressed else "its turn in the comparison")
 
 
-def told(report: Mapping[str, Any], left_out_s: float = 0.0) -> list[str]:
+def summary_lines(report: Mapping[str, Any], left_out_s: float = 0.0) -> list[str]:
     """What the first two policies of a run did to each class, in plain words; of a single one, how long they waited.
 
     `left_out_s`: of the beginning, from what was measured.

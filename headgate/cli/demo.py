@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headgate.cli.ending import reader_left
 from headgate.cli.options import (
     JsonOption,
     PlotsOption,
@@ -19,9 +18,10 @@ from headgate.cli.options import (
     limits,
     load,
 )
-from headgate.cli.output import console, print_json, speaks_plainly
+from headgate.cli.output import console, one_line_errors, print_json
 from headgate.cli.plots import check_plots, plot
 from headgate.cli.run import exit_with, run_on_spark
+from headgate.cli.shutdown import reader_left
 from headgate.display.tables import number
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ APP = Path(__file__).parent.parent / "demo" / "app.yaml"
 TURNS = 4  # of a comparison with an end: a warm-up, the policy, the other one, and back
 
 
-@speaks_plainly
+@one_line_errors
 def demo(
     seconds: SecondsOption = None,
     policy: PolicyOption = None,
@@ -70,7 +70,7 @@ def demo(
     if plots is not None:
         check_plots(plots)
 
-    from headgate.cli.comparison import TURN_S, Comparison, told
+    from headgate.cli.comparison import TURN_S, Comparison, summary_lines
     from headgate.cli.keys import pressed_keys
     from headgate.cli.live import table
     from headgate.display.report import print_report
@@ -99,7 +99,7 @@ def demo(
         print_json(report)
     else:
         print_report(report, out)
-        for line in ["", *told(report, comparison.left_out_s)]:
+        for line in ["", *summary_lines(report, comparison.left_out_s)]:
             out.print(line, highlight=False, markup=False)
     plot(report, plots, quiet=as_json)
     exit_with(report)

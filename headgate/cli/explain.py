@@ -9,7 +9,7 @@ import typer
 
 from headgate.cli.background import in_background
 from headgate.cli.options import App, JsonOption, PolicyOption, SeedOption, SetOption, SlotsOption, load
-from headgate.cli.output import console, print_json, speaks_plainly
+from headgate.cli.output import console, one_line_errors, print_json
 from headgate.cli.plots import check_plots, write_plots
 from headgate.errors import ApplicationError
 
@@ -49,7 +49,7 @@ CheckOption = Annotated[
 ]
 
 
-@speaks_plainly
+@one_line_errors
 def explain(
     path: App,
     policy: PolicyOption = None,
@@ -68,14 +68,14 @@ def explain(
         check_plots(plots)
     app = load(path, changes, policy, slots, seed)
 
-    told = app.explain(policy=policy is not None).to_dict()
-    told["checked"] = check and _check(app)
+    explanation = app.explain(policy=policy is not None).to_dict()
+    explanation["checked"] = check and _check(app)
     if as_json:
-        print_json(told)
+        print_json(explanation)
     else:
         from headgate.display.explanation import print_explanation
 
-        print_explanation(told, console())
+        print_explanation(explanation, console())
     if plots is not None:
         _plot(app.checked(), plots, quiet=as_json)
 

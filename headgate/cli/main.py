@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from headgate.cli import demo, explain, policies, replay, run, simulate
-from headgate.cli.ending import run_command
+from headgate.cli.shutdown import run_command
 
 app = typer.Typer(
     name="headgate",

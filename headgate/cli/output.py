@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TextIO, TypeVar
 
 import typer
 
-from headgate.cli.ending import LOST
-from headgate.display.plain import plain
+from headgate.cli.shutdown import LOST
+from headgate.display.json_values import json_value
 from headgate.errors import ApplicationError
 from headgate.runtime.spark.launch.jvm import SparkDied, check_jvm
 
@@ -27,7 +27,7 @@ INTERRUPTED = 130  # as shells have it for Ctrl-C
 _json_out: TextIO | None = None  # stdout as the caller knows it, while a command with `--json` runs
 
 
-def speaks_plainly(command: Callable[P, R]) -> Callable[P, R]:
+def one_line_errors(command: Callable[P, R]) -> Callable[P, R]:
     """Wrap a command so that a wrong application or policy ends it with one line on stderr and exit code 2."""
 
     @functools.wraps(command)
@@ -124,5 +124,5 @@ def _is_descriptor_1(stream: TextIO) -> bool:
 
 def print_json(value: Any) -> None:
     """One JSON value and a line end on stdout; what is not a finite number becomes null."""
-    text = json.dumps(plain(value), indent=2, allow_nan=False, ensure_ascii=False)
+    text = json.dumps(json_value(value), indent=2, allow_nan=False, ensure_ascii=False)
     typer.echo(text, file=_json_out)

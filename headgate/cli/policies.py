@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from headgate.cli.options import JsonOption
-from headgate.cli.output import console, print_json, speaks_plainly
+from headgate.cli.output import console, one_line_errors, print_json
 
 if TYPE_CHECKING:
     from headgate.scheduling.policy import Policy
@@ -40,16 +40,16 @@ CHOICES = (
 )
 
 
-@speaks_plainly
+@one_line_errors
 def policies(as_json: JsonOption = False) -> None:
     """List the scheduling policies with their parameters and defaults."""
     from headgate.policies.registry import POLICIES
 
-    told = [describe(POLICIES[name]) for name in sorted(POLICIES)]
+    described = [describe(POLICIES[name]) for name in sorted(POLICIES)]
     if as_json:
-        print_json(told)
+        print_json(described)
     else:
-        _print(told)
+        _print(described)
 
 
 def describe(kind: type[Policy]) -> dict[str, Any]:
@@ -71,15 +71,15 @@ def describe(kind: type[Policy]) -> dict[str, Any]:
     }
 
 
-def _print(told: list[dict[str, Any]]) -> None:
-    from headgate.display.tables import Column, FittedTable
+def _print(described: list[dict[str, Any]]) -> None:
+    from headgate.display.tables import FittedTable, TableColumn
 
     out = console()
     for line in ADVICE:
         out.print(line, markup=False, highlight=False)
-    choice = (Column("what you want"), Column("policy"), Column("how it does that", spare=1))
-    columns = (Column("policy"), Column("schedules"), Column("what it does"))
-    rows = [(one["name"], one["unit"], _details(one)) for one in told]
+    choice = (TableColumn("what you want"), TableColumn("policy"), TableColumn("how it does that", spare=1))
+    columns = (TableColumn("policy"), TableColumn("schedules"), TableColumn("what it does"))
+    rows = [(one["name"], one["unit"], _details(one)) for one in described]
     out.print("", FittedTable(choice, CHOICES), "", FittedTable(columns, rows, spaced=True), sep="\n")
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from headgate.cli.options import JsonOption
-from headgate.cli.output import console, print_json, speaks_plainly
+from headgate.cli.output import console, one_line_errors, print_json
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -22,7 +22,7 @@ headgate replay run.events --json
 """
 
 
-@speaks_plainly
+@one_line_errors
 def replay(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="What `headgate run --record FILE` wrote.")],
     as_json: JsonOption = False,

@@ -24,7 +24,7 @@ from headgate.cli.options import (
     limits,
     load,
 )
-from headgate.cli.output import console, print_json, speaks_plainly
+from headgate.cli.output import console, one_line_errors, print_json
 from headgate.cli.plots import check_plots, plot
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ RecordOption = Annotated[
 SOME_QUERY_STOPPED = 1  # exit code
 
 
-@speaks_plainly
+@one_line_errors
 def run(
     path: App,
     policy: PolicyOption = None,
@@ -119,7 +119,7 @@ def run_on_spark(
     `show` gets what the start is at, then the report now and then; before it, `watch` may do something to the run.
     SparkDied: the JVM is gone; what was written until then is kept.
     """
-    from headgate.cli.ending import SIGNALLED, Interrupted
+    from headgate.cli.shutdown import SIGNALLED, Interrupted
     from headgate.runtime.spark.launch.jvm import begin_jvm
 
     with app.located():

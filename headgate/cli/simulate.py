@@ -17,7 +17,7 @@ from headgate.cli.options import (
     limits,
     load,
 )
-from headgate.cli.output import console, print_json, speaks_plainly
+from headgate.cli.output import console, one_line_errors, print_json
 from headgate.cli.plots import check_plots, plot
 
 EXAMPLES = """
@@ -33,7 +33,7 @@ headgate simulate examples/sensors.yaml --policy mbd --plot out/mbd
 """
 
 
-@speaks_plainly
+@one_line_errors
 def simulate(
     path: App,
     policy: PolicyOption = None,

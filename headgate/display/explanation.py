@@ -8,46 +8,48 @@ from typing import TYPE_CHECKING, Any
 from headgate.connect.sinks.memory import MEMORY_ROWS
 from headgate.connect.sources.push import MEMORY
 from headgate.display.schedule import print_policy
-from headgate.display.tables import Column, FittedTable, number, short, time
+from headgate.display.tables import FittedTable, TableColumn, number, short, time
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.tree import Tree
 
 
-def print_explanation(told: Mapping[str, Any], out: Console) -> None:
+def print_explanation(explanation: Mapping[str, Any], out: Console) -> None:
     """Print what `explain` found; and under `schedule`, what a policy makes of it."""
-    _print_inputs(told, out)
-    _print_classes(told, out)
-    for name, query in told["queries"].items():
+    _print_inputs(explanation, out)
+    _print_classes(explanation, out)
+    for name, query in explanation["queries"].items():
         out.print(query_tree(name, query))
         out.print()
-    _print_paths(told, out)
-    _print_segments(told, out)
-    policy = told["policy"]
+    _print_paths(explanation, out)
+    _print_segments(explanation, out)
+    policy = explanation["policy"]
     parameters = ", ".join(f"{key} {value}" for key, value in policy["parameters"].items())
     out.print(_safe("policy", policy["name"] + (f" ({parameters})" if parameters else "")))
-    out.print(_safe("slots", str(told["slots"])))
-    for warning in told["warnings"]:
+    out.print(_safe("slots", str(explanation["slots"])))
+    for warning in explanation["warnings"]:
         out.print(_safe("warning", warning))
-    if "schedule" in told:
-        print_policy(told["schedule"], out)
+    if "schedule" in explanation:
+        print_policy(explanation["schedule"], out)
 
 
-def _print_inputs(told: Mapping[str, Any], out: Console) -> None:
+def _print_inputs(explanation: Mapping[str, Any], out: Console) -> None:
     rows = []
-    for name, stream in told["streams"].items():
+    for name, stream in explanation["streams"].items():
         when = f"\nevent time {stream['time']}, slack {time(stream['slack'])}" if stream["time"] else ""
         rows.append((name, _columns(stream["schema"]) + when, _settings(stream["source"])))
-    for name, one in told["tables"].items():
+    for name, one in explanation["tables"].items():
         rows.append((f"{name} (table)", _columns(one["schema"]), _settings(one["source"])))
-    out.print(FittedTable((Column("stream or table"), Column("columns"), Column("from")), rows), "")
+    out.print(FittedTable((TableColumn("stream or table"), TableColumn("columns"), TableColumn("from")), rows), "")
 
 
-def _print_classes(told: Mapping[str, Any], out: Console) -> None:
-    by_priority = sorted(told["classes"].items(), key=lambda item: -item[1]["priority"])
+def _print_classes(explanation: Mapping[str, Any], out: Console) -> None:
+    by_priority = sorted(explanation["classes"].items(), key=lambda item: -item[1]["priority"])
     rows = [(name, str(one["priority"]), ", ".join(one["queries"])) for name, one in by_priority]
-    out.print(FittedTable((Column("class"), Column("priority", number=True), Column("queries")), rows), "")
+    out.print(
+        FittedTable((TableColumn("class"), TableColumn("priority", number=True), TableColumn("queries")), rows), ""
+    )
 
 
 def query_tree(name: str, query: Mapping[str, Any]) -> Tree:
@@ -109,14 +111,14 @@ def _side_lines(operator: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _print_paths(told: Mapping[str, Any], out: Console) -> None:
+def _print_paths(explanation: Mapping[str, Any], out: Console) -> None:
     columns = (
-        Column("path"),
-        Column("from", spare=1),
-        Column("operators"),
-        Column("cost a tuple", number=True),
-        Column("selectivity", number=True),
-        Column("capacity, tuples/s", number=True),
+        TableColumn("path"),
+        TableColumn("from", spare=1),
+        TableColumn("operators"),
+        TableColumn("cost a tuple", number=True),
+        TableColumn("selectivity", number=True),
+        TableColumn("capacity, tuples/s", number=True),
     )
     rows = [
         (
@@ -127,18 +129,18 @@ def _print_paths(told: Mapping[str, Any], out: Console) -> None:
             number(path["selectivity"]),
             number(path["capacity"]),
         )
-        for path in told["paths"]
+        for path in explanation["paths"]
     ]
     out.print(FittedTable(columns, rows), "")
 
 
-def _print_segments(told: Mapping[str, Any], out: Console) -> None:
+def _print_segments(explanation: Mapping[str, Any], out: Console) -> None:
     columns = (
-        Column("segment"),
-        Column("operators"),
-        Column("cost a tuple", number=True),
-        Column("capacity, tuples/s", number=True),
-        Column("releases, bytes/s", number=True),
+        TableColumn("segment"),
+        TableColumn("operators"),
+        TableColumn("cost a tuple", number=True),
+        TableColumn("capacity, tuples/s", number=True),
+        TableColumn("releases, bytes/s", number=True),
     )
     rows = [
         (
@@ -148,7 +150,7 @@ def _print_segments(told: Mapping[str, Any], out: Console) -> None:
             number(one["capacity"]),
             number(one["release"]),
         )
-        for one in told["segments"]
+        for one in explanation["segments"]
     ]
     out.print(FittedTable(columns, rows), "")
 

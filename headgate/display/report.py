@@ -10,18 +10,18 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from headgate.display.tables import Column, FittedTable
+from headgate.display.tables import FittedTable, TableColumn
 from headgate.durations import format_duration
 from headgate.errors import first_few
 
 # What people miss least when a terminal is narrow goes first.
-_COUNTS = (Column("inputs", number=True, spare=3), Column("outputs", number=True))
+_COUNTS = (TableColumn("inputs", number=True, spare=3), TableColumn("outputs", number=True))
 _LATENCIES = {
-    "mean": Column("mean latency", number=True),
-    "p50": Column("p50", number=True, spare=5),
-    "p95": Column("p95", number=True),
-    "p99": Column("p99", number=True, spare=4),
-    "max": Column("max", number=True, spare=1),
+    "mean": TableColumn("mean latency", number=True),
+    "p50": TableColumn("p50", number=True, spare=5),
+    "p95": TableColumn("p95", number=True),
+    "p99": TableColumn("p99", number=True, spare=4),
+    "max": TableColumn("max", number=True, spare=1),
 }
 
 
@@ -60,16 +60,16 @@ def _assumed(report: Mapping[str, Any]) -> list[Text]:
 def class_table(classes: Mapping[str, Any]) -> FittedTable:
     """Classes by falling priority."""
     by_priority = sorted(classes.items(), key=lambda item: -(item[1].get("priority") or 0))
-    first = (Column("class"), Column("priority", number=True, spare=2))
+    first = (TableColumn("class"), TableColumn("priority", number=True, spare=2))
     return _table(first, [(name, _count(one.get("priority")), one) for name, one in by_priority])
 
 
 def policy_table(report: Mapping[str, Any]) -> FittedTable:
     """The latencies of each class under each policy that was in charge of the run."""
     policies = report["policies"]
-    columns = [Column("class"), Column("priority", number=True, spare=2)]
+    columns = [TableColumn("class"), TableColumn("priority", number=True, spare=2)]
     columns += [
-        Column(title, number=True, spare=spare)
+        TableColumn(title, number=True, spare=spare)
         for name in policies
         for title, spare in ((f"mean under {name}", 0), (f"p95 under {name}", 1))
     ]
@@ -83,16 +83,16 @@ def policy_table(report: Mapping[str, Any]) -> FittedTable:
 
 def query_table(queries: Mapping[str, Any], title: str = "") -> FittedTable:
     """Queries as the file has them."""
-    first = (Column("query"), Column("class", spare=2))
+    first = (TableColumn("query"), TableColumn("class", spare=2))
     return _table(first, [(name, str(one.get("class")), one) for name, one in queries.items()], title)
 
 
 def _table(
-    first: Sequence[Column], found: Sequence[tuple[str, str, Mapping[str, Any]]], title: str = ""
+    first: Sequence[TableColumn], found: Sequence[tuple[str, str, Mapping[str, Any]]], title: str = ""
 ) -> FittedTable:
     """Names, counts and latencies; tuples that were shed only where there were any."""
     shed = any(one.get("shed") for _, _, one in found)
-    columns = [*first, *_COUNTS, *([Column("shed", number=True)] if shed else []), *_LATENCIES.values()]
+    columns = [*first, *_COUNTS, *([TableColumn("shed", number=True)] if shed else []), *_LATENCIES.values()]
     rows = []
     for name, second, one in found:
         latency = one.get("latency") or {}

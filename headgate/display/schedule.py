@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from headgate.display.tables import Column, FittedTable, number, short, time
+from headgate.display.tables import FittedTable, TableColumn, number, short, time
 from headgate.errors import first_few
 
 if TYPE_CHECKING:
@@ -34,41 +34,44 @@ UNKNOWN = (
 )
 
 
-def print_policy(told: Mapping[str, Any], out: Console) -> None:
-    """Print what `explain_policy` told."""
+def print_policy(schedule: Mapping[str, Any], out: Console) -> None:
+    """Print what `explain_policy` found."""
     out.print()
-    _print_units(told, out)
-    if told["policy"] in NOTES:
-        out.print(NOTES[told["policy"]])
+    _print_units(schedule, out)
+    if schedule["policy"] in NOTES:
+        out.print(NOTES[schedule["policy"]])
     for key, show in SECTIONS.items():
-        if key in told:
-            show(told[key], out)
+        if key in schedule:
+            show(schedule[key], out)
 
 
-def _print_units(told: Mapping[str, Any], out: Console) -> None:
-    columns = [Column(f"unit ({told['unit']})"), Column("operators")]
-    units = told["units"]
+def _print_units(schedule: Mapping[str, Any], out: Console) -> None:
+    columns = [TableColumn(f"unit ({schedule['unit']})"), TableColumn("operators")]
+    units = schedule["units"]
     fixed = any(unit.get("fixed_cost") for unit in units)
-    if "thresholds" in told:
-        columns[0] = Column("unit")
-        columns.append(Column("mode"))
-    if told["ranked"]:
-        cost = "cost of its piece" if "charts" in told else COSTS[told["unit"]]
-        columns += [Column(cost, number=True), Column(PRIORITIES.get(told["policy"], "results/s"), number=True)]
-        columns += [Column("the same, one tuple waiting", number=True)] if fixed else []
+    if "thresholds" in schedule:
+        columns[0] = TableColumn("unit")
+        columns.append(TableColumn("mode"))
+    if schedule["ranked"]:
+        cost = "cost of its piece" if "charts" in schedule else COSTS[schedule["unit"]]
+        columns += [
+            TableColumn(cost, number=True),
+            TableColumn(PRIORITIES.get(schedule["policy"], "results/s"), number=True),
+        ]
+        columns += [TableColumn("the same, one tuple waiting", number=True)] if fixed else []
     if any("turn" in unit for unit in units):
-        columns.append(Column("turn"))
+        columns.append(TableColumn("turn"))
     if any("portion" in unit for unit in units):
-        columns.append(Column("part of what waits", number=True))
-    shown = sorted(units, key=_rank) if told["ranked"] else units
-    out.print(FittedTable(columns, [_cells(unit, fixed) for unit in shown], f"policy {told['policy']}"), "")
+        columns.append(TableColumn("part of what waits", number=True))
+    shown = sorted(units, key=_rank) if schedule["ranked"] else units
+    out.print(FittedTable(columns, [_cells(unit, fixed) for unit in shown], f"policy {schedule['policy']}"), "")
     unknown = [unit["id"] for unit in units if unit.get("known") is False]
     if unknown:
         out.print(UNKNOWN.format(units=first_few(unknown)), soft_wrap=True, highlight=False, markup=False)
 
 
 def _rank(unit: Mapping[str, Any]) -> tuple[Any, ...]:
-    """In the order in which they would run if all had input: unknown first, then by priority, dear modes apart."""
+    """Sort key: by mode, then as units would run if all had input: unknown first, then by priority."""
     priority = unit["priority"]
     return unit.get("mode", ""), unit["known"], priority is not None, -(priority or 0.0)
 
@@ -93,7 +96,7 @@ def _priority(unit: Mapping[str, Any], key: str) -> str:
 
 
 def _capacity(value: float | None, known: bool = True) -> str:
-    """What cannot be told as a number is not known, or has no bound."""
+    """Without a number, the value is not known, or unbounded because nothing costs time."""
     if value is not None:
         return number(value)
     return "costs nothing" if known else "not known"
@@ -101,12 +104,12 @@ def _capacity(value: float | None, known: bool = True) -> str:
 
 def _print_charts(charts: list[dict[str, Any]], out: Console) -> None:
     columns = (
-        Column("path"),
-        Column("after"),
-        Column("time spent", number=True),
-        Column("tuples left", number=True),
-        Column("bytes left", number=True),
-        Column("piece of the lower envelope, bytes/s", number=True),
+        TableColumn("path"),
+        TableColumn("after"),
+        TableColumn("time spent", number=True),
+        TableColumn("tuples left", number=True),
+        TableColumn("bytes left", number=True),
+        TableColumn("piece of the lower envelope, bytes/s", number=True),
     )
     rows: list[list[str]] = []
     for chart in charts:
@@ -134,7 +137,7 @@ def _print_cuts(cuts: list[dict[str, Any]], out: Console) -> None:
         ]
         rows.append((cut["path"], " > ".join(parts)))
     title = "operators and what they release, bytes/s; a path is cut where that falls"
-    out.print(FittedTable((Column("path"), Column(title)), rows), "")
+    out.print(FittedTable((TableColumn("path"), TableColumn(title)), rows), "")
 
 
 def _print_thresholds(limits: Mapping[str, float], out: Console) -> None:

@@ -23,7 +23,7 @@ Cell = str | Text
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A column of a table. Of those with a `spare`, the highest goes first when the terminal is narrow."""
 
     title: str
@@ -35,7 +35,7 @@ class Column:
 class FittedTable:
     """A table that is laid out when it is printed, for the width that there is then. Cells are text, not markup."""
 
-    columns: Sequence[Column]
+    columns: Sequence[TableColumn]
     rows: Sequence[Sequence[Cell]]
     title: str = ""
     spaced: bool = False  # an empty line between rows, for cells of several lines

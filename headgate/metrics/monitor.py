@@ -127,10 +127,10 @@ class Monitor:
         self._policy_latencies.switched(now, before, self._recorders)
         self._switches.append({"at": now, "from": before, "to": after, "reason": reason})
 
-    def compare_anew(self, now: float) -> None:
+    def restart_comparison(self, now: float) -> None:
         """Leave what was measured so far out of the latencies by policy, as a warm-up."""
         self.fold()
-        self._policy_latencies.compare_anew(now, self._recorders)
+        self._policy_latencies.restart_comparison(now, self._recorders)
 
     @property
     def _recorders(self) -> dict[str, LatencyRecorder]:

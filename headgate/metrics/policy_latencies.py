@@ -29,7 +29,7 @@ class PolicyLatencies:
         self._since = now
         self._at_switch = {query: recorder.copy() for query, recorder in recorders.items()}
 
-    def compare_anew(self, now: float, recorders: Recorders) -> None:
+    def restart_comparison(self, now: float, recorders: Recorders) -> None:
         """Forget what was measured so far, as a warm-up."""
         self._since = now
         self._seconds, self._recorded = {}, {}

@@ -2,9 +2,9 @@
 
 It decides everything that is not computation: which tuples wait where, which units are ready, what a slot runs next and
 how much input it takes, what a finished or failed call changes, when queries end and when the run is over. It has no
-threads, no clock and no I/O of its own; queues may spill through the `Memory` that they are given. The Spark runtime
-drives it under one lock; tests drive it with a caller in plain Python; a recorded run can be replayed. docs/core.md
-explains it.
+threads, no clock and no I/O of its own; queues may spill through the `QueueMemory` that they are given. The Spark
+runtime drives it under one lock; tests drive it with a caller in plain Python; a recorded run can be replayed.
+docs/core.md explains it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from headgate.scheduling.instructions import (
     WakeSlots,
 )
 from headgate.scheduling.policy import Policy
-from headgate.scheduling.queue import BatchQueue, Memory, SpillError
+from headgate.scheduling.queue import BatchQueue, QueueMemory, SpillError
 from headgate.scheduling.suspect_rows import SuspectRows
 from headgate.scheduling.timekeeper import Timekeeper
 from headgate.scheduling.units import Unit
@@ -83,13 +83,13 @@ class Core:
         self,
         settings: CoreSettings,
         make_policy: MakePolicy,
-        memory: Memory | None = None,
+        memory: QueueMemory | None = None,
         monitor: Monitor | None = None,
     ) -> None:
         plan = settings.plan
         self.plan = plan  # as of now: queries come and go
         self.policy = settings.policy  # its name
-        self.memory = memory or Memory()
+        self.memory = memory or QueueMemory()
         self.monitor = monitor or Monitor(plan)
         self.stats = LearnedStats(plan)
         self.queues = {edge: self._queue(edge) for edge in plan.edges}

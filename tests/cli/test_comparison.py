@@ -6,7 +6,7 @@ import pytest
 
 from headgate.application.checked import PolicySettings
 from headgate.application.load import load_application
-from headgate.cli.comparison import WARM_S, Comparison, told
+from headgate.cli.comparison import WARM_S, Comparison, summary_lines
 from headgate.cli.demo import APP
 from headgate.policies.registry import make_policy
 
@@ -22,7 +22,7 @@ class Runtime:
     def now(self) -> float:
         return self.seconds
 
-    def compare_anew(self) -> None:
+    def restart_comparison(self) -> None:
         self.began.append(self.seconds)
 
     def set_policy(self, policy: PolicySettings, reason: str) -> None:
@@ -91,7 +91,7 @@ def report(**means: tuple[float | None, ...]) -> dict[str, Any]:
 
 
 def test_the_last_lines_say_what_happened_to_each_class() -> None:
-    assert told(report(critical=(0.02, 0.08), normal=(0.05, 0.052), archive=(0.3, 0.1))) == [
+    assert summary_lines(report(critical=(0.02, 0.08), normal=(0.05, 0.052), archive=(0.3, 0.1))) == [
         "What the policy did to each class, mean latencies under the same load:",
         "  critical waits 20 ms under mbd and 80 ms under rr: 4.0 times longer",
         "  normal waits 50 ms under mbd and 52 ms under rr: about the same",
@@ -111,14 +111,14 @@ def test_the_last_lines_say_what_happened_to_each_class() -> None:
     ],
 )
 def test_what_was_measured_is_said_whatever_it_is(means: dict[str, tuple[float | None, ...]], last: str) -> None:
-    assert told(report(**means))[-1].startswith(last)
+    assert summary_lines(report(**means))[-1].startswith(last)
 
 
 def test_what_was_left_out_is_said() -> None:
     without = ", without the first 15 s, in which Spark warms up:"
-    assert told(report(critical=(0.02, 0.08)), 15.2)[0].endswith(f"under the same load{without}")
-    assert told(report(critical=(0.02,)), 15.2) == [f"Mean latency under mbd{without} critical 20 ms."]
+    assert summary_lines(report(critical=(0.02, 0.08)), 15.2)[0].endswith(f"under the same load{without}")
+    assert summary_lines(report(critical=(0.02,)), 15.2) == [f"Mean latency under mbd{without} critical 20 ms."]
 
 
 def test_nothing_to_tell() -> None:
-    assert told({}) == []
+    assert summary_lines({}) == []

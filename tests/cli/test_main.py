@@ -66,9 +66,9 @@ def test_a_reader_that_has_seen_enough() -> None:
 
 NOISY = """
 import os
-from headgate.cli.output import print_json, speaks_plainly
+from headgate.cli.output import print_json, one_line_errors
 
-@speaks_plainly
+@one_line_errors
 def command(as_json=False):
     print("a library")
     os.system("echo a child")

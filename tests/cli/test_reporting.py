@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from headgate.display.plain import plain
+from headgate.display.json_values import json_value
 from headgate.display.report import print_report
 
 LATENCY = {"mean": 0.2, "p10": 0.1, "p25": 0.1, "p50": 0.15, "p75": 0.3, "p90": 0.4, "p95": 0.5, "p99": 1.5, "max": 2.0}
@@ -66,4 +66,8 @@ def test_incomplete_reports(key: str) -> None:
 
 
 def test_json_knows_no_infinity() -> None:
-    assert plain({"a": float("nan"), "b": (1, float("inf")), 3: {None}}) == {"a": None, "b": [1, None], "3": [None]}
+    assert json_value({"a": float("nan"), "b": (1, float("inf")), 3: {None}}) == {
+        "a": None,
+        "b": [1, None],
+        "3": [None],
+    }

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from headgate.display.report import print_report
-from headgate.display.tables import Column, FittedTable, share_out
+from headgate.display.tables import FittedTable, TableColumn, share_out
 from headgate.errors import first_few
 from tests.cli.test_reporting import LATENCY, REPORT
 
@@ -38,7 +38,9 @@ def test_reports_at_every_width(width: int) -> None:
 
 
 def test_texts_wrap_at_words_before_columns_go() -> None:
-    table = FittedTable((Column("name"), Column("what it does")), [("a", "one two three four five six seven eight")])
+    table = FittedTable(
+        (TableColumn("name"), TableColumn("what it does")), [("a", "one two three four five six seven eight")]
+    )
     assert shown(table, 30) == [
         "name  what it does",
         "──────────────────────────────",
@@ -48,7 +50,11 @@ def test_texts_wrap_at_words_before_columns_go() -> None:
 
 
 def test_columns_go_by_their_rank() -> None:
-    columns = (Column("name"), Column("some", number=True, spare=1), Column("more", number=True, spare=2))
+    columns = (
+        TableColumn("name"),
+        TableColumn("some", number=True, spare=1),
+        TableColumn("more", number=True, spare=2),
+    )
     table = FittedTable(columns, [("alpha", "100 ms", "200 ms")])
     assert shown(table, 21)[0] == "name     some    more"
     assert shown(table, 20) == ["name     some", "─────────────", "alpha  100 ms"]
@@ -56,12 +62,14 @@ def test_columns_go_by_their_rank() -> None:
 
 
 def test_a_row_becomes_a_list_where_there_is_no_room_for_a_table() -> None:
-    table = FittedTable((Column("name"), Column("class"), Column("mean", number=True)), [("alpha", "critical", "2 ms")])
+    table = FittedTable(
+        (TableColumn("name"), TableColumn("class"), TableColumn("mean", number=True)), [("alpha", "critical", "2 ms")]
+    )
     assert shown(table, 20) == ["alpha", "  class critical", "  mean 2 ms"]
 
 
 def test_cells_are_no_markup() -> None:
-    table = FittedTable((Column("a"), Column("b")), [("[RANGE 1 HOUR]", Text("[bold]"))])
+    table = FittedTable((TableColumn("a"), TableColumn("b")), [("[RANGE 1 HOUR]", Text("[bold]"))])
     assert shown(table, 40)[-1] == "[RANGE 1 HOUR]  [bold]"
 
 

@@ -90,7 +90,7 @@ def test_a_warm_up_is_left_out_of_the_latencies_by_policy(monitor):
     monitor.results("fire", 1.0, [9.0, 9.0])
     monitor.switched(2.0, "mbd", "fifo", "a key")
     monitor.result("fire", 3.0, 8.0)
-    monitor.compare_anew(4.0)
+    monitor.restart_comparison(4.0)
     monitor.result("fire", 5.0, 0.5)
     monitor.switched(6.0, "fifo", "rr", "a key")
     monitor.result("fire", 7.0, 0.7)

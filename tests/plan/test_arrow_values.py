@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headgate.connect.sinks.content import Content
+from headgate.connect.sinks.relation_content import RelationContent
 from headgate.connect.sinks.text import csv_lines, json_lines
 from headgate.connect.sources.convert import convert
 from headgate.connect.sources.rows import rows_to_table
@@ -87,7 +87,7 @@ def test_sinks_write_such_results(nested: bool) -> None:
 
 def test_relations_and_calls_compare_such_rows() -> None:
     table = pa.table({"at": pa.StructArray.from_arrays([times([YEAR_0, YEAR_0 + 1])], ["x"])})
-    content = Content()
+    content = RelationContent()
     content.add(table, pa.chunked_array([[1, 1]]))
     content.add(table.slice(0, 1), pa.chunked_array([[-1]]))
     held = content.table()

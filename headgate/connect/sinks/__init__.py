@@ -6,10 +6,10 @@ from pathlib import Path
 
 from headgate.connect.connector import connector_of
 from headgate.connect.sinks.base import Shape, Sink
+from headgate.connect.sinks.builtin import Callback, Csv, Json, Memory, Nothing
 from headgate.connect.sinks.files import CsvSink, JsonSink
 from headgate.connect.sinks.kind import EachBatch, SinkContext, SinkKind
-from headgate.connect.sinks.kinds import Callback, Csv, Json, Memory, Nothing
-from headgate.connect.sinks.lock import OutputTaken
+from headgate.connect.sinks.lock import OutputInUse
 from headgate.connect.sinks.memory import MemorySink, NoneSink
 from headgate.connect.sinks.relation import RelationFile, RelationInMemory
 from headgate.errors import ApplicationError, known_names
@@ -54,7 +54,7 @@ def make_sink(query: Query, schema: Schema, folder: Path, flow: Flow | None = No
     context = SinkContext(query, schema, flow, folder, application)
     try:
         return _kind_of(query, context.place).open(context)
-    except OutputTaken as error:
+    except OutputInUse as error:
         remedy = "wait for it, stop it, or write elsewhere"
         raise ApplicationError(f"{context.place}.path", str(error), remedy) from error
     except OSError as error:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from headgate.connect.sinks.base import Shape
 from headgate.connect.sinks.lock import locked
-from headgate.connect.sinks.places import first_file, is_single, part
+from headgate.connect.sinks.output_files import first_file, is_single, part
 from headgate.connect.sinks.row_file import RowFile
 from headgate.connect.sinks.text import CSV, JSON, Text
 

@@ -16,7 +16,7 @@ from pathlib import Path
 log = logging.getLogger("headgate.sink")
 
 
-class OutputTaken(OSError):
+class OutputInUse(OSError):
     """Another run writes there; the message says which."""
 
 
@@ -34,7 +34,7 @@ class OutputLock:
         self._file: FileIO | None = None  # closed, and so let go, with the object at the latest
         try:
             self._file = self._taken(path)
-        except OutputTaken:
+        except OutputInUse:
             raise
         except OSError as error:
             log.warning("%s is not locked against other runs: %s", path, error)
@@ -68,7 +68,7 @@ class OutputLock:
                 if self._is_current(file):
                     return file
             except BlockingIOError:
-                raise OutputTaken(f"another run writes to {path}: {_holder(file)}") from None
+                raise OutputInUse(f"another run writes to {path}: {_holder(file)}") from None
             except BaseException:
                 file.close()
                 raise

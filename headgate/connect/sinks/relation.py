@@ -11,10 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from headgate.connect.sinks.base import Shape
-from headgate.connect.sinks.content import Content
 from headgate.connect.sinks.lock import locked
 from headgate.connect.sinks.memory import MemorySink
-from headgate.connect.sinks.places import first_file
+from headgate.connect.sinks.output_files import first_file
+from headgate.connect.sinks.relation_content import RelationContent
 from headgate.connect.sinks.row_file import naming
 from headgate.connect.sinks.text import Text
 from headgate.sql.schema import CHANGE
@@ -40,7 +40,7 @@ class RelationFile:
         self._shape = shape
         self._text = text
         self._now = now
-        self._content = Content()
+        self._content = RelationContent()
         self._lock = threading.Lock()  # `refresh` comes from any thread
         self._stale = True
         self._closed = False
@@ -115,7 +115,7 @@ class RelationInMemory(MemorySink):
 
     def __init__(self, shape: Shape) -> None:
         super().__init__(shape)
-        self._content = Content()
+        self._content = RelationContent()
 
     def write(self, table: pa.Table) -> None:
         """See `Sink`."""

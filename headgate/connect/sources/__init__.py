@@ -11,7 +11,7 @@ from headgate.connect.sources.base import Source
 from headgate.connect.sources.feeder import Feeder
 from headgate.connect.sources.kind import SourceContext, SourceKind
 from headgate.connect.sources.push import Push
-from headgate.connect.sources.rejects import Tell
+from headgate.connect.sources.rejects import OnReject
 from headgate.connect.sources.stored import Csv, CsvTable, Json, JsonTable, RowsTable, TableKind
 from headgate.errors import ApplicationError, known_names
 from headgate.extensions import Registry
@@ -37,15 +37,15 @@ TABLES: dict[str, type[TableKind]] = {kind.kind: kind for kind in (CsvTable, Jso
 
 
 def make_source(
-    stream: Stream, folder: Path, seed: int, epoch_us: int, quiet: bool = False, tell: Tell | None = None
+    stream: Stream, folder: Path, seed: int, epoch_us: int, quiet: bool = False, on_reject: OnReject | None = None
 ) -> Source:
     """The source of a stream; the runtime calls it once per stream, at the start of a run.
 
     `folder` is where relative file names start, `seed` the application's seed, `epoch_us` what time 0 of the run is
     called, in microseconds since 1970. A `quiet` source is read for a sample of what another source will read: it logs
-    nothing. `tell` is called with each row that is put aside. ApplicationError: the settings or the file are wrong.
+    nothing. `on_reject` is called with each row that is put aside. ApplicationError: the settings or the file is wrong.
     """
-    return source_of(stream).open(SourceContext(stream, folder, seed, epoch_us, quiet, tell))
+    return source_of(stream).open(SourceContext(stream, folder, seed, epoch_us, quiet, on_reject))
 
 
 def source_of(stream: Stream) -> SourceKind:

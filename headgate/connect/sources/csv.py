@@ -111,14 +111,14 @@ class CsvReader:
         return table.filter(pa.array([at not in bad for at in range(table.num_rows)]))
 
     def _put_aside(self, block: Block, rows: int, bad: Mapping[int, Reject], wrong: list[tuple[int, str]]) -> None:
-        """Tell of bad rows of the table and of wrong records, in the order of the file."""
+        """Report the bad rows of the table and the wrong records, in file order."""
         starts = self._records.starts(block)
-        told: dict[int, Reject] = {}
+        rejects: dict[int, Reject] = {}
         for record, problem in wrong:
-            told[record] = Reject(None, self._text(block, starts[record][0]), problem)
-        well_formed = [record for record in range(rows + len(wrong)) if record not in told] if bad else []
-        told |= {well_formed[at]: reject for at, reject in bad.items()}
-        for record, reject in sorted(told.items()):
+            rejects[record] = Reject(None, self._text(block, starts[record][0]), problem)
+        well_formed = [record for record in range(rows + len(wrong)) if record not in rejects] if bad else []
+        rejects |= {well_formed[at]: reject for at, reject in bad.items()}
+        for record, reject in sorted(rejects.items()):
             place, line = starts[record]
             self.rejects.add(line, reject, self._text(block, place))
 

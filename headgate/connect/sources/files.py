@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from headgate.connect.sources.base import stamp
-from headgate.connect.sources.rejects import Rejects, Tell
+from headgate.connect.sources.rejects import OnReject, Rejects
 from headgate.errors import ApplicationError
 
 Micros = NDArray[np.int64]
@@ -96,9 +96,9 @@ class FileSource:
             limit = None if limit is None else limit - end
         return pa.concat_tables(tables) if tables else None
 
-    def report_rejects(self, quiet: bool, tell: Tell | None) -> None:
-        """Log nothing of rows that are put aside, or tell of each; call it before the first poll."""
-        self._rejects.quiet, self._rejects.tell = quiet, tell
+    def report_rejects(self, quiet: bool, on_reject: OnReject | None) -> None:
+        """Log nothing of rows that are put aside, or report each; call it before the first poll."""
+        self._rejects.quiet, self._rejects.on_reject = quiet, on_reject
 
     def close(self) -> None:
         """See `Source`."""

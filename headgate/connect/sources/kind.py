@@ -13,7 +13,7 @@ from headgate.connect.connector import Connector
 from headgate.connect.sources.base import Source, stored_columns
 from headgate.connect.sources.files import FileSource
 from headgate.connect.sources.limits import Limit, make_limits
-from headgate.connect.sources.rejects import Reject, Rejects, Tell
+from headgate.connect.sources.rejects import OnReject, Reject, Rejects
 from headgate.connect.sources.rows import rows_to_table
 from headgate.errors import ApplicationError
 from headgate.plan.arrow_types import arrow_schema
@@ -30,7 +30,7 @@ class SourceContext:
     seed: int = 0  # the application's
     epoch_us: int = 0  # what time 0 of the run is called, in microseconds since 1970
     sample: bool = False  # only the first rows will be read, of what another source reads in full: log nothing
-    tell: Tell | None = None  # is called with each row that is put aside
+    on_reject: OnReject | None = None  # is called with each row that is put aside
 
     @property
     def place(self) -> str:
@@ -74,7 +74,7 @@ class SourceKind(Connector):
         schema = context.schema
         reader = _RowReader(self, context, stored_columns(schema), make_limits(context.stream))
         source = FileSource(reader, schema)
-        source.report_rejects(context.sample, context.tell)
+        source.report_rejects(context.sample, context.on_reject)
         return source
 
     def check(self, stream: Stream, place: str, folder: Path) -> None:

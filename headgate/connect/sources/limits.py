@@ -7,9 +7,9 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from headgate.connect.sources.jumps import make_jump_limit
-from headgate.connect.sources.lengths import make_length_limit
 from headgate.connect.sources.rejects import Reject
+from headgate.connect.sources.text_lengths import make_length_limit
+from headgate.connect.sources.time_jumps import make_jump_limit
 from headgate.plan.model import Stream, Table
 
 

@@ -11,7 +11,7 @@ _MOST_LINES = 5
 _LONGEST = 80  # characters of a value
 
 # The line of a row in its file, its text, the reason, and of which kind that is.
-Tell = Callable[[int, str, str, str], None]
+OnReject = Callable[[int, str, str, str], None]
 
 
 class Reject(NamedTuple):
@@ -35,7 +35,7 @@ class Rejects:
     def __init__(self, file: str) -> None:
         self.count = 0
         self.quiet = False  # count only, for a reader of what will be read again
-        self.tell: Tell | None = None
+        self.on_reject: OnReject | None = None
         self._summarized = False
         self._file = file
 
@@ -45,9 +45,9 @@ class Rejects:
         if self.quiet:
             return
         part = f"column {reject.column}: " if reject.column else ""
-        if self.tell is not None:
+        if self.on_reject is not None:
             shown = f"{reject.shown!r} " if reject.column else ""
-            self.tell(line, row, f"{part}{shown}{reject.problem}", reject.kind)
+            self.on_reject(line, row, f"{part}{shown}{reject.problem}", reject.kind)
         if self.count > _MOST_LINES:
             if self.count == _MOST_LINES + 1:
                 _log.warning("%s: further malformed rows are only counted", self._file)

@@ -87,7 +87,7 @@ class StoredSource(SourceKind):
         path = find_file(settings, context.folder, place)
         timing = make_timing(settings, context.time_column, schema, place)
         source = FileSource(self._reader(path, stored_columns(schema), context), schema, timing)
-        source.report_rejects(context.sample, context.tell)
+        source.report_rejects(context.sample, context.on_reject)
         return source
 
     def _reader(self, path: Path, columns: pa.Schema, context: SourceContext) -> Reader:

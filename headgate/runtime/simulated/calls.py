@@ -285,8 +285,8 @@ class CallPlanner:
         else:
             stage.outputs = node.sided_draw(stage.times, items, stage.inputs(0, begun))
         call.stages.append(stage)
-        for told in node.synchronized_readers if begun else ():
-            call.reached[told] = items[begun - 1][0]
+        for reader in node.synchronized_readers if begun else ():
+            call.reached[reader] = items[begun - 1][0]
         for branch, (_, outputs) in zip(stage.step.branches, stage.outputs, strict=True):
             for queue in branch.inner if outputs else ():
                 between.setdefault(queue, []).extend(outputs)

@@ -57,7 +57,7 @@ from headgate.scheduling.instructions import (
     UnitsChanged,
     WakeSlots,
 )
-from headgate.scheduling.queue import Memory
+from headgate.scheduling.queue import QueueMemory
 
 log = logging.getLogger("headgate.spark")
 
@@ -112,7 +112,7 @@ class SparkRuntime:
         self._log = None if record is None else EventLog(record, settings, queue_bytes)
         if self._log is not None:
             self._opened.callback(self._log.close)
-        self.core = Core(settings, make_policy, Memory(queue_bytes, spill), monitor)
+        self.core = Core(settings, make_policy, QueueMemory(queue_bytes, spill), monitor)
         self.caller.keep(app.plan, self.core.board.units)
         self._changed = threading.Condition()  # guards the core
         self._done = threading.Event()
@@ -229,10 +229,10 @@ class SparkRuntime:
         """Replace the policy."""
         self._handle(lambda at: PolicyReplaced(at, policy.name, policy.parameters, reason))
 
-    def compare_anew(self) -> None:
+    def restart_comparison(self) -> None:
         """Leave what was measured so far out of the latencies by policy, as a warm-up."""
         with self._changed:
-            self.core.monitor.compare_anew(self.now())
+            self.core.monitor.restart_comparison(self.now())
 
     def set_priority(self, class_name: str, priority: int) -> None:
         """Give a class another priority; what a policy makes of it is in docs/operations.md."""

@@ -14,7 +14,7 @@ from headgate.connect.dead_letters import DeadLetters
 from headgate.connect.sources import Source, make_source
 from headgate.connect.sources.delayed import DelayedSource
 from headgate.connect.sources.push import PushedSource
-from headgate.connect.sources.rejects import Tell
+from headgate.connect.sources.rejects import OnReject
 from headgate.plan.operators.base import Port
 
 log = logging.getLogger("headgate.source")
@@ -40,14 +40,14 @@ def open_sources(
     found: dict[str, Source] = {}
     for name, stream in app.plan.streams.items():
         if name in streams if streams is not None else app.plan.consumers[Port(name)]:
-            tell = None if letters is None else _tell(letters, name)
-            source = make_source(stream, app.folder, app.seed, epoch_us, quiet, tell)
+            on_reject = None if letters is None else _to_dead_letters(letters, name)
+            source = make_source(stream, app.folder, app.seed, epoch_us, quiet, on_reject)
             pushed = isinstance(source, PushedSource)  # what is pushed arrives when it is pushed
             found[name] = DelayedSource(source, since) if since and not pushed else source
     return found
 
 
-def _tell(letters: DeadLetters, stream: str) -> Tell:
+def _to_dead_letters(letters: DeadLetters, stream: str) -> OnReject:
     def put_aside(line: int, row: str, reason: str, kind: str) -> None:
         letters.put(kind, stream, line, row, reason)
 

@@ -11,10 +11,10 @@ from typing import Annotated, Any
 import typer
 
 from headgate.cli.options import JsonOption
-from headgate.cli.output import console, fail, print_json, speaks_plainly
+from headgate.cli.output import console, fail, one_line_errors, print_json
 from headgate.cli.plots import check_plots, write_plots
-from headgate.display.plain import plain
-from headgate.display.tables import Column, FittedTable
+from headgate.display.json_values import json_value
+from headgate.display.tables import FittedTable, TableColumn
 from headgate_lab.bench.parts import collecting
 
 FAILED = 1  # exit code of a bench that failed after it had measured something
@@ -39,7 +39,7 @@ headgate bench classes --plot out/classes
 """
 
 
-@speaks_plainly
+@one_line_errors
 def bench(
     name: Annotated[str, typer.Argument(metavar="NAME", help=", ".join(f"{n}: {what}" for n, what in BENCHES.items()))],
     quick: Annotated[bool, typer.Option("--quick", help="A shorter, rougher measurement.")] = False,
@@ -117,23 +117,23 @@ def _print(name: str, result: Mapping[str, Any]) -> None:
     out = console()
     headline: list[tuple[str, str]] = []
     nested: dict[str, Any] = {}
-    for key, value in plain(result).items():
+    for key, value in json_value(result).items():
         if isinstance(value, (dict, list)):
             nested[key] = value
         else:
             headline.append((key.replace("_", " "), _shown(value)))
-    out.print(FittedTable((Column(""), Column("")), headline, f"bench {name}"))
+    out.print(FittedTable((TableColumn(""), TableColumn("")), headline, f"bench {name}"))
     for key, value in nested.items():
         rows = value.items() if isinstance(value, dict) else enumerate(value, start=1)
         cells = [(str(row), _shown(cell)) for row, cell in rows]
-        out.print("", FittedTable((Column(""), Column("")), cells, key.replace("_", " ")))
+        out.print("", FittedTable((TableColumn(""), TableColumn("")), cells, key.replace("_", " ")))
 
 
 def _print_tables(tables: Iterable[Any]) -> None:
     """Print the tables that a bench makes itself."""
     out = console()
     for shown in tables:
-        out.print("", FittedTable([Column(title) for title in shown.columns], shown.rows, shown.title))
+        out.print("", FittedTable([TableColumn(title) for title in shown.columns], shown.rows, shown.title))
 
 
 def _shown(value: Any) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from headgate.cli.options import JsonOption, MasterOption
-from headgate.cli.output import console, fail, print_json, speaks_plainly
+from headgate.cli.output import console, fail, one_line_errors, print_json
 
 if TYPE_CHECKING:
     from headgate_lab.studies.study import Profile, Study, StudyResult
@@ -40,7 +40,7 @@ _COLORS = {"reproduced": "green", "refuted": "red", "inconclusive": "yellow"}
 OnProgress = Callable[[int, int], None]
 
 
-@speaks_plainly
+@one_line_errors
 def reproduce(
     name: Annotated[
         str, typer.Argument(metavar="STUDY", help=", ".join(f"{n}: {what}" for n, what in STUDIES.items()))
@@ -163,13 +163,15 @@ def _progress(name: str) -> Iterator[OnProgress]:
 
 
 def _print(outcome: StudyResult, folder: Path) -> None:
-    from headgate.display.tables import Column, FittedTable
+    from headgate.display.tables import FittedTable, TableColumn
 
     profile = outcome.profile
     title = f"study {outcome.study.name}: {profile.tuples:,} tuples per stream, {profile.seeds} seeds"
     names = ("claim", "the paper says", "measured", "interval", "verdict")
     out = console()
-    out.print(FittedTable([Column(name) for name in names], [_cells(claim) for claim in outcome.claims], title, True))
+    out.print(
+        FittedTable([TableColumn(name) for name in names], [_cells(claim) for claim in outcome.claims], title, True)
+    )
     out.print(f"report: {folder / 'report.html'}", highlight=False, soft_wrap=True)
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from headgate.connect.sinks import Sink, make_sink, row_file
-from headgate.connect.sinks.lock import OutputLock, OutputTaken
+from headgate.connect.sinks.lock import OutputInUse, OutputLock
 from headgate.errors import ApplicationError
 from headgate.plan.flows import Flow
 from headgate.plan.model import Query
@@ -70,7 +70,7 @@ def test_the_other_process_is_named_and_may_crash(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", HOLD, str(target)], stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
-        with pytest.raises(OutputTaken, match=f"process {other.pid} on .*, started 20.*, application other.yaml"):
+        with pytest.raises(OutputInUse, match=f"process {other.pid} on .*, started 20.*, application other.yaml"):
             OutputLock(target)
         other.send_signal(signal.SIGKILL)
     OutputLock(target).release()

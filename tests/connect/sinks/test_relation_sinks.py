@@ -12,9 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.connect.sinks import CsvSink, MemorySink, RelationFile, RelationInMemory, Shape, Sink, make_sink
-from headgate.connect.sinks import content as content_module
-from headgate.connect.sinks.content import Content
+from headgate.connect.sinks import (
+    CsvSink,
+    MemorySink,
+    RelationFile,
+    RelationInMemory,
+    Shape,
+    Sink,
+    make_sink,
+    relation_content,
+)
+from headgate.connect.sinks.relation_content import RelationContent
 from headgate.connect.sinks.text import CSV
 from headgate.errors import ApplicationError
 from headgate.plan.flows import Flow
@@ -181,10 +189,10 @@ NESTED = st.sampled_from([[1, None], [], None, [2]])
 )
 def test_content_is_the_sum_of_all_changes(rows: list[tuple[Any, ...]], size: int, least: int) -> None:
     """However the changes are cut and netted; -0 is 0, one NaN equals another, and nested values are compared."""
-    kept = Content()
+    kept = RelationContent()
     counted: Counter[str] = Counter()
-    before = content_module._LEAST
-    content_module._LEAST = least
+    before = relation_content._LEAST
+    relation_content._LEAST = least
     try:
         for first in range(0, len(rows), size):
             part = rows[first : first + size]
@@ -196,7 +204,7 @@ def test_content_is_the_sum_of_all_changes(rows: list[tuple[Any, ...]], size: in
             signs = pa.chunked_array([pa.array([row[0] for row in part], pa.int64())])
             kept.add(pa.Table.from_arrays(columns, names=["x", "l", "x"]), signs)
     finally:
-        content_module._LEAST = before
+        relation_content._LEAST = before
     for change, number, *others in rows:
         counted[repr((None if number is None else number + 0.0, *others))] += change
     table = kept.table()
@@ -206,12 +214,12 @@ def test_content_is_the_sum_of_all_changes(rows: list[tuple[Any, ...]], size: in
 
 
 def test_many_changes_to_a_small_relation_stay_small() -> None:
-    kept = Content()
+    kept = RelationContent()
     for turn in range(300):
         k = pa.array(range(turn % 2, 1000), pa.int64())
         for sign in (1, -1):
             kept.add(pa.table({"k": k}), pa.chunked_array([pa.array([sign] * len(k), pa.int64())]))
-        assert kept._waiting_rows <= content_module._LEAST
+        assert kept._waiting_rows <= relation_content._LEAST
     table = kept.table()
     assert table is not None
     assert table.num_rows == 0

@@ -25,7 +25,7 @@ def opened(folder: Path, text: str | bytes, **said: Any) -> tuple[Source, list[t
     (folder / "in.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
     aside: list[tuple[int, str, str]] = []
     stream = Stream("s", parse_schema("a INT, t STRING", "s"), {"kind": "csv", "path": "in.csv", **said})
-    source = make_source(stream, folder, 0, 0, tell=lambda line, row, reason, _: aside.append((line, row, reason)))
+    source = make_source(stream, folder, 0, 0, on_reject=lambda line, row, reason, _: aside.append((line, row, reason)))
     return source, aside
 
 

@@ -67,8 +67,8 @@ def test_a_source_that_fails_when_it_looks_ahead_ends(
         (tmp_path / f"{name}.csv").write_text("k,v\n1,0.5\n2,0.25\n")
         return Stream(name, parse_schema("k INT, v DOUBLE", name), {"kind": "csv", "path": f"{name}.csv"})
 
-    def make(stream: Stream, folder: Path, seed: int, epoch_us: int, quiet: bool = False, tell: Any = None) -> Any:
-        source = make_source(stream, folder, seed, epoch_us, quiet, tell)
+    def make(stream: Stream, folder: Path, seed: int, epoch_us: int, quiet: bool = False, on_reject: Any = None) -> Any:
+        source = make_source(stream, folder, seed, epoch_us, quiet, on_reject)
         if stream.name == "bad" and not quiet:
             failing = type("Failing", (type(source),), {"exhausted": property(lambda _: 1 / 0)})
             monkeypatch.setattr(source, "__class__", failing)

@@ -13,7 +13,7 @@ _COUNT = "count"
 _ROW = "row"
 
 
-class Content:
+class RelationContent:
     """A multiset of rows. Changes are gathered and netted when someone looks, or when they outgrow the rows.
 
     So a change costs the same on average however large the relation is. Rows come out in the order in which they

@@ -39,12 +39,12 @@ class JumpLimit:
     Blocks go in, in the order of the stream; how it is cut into blocks does not matter.
     """
 
-    def __init__(self, column: str, most: int, told: str, clock: Callable[[], int] | None) -> None:
+    def __init__(self, column: str, most: int, amount: str, clock: Callable[[], int] | None) -> None:
         self._column = column
         self._most = most
         self._clock = clock
         beyond = "the latest time of its stream and the clock" if clock else "the latest time of its stream"
-        self._problem = f"lies more than {told} beyond {beyond} (max_jump)"
+        self._problem = f"lies more than {amount} beyond {beyond} (max_jump)"
         self._reached: int | None = None
 
     def may_have(self, table: pa.Table) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headgate.connect.sources import Source, jumps, make_source
+from headgate.connect.sources import Source, make_source, time_jumps
 from headgate.errors import ApplicationError
 from tests.applications import application
 
@@ -18,7 +18,7 @@ YEAR_9999 = "9999-12-31 23:59:59"
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jumps.time, "time_ns", lambda: int(NOW.timestamp() * 1e9))
+    monkeypatch.setattr(time_jumps.time, "time_ns", lambda: int(NOW.timestamp() * 1e9))
 
 
 def opened(folder: Path, times: list[str], kind: str = "csv", type_: str = "TIMESTAMP", **said: Any) -> Source:
