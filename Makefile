@@ -45,11 +45,11 @@ java:
 demo: setup ## run the demonstration; options in ARGS="--seconds 30"
 	@$(WITH_JAVA) $(BIN)/headgate demo $(ARGS)
 
-quick: check ## check, then the tests that need no Spark; pytest options in ARGS="-k mbd"
-	@$(TESTS) $(PARALLEL) -m "not spark and $(BY_DEFAULT)" $(NONE_WILL_DO)
+quick: check ## check, then the quick tests, which need no Spark; pytest options in ARGS="-k mbd"
+	@$(TESTS) $(PARALLEL) -m "not spark and not slow and $(BY_DEFAULT)" $(NONE_WILL_DO)
 
-test: setup quick ## quick, then the tests on Spark; what continuous integration runs
-	@$(WITH_JAVA) $(TESTS) $(PARALLEL) -m "spark and $(BY_DEFAULT)" $(NONE_WILL_DO)
+test: setup quick ## quick, then the slower tests and those on Spark; what continuous integration runs
+	@$(WITH_JAVA) $(TESTS) $(PARALLEL) -m "(spark or slow) and $(BY_DEFAULT)" $(NONE_WILL_DO)
 
 # What measures memory or time runs alone, in one process. All three parts run, whichever fails.
 nightly: setup check ## every test, with all its cases and examples: takes hours

@@ -16,6 +16,8 @@ from headgate.errors import ApplicationError
 from tests.application.apps import GOOD, write_app
 from tests.tiers import examples
 
+pytestmark = pytest.mark.slow
+
 NASTY = (
     """
 sensors|clicks|fire|hot|parts.low|rr|select|split|csv|feeder|recorded|.|k|k > 1|k +|sum(k)|(SELECT 1)|k.a.b > 1|'|`

@@ -13,6 +13,8 @@ from headgate.charts.latency_boxes import draw_latency_boxes
 from headgate.charts.latency_over_time import draw_latency_over_time, marks, spread
 from headgate.charts.style import class_colors, time_unit
 
+pytestmark = pytest.mark.slow
+
 LATENCY = {"mean": 0.2, "p10": 0.1, "p25": 0.12, "p50": 0.15, "p75": 0.3, "p90": 0.4}
 NOTHING = dict.fromkeys(LATENCY)
 

@@ -12,6 +12,8 @@ from headgate.cli.main import app
 from headgate.runtime.spark import engine
 from tests.application.apps import write_app
 
+pytestmark = pytest.mark.slow
+
 runner = CliRunner()
 FILES = ["boxes.png", "boxes.svg", "course.png", "course.svg"]
 
@@ -21,7 +23,7 @@ class SimulatedSpark:
 
     ran = False
 
-    def __init__(self, application: Any, tell: Any) -> None:
+    def __init__(self, application: Any, **_: Any) -> None:
         self._app = application
 
     def start(self) -> None:

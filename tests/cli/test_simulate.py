@@ -9,6 +9,8 @@ from typer.testing import CliRunner
 
 from headgate.cli.main import app
 
+pytestmark = pytest.mark.slow
+
 runner = CliRunner()
 EXAMPLE = Path(__file__).parents[2] / "examples" / "sensors.yaml"
 

@@ -15,6 +15,8 @@ from headgate.application.checked import RunLimits
 from headgate.application.load import load_application
 from headgate.cli.main import app
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 

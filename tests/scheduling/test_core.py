@@ -30,9 +30,11 @@ from tests.conformance.strategies import CLASSES, plans
 from tests.scheduling.driven_core import DrivenCore
 from tests.scheduling.plain_caller import TimedCaller, times_of, values_of
 from tests.scheduling.timed import PLANS, in_one_go, plan_of, source_table
+from tests.tiers import examples
 
 TIMED = {name: plan_of(queries) for name, queries in PLANS.items()}
-EXAMPLES = settings(deadline=None, suppress_health_check=list(HealthCheck))
+SCHEDULES = {"quick": 20, "nightly": 200}  # drawn by each case
+EXAMPLES = settings(max_examples=examples(*SCHEDULES.values()), deadline=None, suppress_health_check=list(HealthCheck))
 CHANCE = st.randoms(use_true_random=False)
 
 

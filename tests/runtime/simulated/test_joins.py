@@ -22,6 +22,8 @@ from tests.conformance.plans import feeder, make_app, make_plan, project, select
 from tests.runtime.simulated.test_properties import NAMES, OVERHEADS, busy, often_preempting, survivors
 from tests.tiers import examples
 
+pytestmark = pytest.mark.slow
+
 IDLE = RunLimits(until_idle=True)
 few = settings(max_examples=examples(10, 30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 __all__ = ["often_preempting"]  # the fixture, which registers a policy that stops calls all the time

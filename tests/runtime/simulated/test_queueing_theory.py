@@ -9,6 +9,8 @@ from headgate.application.checked import PolicySettings, RunLimits
 from headgate.runtime.simulated import simulate
 from headgate_lab.bench.simulator import ANALYTIC_RESPONSE, workload
 
+pytestmark = pytest.mark.slow
+
 COSTS = [2.0 * (at + 1) for at in range(50)]
 LOAD = 0.9
 RATE = LOAD / fmean(COSTS)
