@@ -1,8 +1,7 @@
 """Headgate: a data stream management system on Spark.
 
-Register streams and continuous queries, say how important each query is and what quality of service it
-needs; Headgate decides what runs next, watches whether the promises hold, changes its scheduling policy when
-they do not, and sheds load within a promised error when nothing else helps.
+Register streams and continuous queries, and say how important each query is; Headgate decides what runs next, in a
+simulator or on Spark. Not implemented yet: promises of quality of service and the shedding of load.
 
     import headgate as hg
 

@@ -12,7 +12,7 @@ from headgate.cli.shutdown import run_command
 
 app = typer.Typer(
     name="headgate",
-    help="Continuous queries on Spark by importance: schedule them, watch their quality of service, shed load.",
+    help="Continuous queries on Spark, scheduled by their importance.",
     epilog="Start with: headgate demo",
     no_args_is_help=True,
     add_completion=False,
