@@ -1,4 +1,4 @@
-"""Classes by name: Headgate's own, those that a program registers, and those that other packages bring."""
+"""A registry of classes by name: Headgate's own, those that a program registers, and those of other packages."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ T = TypeVar("T")
 class Registry(MutableMapping[str, type[T]], Generic[T]):
     """The classes of one sort, by the name that application files and commands use.
 
-    Packages offer theirs under the entry point `group`; they are loaded the first time that anyone looks for a name
-    that is not Headgate's own, or lists all names. One that cannot be loaded costs a warning, and nothing else.
+    Packages offer theirs under the entry point `group`. These are loaded when a name is first looked up that is not
+    registered, or when all names are first listed. One that cannot be loaded causes a warning and nothing else.
     """
 
     def __init__(self, sort: str, base: type[T], attribute: str, group: str, own: Iterable[type[T]] = ()) -> None:
@@ -26,7 +26,7 @@ class Registry(MutableMapping[str, type[T]], Generic[T]):
         self._attribute = attribute
         self._group = group
         self._found: dict[str, type[T]] = {}
-        self._asked_packages = False
+        self._loaded_packages = False
         for kind in own:
             self.register(kind)
         self._own = frozenset(self._found)
@@ -34,18 +34,18 @@ class Registry(MutableMapping[str, type[T]], Generic[T]):
     def register(self, kind: type[T]) -> type[T]:
         """Make a class known by its name. ValueError: it has none, or another class has it.
 
-        A class that replaces an earlier version of itself, as when a notebook's cell is run again, is welcome.
+        A class may replace an earlier version of itself, as when a notebook's cell is run again.
         """
         name = self._name(kind)
         taken = self._found.get(name)
         if taken is not None and taken is not kind and _full_name(taken) != _full_name(kind):
-            raise ValueError(f"{self.sort} '{name}' is there already, {_full_name(taken)}; choose another name")
+            raise ValueError(f"{self.sort} '{name}' already exists, {_full_name(taken)}; choose another name")
         self._found[name] = kind
         return kind
 
     def _name(self, kind: object) -> str:
         if not (isinstance(kind, type) and issubclass(kind, self.base)):
-            raise ValueError(f"{kind!r} is no {self.sort}: it must be a class below {self.base.__name__}")
+            raise ValueError(f"{kind!r} is not a valid {self.sort}: it must be a subclass of {self.base.__name__}")
         name = getattr(kind, self._attribute, "")
         if not isinstance(name, str) or not name:
             raise ValueError(f'{_full_name(kind)} has no name; write {self._attribute} = "..." in the class')
@@ -56,7 +56,7 @@ class Registry(MutableMapping[str, type[T]], Generic[T]):
 
     def __getitem__(self, name: str) -> type[T]:
         if name not in self._found:
-            self._ask_packages()
+            self._load_packages()
         return self._found[name]
 
     def __setitem__(self, name: str, kind: type[T]) -> None:
@@ -66,11 +66,11 @@ class Registry(MutableMapping[str, type[T]], Generic[T]):
         del self._found[name]
 
     def __iter__(self) -> Iterator[str]:
-        self._ask_packages()
+        self._load_packages()
         return iter(self._found)
 
     def __len__(self) -> int:
-        self._ask_packages()
+        self._load_packages()
         return len(self._found)
 
     @property
@@ -78,17 +78,17 @@ class Registry(MutableMapping[str, type[T]], Generic[T]):
         """The names of Headgate's own classes."""
         return self._own
 
-    def _ask_packages(self) -> None:
-        if self._asked_packages:
+    def _load_packages(self) -> None:
+        if self._loaded_packages:
             return
-        self._asked_packages = True  # first: a package may look names up while it is imported
+        self._loaded_packages = True  # first: a package may look names up while it is imported
         for entry in entry_points(group=self._group):
             try:
                 kind = entry.load()
                 if self._name(kind) != entry.name:
                     raise ValueError(f'the entry point is called {entry.name}, the class "{self._name(kind)}"')
                 self.register(kind)
-            except (Exception, SystemExit) as error:  # whatever a package does when it is imported
+            except (Exception, SystemExit) as error:  # an import may fail in any way
                 said = " ".join(str(error).split()) or type(error).__name__
                 log.warning("the %s '%s' of package %s is left out: %s", self.sort, entry.name, _package(entry), said)
 

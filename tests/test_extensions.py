@@ -50,7 +50,8 @@ def test_classes_are_registered_by_their_names(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    ("kind", "problem"), [(Second, "animal 'cat' is there already"), (Animal, "has no name"), (str, "is no animal")]
+    ("kind", "problem"),
+    [(Second, "animal 'cat' already exists"), (Animal, "has no name"), (str, "is not a valid animal")],
 )
 def test_what_cannot_be_registered(monkeypatch: pytest.MonkeyPatch, kind: type, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):

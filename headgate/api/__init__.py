@@ -1,1 +1,1 @@
-"""The front door: `import headgate` shows what is here. Nothing heavy is imported before it is used."""
+"""The Python API, which `import headgate` offers. Nothing heavy is imported before it is used."""

@@ -63,7 +63,7 @@ class Application:
         simulator: Mapping[str, Any] | None = None,
         spark: Mapping[str, Any] | None = None,
     ) -> None:
-        """What is left out is as in a file. `folder` is where relative file names start; `name` is for messages."""
+        """What is left out has its default. `folder` is where relative file names start; `name` is for messages."""
         given = {
             "policy": None if policy is None else _policy(policy),
             "slots": slots,
@@ -171,10 +171,10 @@ class Application:
         self._add("queries", name, section, QuerySection)
 
     def _add(self, key: str, name: str, section: dict[str, Any], model: type[Section] | None) -> None:
-        """Take a section in when it is right by itself, and with what is there already; else nothing has changed."""
+        """Add a section if it is valid by itself and with what is there already; otherwise change nothing."""
         place, data = f"{key}.{name}", self._draft.data
         if name in (data.get(key) or {}):
-            raise ApplicationError(place, f"there is another of the name '{name}'", "choose another name")
+            raise ApplicationError(place, f"there is already one named '{name}'", "choose another name")
         if model is not None:
             try:
                 model.model_validate(section)
@@ -206,15 +206,15 @@ class Application:
     # While it runs -----------------------------------------------------------------------------------------------
 
     def copy(self) -> Application:
-        """Another one with the same sections: a run adds queries to its own."""
+        """A copy with the same sections: a run adds queries to its own."""
         return Application._of(copy.copy(self._draft))
 
     def checked_query(self, name: str) -> CheckedApplication:
-        """One query with those that it reads, checked: what joins a run."""
+        """One query, with those that it reads, checked to join a run."""
         return self._checked_part(self._draft.data, "queries", name)
 
     def forget_query(self, name: str) -> None:
-        """Take a query out again."""
+        """Remove a query."""
         queries = {key: section for key, section in self._draft.data["queries"].items() if key != name}
         self._draft.data = {**self._draft.data, "queries": queries}
 
@@ -230,7 +230,7 @@ class Application:
     def explain(self, *, policy: bool = False, check: bool = False) -> Explanation:
         """What the application is: its operators, paths, segments, classes.
 
-        `policy`: also what its policy makes of it. `check`: let Spark's analyser check every query; that starts Spark.
+        `policy`: also what its policy makes of it. `check`: let Spark's analyzer check every query; that starts Spark.
         """
         from headgate.application.explain import explain
 
@@ -245,14 +245,14 @@ class Application:
         return Explanation(found)
 
     def check_on_spark(self, app: CheckedApplication | None = None) -> None:
-        """Let Spark's analyser check every query. ApplicationError names the query and the place in its text."""
+        """Let Spark's analyzer check every query. ApplicationError names the query and the place in its text."""
         from headgate.runtime.spark.analysis.check import check
 
         with self._draft.located():
             check(app or self.checked())
 
     def to_yaml(self) -> str:
-        """The application as a file. ApplicationError names what only Python can say: a data frame, a function."""
+        """The application as a file. ApplicationError names what a file cannot express: a data frame, a function."""
         return yaml_text(self._draft.data)
 
     def located(self) -> AbstractContextManager[None]:
@@ -273,7 +273,7 @@ class Application:
     def run(self, seconds: float | None = None, until_idle: bool = False, spark: Any = None) -> Report:
         """Run on Spark until the sources have ended and the queues are empty, at most for `seconds`.
 
-        With `seconds` alone it lasts so long, whatever happens. Ctrl-C ends it with its report.
+        With `seconds` and without `until_idle` it lasts exactly that long. Ctrl-C ends it with its report.
         """
         app, limits = self.checked(), _limits(seconds, until_idle)
         self.refuse_pushed(app)
@@ -304,7 +304,7 @@ class Application:
         return f"<Application: {', '.join(counts)}>"
 
 
-_ANY = "headgate_any"  # what stands in for the rest of an application, where only a part of it is checked
+_ANY = "headgate_any"  # stands in for the rest of an application where only a part is checked
 
 
 def load(path: str | Path, set: Sequence[str | Override] | Mapping[str, Any] = ()) -> Application:
@@ -349,7 +349,7 @@ def _schema(name: str, rows: Any) -> str:
 
 
 def _read_by(queries: Mapping[str, Any], name: str) -> tuple[set[str], set[str]]:
-    """A query with those that it reads, and all names that they read. Words of their texts, so perhaps too many."""
+    """A query with those that it reads, and all names that they read: words of their texts, so perhaps too many."""
     known = {query.lower(): query for query in queries}
     found: set[str] = set()
     words: set[str] = set()

@@ -1,4 +1,4 @@
-"""Ways in for the rows that are pushed into a run."""
+"""Channels for the rows that are pushed into a run."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from headgate.plan.operators.base import Port
 
 
 def with_channels(app: CheckedApplication, channels: dict[str, PushChannel]) -> CheckedApplication:
-    """The application with a way in for every pushed stream: the one in `channels`, or a new one that is put there.
+    """The application with a channel for every pushed stream: the one in `channels`, or a new one that is added there.
 
-    A channel that was closed because nobody read its stream gives way to a new one if somebody does now.
+    A channel that was closed because no query read its stream is replaced if one does now.
     """
     streams = dict(app.plan.streams)
     for name, stream in streams.items():

@@ -1,4 +1,4 @@
-"""Classes of the user's own, known by their names from then on."""
+"""Registers the user's own classes by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run or a simulation gives: a report with types, a table for people, and charts."""
+"""The report of a run or a simulation: typed numbers, a table for people, and charts."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Throughput:
 
 
 class Report:
-    """The report of a run. `print` it, leave it at the end of a notebook's cell, or ask it for a number.
+    """The report of a run. Print it, show it in a notebook, or read its numbers.
 
     >>> import headgate as hg
     >>> report = hg.load("examples/first.yaml").simulate()
@@ -153,7 +153,7 @@ class Report:
         return list(self._data[key].items())
 
     def plot(self, kind: Literal["course", "boxes"] = "course", folder: str | Path | None = None) -> Figure:
-        """A chart of the classes: their latency over time, or boxes of it; written to a folder, too, when one is given.
+        """A chart of the classes: their latency over time, or as boxes; also written to a folder, when one is given.
 
         ApplicationError: matplotlib is not installed.
         """
@@ -193,7 +193,7 @@ class Report:
         return as_html(lambda out: print_report(self._data, out)) + self._chart()
 
     def _chart(self) -> str:
-        """The course as a picture in HTML; nothing without matplotlib, or without results."""
+        """Latency over time as a picture in HTML; empty without matplotlib, or without results."""
         from headgate.display.capture import figure_html
         from headgate.errors import ApplicationError
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("headgate.run")
 
-_LOOK_S = 0.5  # how often it is looked at whether the run has ended
+_LOOK_S = 0.5  # how often to check whether the run has ended
 _DRAIN_LOOK_S = 0.005
 
 
@@ -61,7 +61,7 @@ class Run:
         return watcher
 
     def _watch(self) -> None:
-        """Until nothing more can happen, or the run is stopped: sinks that follow their results keep up meanwhile."""
+        """Wait until nothing more can happen or the run is stopped; sinks that lag behind are refreshed meanwhile."""
         try:
             self._runtime.wait(RunLimits(until_idle=True), self._look)
         except _Stopped:
@@ -77,10 +77,10 @@ class Run:
     # Rows in -----------------------------------------------------------------------------------------------------
 
     def push(self, stream: str, rows: Any, timeout: float | None = None) -> int:
-        """Push rows into a stream; how many there were. They are dicts, tuples, a pandas data frame or an Arrow table.
+        """Push rows into a stream: dicts, tuples, a pandas data frame or an Arrow table. Returns how many there were.
 
         Waits while there is no room, at most `timeout` seconds: then TimeoutError. ApplicationError for a row that does
-        not fit, with its number and column; nothing of such a push is taken.
+        not fit, with its number and column; none of the rows is taken then.
         """
         return self._channel(stream).put(rows, self._runtime.now, timeout)
 
@@ -97,7 +97,7 @@ class Run:
     # Results out -------------------------------------------------------------------------------------------------
 
     def results(self, query: str) -> Results:
-        """The results of a query whose sink is in memory, as all are that say nothing else."""
+        """The results of a query whose sink is in memory, which is the default."""
         self._known(query)
         sink = self._runtime.sinks[query]
         if not isinstance(sink, MemorySink):
@@ -122,7 +122,7 @@ class Run:
             self._runtime.set_class(query, class_name)
 
     def set_policy(self, name: str, **parameters: Any) -> None:
-        """Go on with another policy."""
+        """Continue with another policy."""
         with _as_application_error("policy"):
             make_policy(name, parameters)  # wrong settings must not reach the run
             self._runtime.set_policy(PolicySettings(name, parameters))
@@ -147,7 +147,7 @@ class Run:
     def add_query(self, name: str, cql: str | None = None, **settings: Any) -> None:
         """Let a query join, with the settings of `Application.query`; it reads what arrives from now on.
 
-        ApplicationError: it is not right, or cannot run; then nothing has changed.
+        ApplicationError: it is wrong, or cannot run; nothing has changed then.
         """
         with self._changing:
             app = self._app.copy()
@@ -162,7 +162,7 @@ class Run:
                 self._watcher = self._watching()
 
     def stop_query(self, query: str) -> None:
-        """End a query; the others go on. What waits for it is given up. It stays in the report."""
+        """End a query; the others go on. Tuples that wait for it are dropped. It stays in the report."""
         self._known(query)
         self._runtime.stop_queries([query])
 
@@ -192,7 +192,7 @@ class Run:
         return not self._over.is_set()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until all sources have ended and everything is processed; False when `seconds` pass before.
+        """Wait until all sources have ended and everything is processed; False if `seconds` pass first.
 
         Raises what made the scheduler fail, if it did.
         """
@@ -201,7 +201,7 @@ class Run:
         return done
 
     def drain(self, timeout: float | None = None) -> bool:
-        """Wait until everything that was pushed so far is processed; False when `timeout` seconds pass before."""
+        """Wait until everything that was pushed so far is processed; False if `timeout` seconds pass first."""
         until = None if timeout is None else time.monotonic() + timeout
         while self.running and (self._pushed() or any(self._runtime.unfinished().values()) or self._pushed()):
             if until is not None and time.monotonic() >= until:
@@ -214,7 +214,7 @@ class Run:
         return any(channel.waiting for channel in self._channels.values())
 
     def stop(self) -> Report:
-        """End the run and return its report: calls in flight finish, what still waits is given up.
+        """End the run and return its report: calls in flight finish, tuples that still wait are dropped.
 
         A second call returns the same report.
         """
@@ -262,14 +262,14 @@ class Results:
 
     def __init__(self, query: str, sink: MemorySink, over: Callable[[], bool]) -> None:
         self.query = query
-        self.missed = 0  # rows that were dropped before this reader came to them
+        self.missed = 0  # rows that were dropped before this reader reached them
         self._sink = sink
         self._over = over
 
     def __iter__(self) -> Iterator[pa.Table]:
         seen = 0
         while True:
-            over = self._over()  # before looking: what comes later is not awaited
+            over = self._over()  # asked first: results that come later are not awaited
             rows, tables = self._sink.since(seen, 0.0 if over else _LOOK_S)
             if rows > seen:
                 if not self._sink.whole:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def start(app: Application, spark: Any) -> Run:
-    """Start Spark, unless `spark` is a session, give every pushed stream its channel, and let the run go.
+    """Start Spark, unless `spark` is a session, give every pushed stream its channel, and start the run.
 
     The run keeps `app`, and adds to it the queries that join. ApplicationError: Spark refuses a query, or a sink cannot
     be opened.

@@ -11,27 +11,27 @@ import yaml
 from headgate.connect.connector import Connector
 from headgate.errors import ApplicationError
 
-LONG = 80  # characters; a longer text gets lines of its own and is not broken
+LONG = 80  # characters; a longer text gets lines of its own, unbroken
 
 
 def yaml_text(data: Mapping[str, Any]) -> str:
-    """A file that reads back as the same sections. ApplicationError names a value that YAML cannot say."""
-    return yaml.dump(_sayable(data, ""), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+    """A file that reads back as the same sections. ApplicationError names a value that YAML cannot express."""
+    return yaml.dump(_yaml_data(data, ""), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
 
 
-def _sayable(value: Any, place: str) -> Any:
+def _yaml_data(value: Any, place: str) -> Any:
     if isinstance(value, Connector):
         fields = {name: getattr(value, name) for name in type(value).model_fields if name in value.model_fields_set}
         named = {type(value).model_fields[name].alias or name: one for name, one in fields.items()}
-        return _sayable({"kind": value.kind, **named}, place)
+        return _yaml_data({"kind": value.kind, **named}, place)
     if isinstance(value, Mapping):
-        return {str(key): _sayable(item, f"{place}.{key}" if place else str(key)) for key, item in value.items()}
+        return {str(key): _yaml_data(item, f"{place}.{key}" if place else str(key)) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_sayable(item, f"{place}.{at}") for at, item in enumerate(value)]
+        return [_yaml_data(item, f"{place}.{at}") for at, item in enumerate(value)]
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    remedy = "name a file, a table or a kind that can be said in a file"
-    raise ApplicationError(place, f"a {type(value).__name__} lives in Python alone and cannot be written", remedy)
+    remedy = "name a file, a table or a kind that a file can express"
+    raise ApplicationError(place, f"a {type(value).__name__} exists only in Python and cannot be written", remedy)
 
 
 class _Dumper(yaml.SafeDumper):

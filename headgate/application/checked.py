@@ -1,4 +1,4 @@
-"""A checked application: a plan and how to run it. What checking returns and the runtimes take."""
+"""A checked application: a plan and how to run it. Checking returns it; runtimes take it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SimulatorSettings:
 
     noise: float = 0.0  # costs vary uniformly by this share: 0.1 is +-10 %
     decision_s: float = 0.0  # a scheduling decision
-    call_s: float = 0.0  # any call, beside the fixed costs of its operators, as on Spark; policies know it
+    call_s: float = 0.0  # any call, in addition to the fixed costs of its operators, as on Spark; policies know it
     switch_s: float = 0.0  # calling an operator
     preempt_s: float = 0.0  # stopping a call
     stops_calls: bool = True  # may an arrival stop a call? On Spark none can
@@ -36,13 +36,13 @@ class SimulatorSettings:
     fluid: bool = False  # tuples shrink by the selectivity instead of passing or not
     selectivities: Mapping[str, Sequence[tuple[float, float]]] = field(
         default_factory=dict
-    )  # operator -> from a time of arrival on, what passes; policies see what was measured
-    in_step: bool = False  # operators with several inputs consume in the order of arrival, waiting for each other
+    )  # operator -> arrival times, and the selectivity from each on; policies see measured values
+    in_step: bool = False  # operators with several inputs take tuples in order of arrival: inputs wait for each other
 
 
 @dataclass(frozen=True)
 class Change:
-    """What the administrator does at a time of a simulated run: classes get other priorities."""
+    """New priorities that the administrator gives to classes at a time of a simulated run."""
 
     at_s: float
     priorities: Mapping[str, int]
@@ -57,18 +57,18 @@ class CheckedApplication:
     slots: int = 1
     seed: int = 0
     folder: Path = Path()
-    name: str = ""  # the file that it was read from, for people
+    name: str = ""  # the file that it was read from, for messages
     dead_letters: Path | None = None  # where rows that were put aside are written; None: they are only counted
     checkpoint: str | None = None
     simulator: SimulatorSettings = SimulatorSettings()
-    changes: tuple[Change, ...] = ()  # in the simulator; at a run on Spark they are made by hand
+    changes: tuple[Change, ...] = ()  # for the simulator; on Spark, changes are made while it runs
     rehearse: bool | None = None  # run every unit on a sample before the clock starts? None: where it pays
     spark: Mapping[str, str] = field(default_factory=dict)  # extra Spark settings; `master` among them
 
 
 @dataclass(frozen=True)
 class RunLimits:
-    """When a run ends: after `seconds`, or `until_idle`: sources exhausted and queues empty. Neither: Ctrl-C."""
+    """When a run ends: after `seconds`; with `until_idle` or without `seconds`, once sources and queues are empty."""
 
     seconds: float | None = None
     until_idle: bool = False

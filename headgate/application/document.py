@@ -1,7 +1,7 @@
-"""YAML text in; plain data and the line of every place in it out.
+"""Reads YAML text as plain data, and finds the line of every place in it.
 
-Differences from PyYAML's own loading, all because an application file is written by hand: a key that is there twice
-is refused instead of silently dropped; keys are always text (`on:` and `null:` are keys of ours, not true and none);
+Differences from PyYAML's own loading, all because an application file is written by hand: a key that appears
+twice is refused instead of silently dropped; keys are always text (`on:` and `null:` are keys here, not true and none);
 numbers and truth values follow YAML 1.2 (`1e-6` is a number, `010` is ten, `no` and `12:30` are text).
 """
 
@@ -37,7 +37,7 @@ for _name, _pattern, _first in (
 
 
 class Document:
-    """A YAML text that was read: `data`, and `line` to say where something stands."""
+    """A parsed YAML text: its `data`, and `line` to find where something is."""
 
     def __init__(self, text: str) -> None:
         """Raises ApplicationError (with `line` set) for text that is not YAML or holds a key twice."""
@@ -50,6 +50,7 @@ class Document:
 
 
 def line_of(node: yaml.Node | None, parts: list[str]) -> int:
+    """The line of the place that `parts` lead to from a node, or of the closest place above it."""
     line = 1 if node is None else node.start_mark.line + 1
     while node is not None and parts:
         used, key, child = _step(node, parts)
@@ -111,7 +112,7 @@ class _Builder:
     """Turns nodes into dicts, lists, texts and numbers."""
 
     def __init__(self) -> None:
-        self._open: set[int] = set()  # nodes being built: an alias to one of them is a circle
+        self._open: set[int] = set()  # nodes being built: an alias to one of them is a cycle
         self._built = 0
 
     def value(self, node: yaml.Node | None, place: tuple[str, ...]) -> Any:
@@ -141,7 +142,7 @@ class _Builder:
             if key.tag == _TAG + "merge":
                 merged += self._merged(child, place)
             elif key.value in result:
-                raise self._error(key, here, f"the key '{key.value}' is there twice", "keep one of them")
+                raise self._error(key, here, f"the key '{key.value}' appears twice", "keep one of them")
             else:
                 result[key.value] = self.value(child, here)
         for mapping in merged:

@@ -1,4 +1,4 @@
-"""What an application is, as plain data: for `headgate explain`, its `--json`, and anyone who wants to draw it.
+"""Describes an application as plain data, for `headgate explain`, its `--json`, and programs that draw it.
 
 The keys are stable. Numbers are in seconds, tuples and bytes; `null` is "not known".
 """
@@ -22,8 +22,8 @@ from headgate.sql.schema import Schema
 
 
 class AssumedStats:
-    """Declared statistics, and what follows from them for joins. A selectivity that is not known is taken to be 1,
-    shared equally by a split's branches, as the simulator does. Costs are not guessed."""
+    """Declared statistics, and what follows from them for joins. An unknown selectivity counts as 1, shared equally by
+    a split's branches, as in the simulator. Costs are not guessed."""
 
     def __init__(self, plan: Plan) -> None:
         self.known = declared_stats(plan)
@@ -119,7 +119,7 @@ def _operator(plan: Plan, stats: AssumedStats, operator: Operator) -> dict[str, 
 
 
 def _bounds(operator: Operator) -> list[str]:
-    """To which windows tuples at boundaries belong: CQL and Spark differ."""
+    """Which windows tuples at boundaries belong to: CQL and Spark differ."""
     found = [window.bounds for window in operator.windows if isinstance(window, RangeWindow)]
     if isinstance(operator, Aggregate) and any(map(is_spark_window, operator.group.values())):
         found.append(SPARK_BOUNDS)
@@ -127,7 +127,7 @@ def _bounds(operator: Operator) -> list[str]:
 
 
 def _sides(stats: AssumedStats, operator: Operator) -> list[dict[str, Any]]:
-    """What an operator with several inputs does with the tuples of each."""
+    """Cost and selectivity of each input of an operator with several inputs."""
     sides = stats.of(operator.id).sides
     known = stats.known[operator.id].sides
     return [

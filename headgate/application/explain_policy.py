@@ -1,4 +1,4 @@
-"""What a policy makes of an application before it runs, as plain data: its units, their priorities, and why.
+"""Describes what a policy makes of an application before a run, as plain data: units, their priorities, and why.
 
 The keys are stable. Numbers are in seconds, tuples and bytes; `null` is "not known". Statistics are the declared ones;
 a selectivity that is not declared counts as 1 and a fixed cost as 0, as in the simulator. Costs are not guessed.
@@ -25,7 +25,7 @@ class StartingStats(AssumedStats):
 
 
 class EmptyQueue:
-    """Before a run nothing waits anywhere."""
+    """A queue before the run: nothing waits in it."""
 
     count = 0
     oldest: float | None = None

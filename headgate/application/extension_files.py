@@ -14,13 +14,13 @@ from typing import Any
 from headgate.connect.readable import check_readable
 from headgate.errors import ApplicationError
 
-_loaded: dict[Path, ModuleType] = {}  # a file is run once in a process, however often its application is checked
+_loaded: dict[Path, ModuleType] = {}  # a file runs once per process, however often its application is checked
 
 
 def load_extensions(data: Any, folder: Path) -> None:
-    """Import what an application names, before its kinds and policies are looked up. ApplicationError: one fails.
+    """Import an application's extensions before its kinds and policies are looked up. ApplicationError: one fails.
 
-    What is not a list of texts is left to the check of the sections.
+    A value that is not a list of texts is reported later, when the sections are checked.
     """
     names = data.get("extensions") if isinstance(data, dict) else None
     for index, name in enumerate(names if isinstance(names, list) else ()):
@@ -37,7 +37,7 @@ def _load(name: str, folder: Path, place: str) -> None:
         else:
             with _first_in_path(folder):
                 importlib.import_module(name)
-    except (Exception, SystemExit) as error:  # whatever it does when it is imported
+    except (Exception, SystemExit) as error:  # an import may fail in any way
         said = " ".join(str(error).split())
         raise ApplicationError(place, f"'{name}' cannot be loaded: {type(error).__name__}: {said}") from error
 
@@ -57,7 +57,7 @@ def _run(file: Path) -> None:
 
 @contextmanager
 def _first_in_path(folder: Path) -> Iterator[None]:
-    """A module beside the application may import its neighbours."""
+    """Let a module beside the application import its neighbors."""
     name = str(folder.resolve())
     sys.path.insert(0, name)
     try:

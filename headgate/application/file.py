@@ -1,7 +1,7 @@
 """The application file as it is written: which keys it has and what each may hold.
 
-These models check shape alone (keys, types, ranges); `load.py` checks what they mean together. Every section refuses
-keys that it does not know.
+These models check shape alone (keys, types, ranges); `planner.py` checks what they mean together. Every section refuses
+unknown keys.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class StreamSection(Section):
     schema_: Filled = Field(alias="schema")
     time: Filled | None = None
     slack: Duration = 0.0
-    max_jump: Annotated[Duration | None, BeforeValidator(_max_jump)] = None  # left out: by the type of its time
+    max_jump: Annotated[Duration | None, BeforeValidator(_max_jump)] = None  # default: depends on the type of `time`
     relation: bool = False
     source: Source
 
@@ -54,7 +54,7 @@ def _points(value: list[list[float]]) -> list[list[float]]:
     times = [point[0] for point in value]
     if len(value) < 2 or len(value) % 2 or times != sorted(times):
         raise refuse(
-            "points come in pairs, one pair an interval, in order of time",
+            "points come in pairs, one pair per interval, in order of time",
             "write [[from, value], [to, value], ...], for example [[0, 0.5], [60, 0.5]]",
         )
     return value
@@ -82,12 +82,12 @@ def _policy(value: Any) -> Any:
         return {"name": value}
     if isinstance(value, dict) and isinstance(value.get("name"), str):
         return value
-    raise refuse(f"{shown(value)} names no policy", "write a name, or {name: rr, quantum: 0.05}")
+    raise refuse(f"{shown(value)} does not name a policy", "write a name, or {name: rr, quantum: 0.05}")
 
 
 def _shed(value: Any) -> Any:
     if isinstance(value, str) and value != "random":
-        raise refuse(f"'{value}' is no way to shed", "use random, or {attribute: column, drop: lowest}")
+        raise refuse(f"'{value}' is not a way to shed load", "use random, or {attribute: column, drop: lowest}")
     return value
 
 
@@ -96,7 +96,7 @@ Policy = Annotated[dict[str, Any], BeforeValidator(_policy)]
 
 class QuerySection(Section):
     cql: Filled | None = None
-    stats: dict[str, StatsSection] = {}  # of the operators that the text becomes
+    stats: dict[str, StatsSection] = {}  # of the operators that the text is compiled to
     operators: list[AnyOperator] = []
     class_: Filled | None = Field(default=None, alias="class")
     qos: dict[Literal["latency", "memory", "throughput"], QosSection] = {}
@@ -114,9 +114,9 @@ class QuerySection(Section):
             if data.get("cql") is not None and data.get("operators"):
                 raise refuse("the query has both 'cql' and 'operators'", "keep one of them", at="cql")
             if data.get("cql") is None and not data.get("operators"):
-                raise refuse("the query says nothing", "write it as 'cql', or list its 'operators'")
+                raise refuse("the query is empty", "write it as 'cql', or list its 'operators'")
             if data.get("operators") and data.get("stats") is not None:
-                raise refuse("'stats' is for queries in CQL", "give each operator its own cost and such", at="stats")
+                raise refuse("'stats' is for queries in CQL", "declare them in each operator", at="stats")
         return data
 
 
@@ -143,15 +143,15 @@ class SimulatorSection(Section):
 
 
 class ApplicationFile(Section):
-    extensions: list[Filled] = []  # Python files and modules with kinds and policies of the user's own
+    extensions: list[Filled] = []  # the user's Python files and modules with kinds and policies
     streams: dict[Name, StreamSection]
     tables: dict[Name, TableSection] = {}
     classes: dict[Name, ClassSection] = {}
     queries: dict[Name, QuerySection]
-    policy: Policy | None = None  # what an application without it gets, `load.py` says
+    policy: Policy | None = None  # default: see `planner.py`
     slots: Annotated[int, Field(gt=0, le=1000)] = 2
     checkpoint: Filled | None = None
-    dead_letters: Filled | None = None  # left out: beside the application file
+    dead_letters: Filled | None = None  # default: beside the application file
     seed: Count = 0
     share: bool = False
     rehearse: bool | None = None

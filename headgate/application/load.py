@@ -1,4 +1,4 @@
-"""Read an application file, check it, and make the application that a runtime takes."""
+"""Reads an application file, checks it, and returns the application that a runtime takes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ log = logging.getLogger("headgate.plan")
 
 
 class Draft:
-    """The sections of an application, as its file has them, before they are checked.
+    """The sections of an application before they are checked.
 
-    `data` may hold live connectors, too. A draft that was read from a file remembers it, for errors.
+    `data` may hold live connectors, too. A draft that was read from a file remembers that file, for errors.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class Draft:
         self._file = file
 
     def checked(self, data: dict[str, Any] | None = None) -> CheckedApplication:
-        """The checked application; of `data`, a part of the draft's, when it is given. Raises ApplicationError."""
+        """The checked application, or that of `data`, a part of the draft. Raises ApplicationError."""
         file = self._file
         with self.located():
             path, line_of = (None, _no_line) if file is None else (file.path, file.document.line)
@@ -40,7 +40,7 @@ class Draft:
 
     @contextmanager
     def located(self) -> Iterator[None]:
-        """Give file and line to errors, also to those that only come up when the application is run."""
+        """Add file and line to errors, including those that only come up in a run."""
         try:
             yield
         except ApplicationError as error:
@@ -58,13 +58,13 @@ class DraftFile:
         self._changes = changes
 
     def locate(self, error: ApplicationError) -> None:
-        """Say which line an error is about, or which change."""
+        """Name the line, or the change, that an error is about."""
         _locate(error, self.path, self.document, self._changes)
-        if self._changes and error.where and error.where.startswith(f"{self.path}:") and self._is_right_alone():
+        if self._changes and error.where and error.where.startswith(f"{self.path}:") and self._is_valid_alone():
             error.where = ", ".join(change.label for change in self._changes)
 
-    def _is_right_alone(self) -> bool:
-        """An error at an unchanged place is the changes' doing all the same when the file alone is right."""
+    def _is_valid_alone(self) -> bool:
+        """Is the file valid without the changes? Then they cause the error, even at a place that they do not touch."""
         try:
             check(_mapping(self.document.data), self.path.parent, "", self.path, self.document.line)
         except ApplicationError:
@@ -105,7 +105,7 @@ def load_application(path: str | Path, overrides: Sequence[str | Override] = ())
 
 @contextmanager
 def located(path: str | Path, overrides: Sequence[str | Override] = ()) -> Iterator[None]:
-    """Give file and line to errors that only come up when an application is run. For commands, around a run."""
+    """Add file and line to errors that only come up in a run. For commands, around a run."""
     try:
         yield
     except ApplicationError as error:

@@ -1,4 +1,4 @@
-"""Operators as the application file writes them, one section a kind."""
+"""Operators as written in the application file, one section class per kind."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _window_or_none(value: Any) -> Window | None:
 
 def _above_zero(value: float) -> float:
     if value <= 0:
-        raise refuse("no time at all is no limit", "give it some seconds")
+        raise refuse("a time limit must be above 0", "give it some seconds")
     return value
 
 
@@ -71,7 +71,7 @@ class OperatorSection(Section):
         if self.most == 2 and len(self.reads) > 2:
             raise refuse(f"{article} {self.kind} has two inputs", "combine the others in another operator", at="inputs")
         if self.most == 1 and len(self.reads) > 1:
-            remedy = "unite them with an operator of kind union first"
+            remedy = "combine them with an operator of kind union first"
             raise refuse(f"an operator of kind {self.kind} has one input", remedy, at="inputs")
         return self
 
@@ -123,7 +123,7 @@ class SplitSection(OperatorSection):
             raise refuse(f"branch '{missing[0]}' has no selectivity", "give one to every branch", at="selectivities")
         shares = self.selectivities.values()
         if any(share > 1 for share in shares) or (self.match == "first" and sum(shares) > 1 + 1e-9):
-            problem = "a split cannot give out more tuples than it takes in"
+            problem = "a split cannot output more tuples than it receives"
             raise refuse(problem, "give shares of 1 or less (together, with match: first)", at="selectivities")
         return self
 
@@ -148,9 +148,9 @@ class AggregateSection(WindowedSection):
     values: dict[str, Expression] = {}
 
     @model_validator(mode="after")
-    def _something_given_out(self) -> AggregateSection:
+    def _some_output(self) -> AggregateSection:
         if not self.group and not self.values:
-            raise refuse("it gives out no columns", 'add values, as {rows: "count(*)"}', at="values")
+            raise refuse("it has no output columns", 'add values, as {rows: "count(*)"}', at="values")
         return self
 
 
@@ -175,7 +175,7 @@ class RStreamSection(WindowedSection):
 
 
 class SidedSection(OperatorSection):
-    """An operator with several inputs counts as one operator an input: each may have its own cost and selectivity."""
+    """An operator with several inputs counts as one operator per input: each may have its own cost and selectivity."""
 
     fewest: ClassVar[int] = 2
     most: ClassVar[int | None] = None
@@ -183,7 +183,7 @@ class SidedSection(OperatorSection):
     selectivities: list[NotNegative] | None = None
 
     @model_validator(mode="after")
-    def _one_number_an_input(self) -> SidedSection:
+    def _one_number_per_input(self) -> SidedSection:
         for many, one in (("costs", "cost"), ("selectivities", "selectivity")):
             given = getattr(self, many)
             if given is None:
@@ -201,7 +201,7 @@ class UnionSection(SidedSection):
 
 
 class TwoWindowsSection(SidedSection):
-    """Two inputs, each under its window; `window` stands for both."""
+    """Two inputs, each with its own window; `window` applies to both."""
 
     most: ClassVar[int | None] = 2
     window: WindowField = None
@@ -234,7 +234,7 @@ class IntersectSection(TwoWindowsSection):
 
 
 class JoinSection(TwoWindowsSection):
-    """Of a stream with a table, or of two streams."""
+    """A join of a stream with a table, or of two streams."""
 
     fewest: ClassVar[int] = 1
     kind: Literal["join"]
@@ -268,16 +268,16 @@ class JoinSection(TwoWindowsSection):
 
     @property
     def pairs(self) -> dict[str, str]:
-        """Columns that must be equal: of the first input -> of the table or the second input."""
+        """Columns that must be equal: those of the first input -> those of the table or second input."""
         on = [self.on] if isinstance(self.on, str) else self.on or []
         return dict(on) if isinstance(on, dict) else {column: column for column in on}
 
 
-# What is declared of an operator that a CQL text became ----------------------------------------------------------
+# Declared statistics of operators that were compiled from CQL ----------------------------------------------------
 
 
 class StatsSection(Section):
-    """The declared numbers of an operator without its parameters; which fit its kind is checked with the plan."""
+    """The declared statistics of an operator. Whether they fit its kind is checked with the plan."""
 
     cost: Duration | None = None
     fixed_cost: Duration | None = None
@@ -288,7 +288,7 @@ class StatsSection(Section):
     match: Share | None = None
 
     @model_validator(mode="after")
-    def _said_once(self) -> StatsSection:
+    def _declared_once(self) -> StatsSection:
         for many, one in (("costs", "cost"), ("selectivities", "selectivity")):
             if getattr(self, many) is not None and getattr(self, one) is not None:
                 raise refuse(f"it has both '{one}' and '{many}'", "keep one of them", at=many)

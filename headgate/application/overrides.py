@@ -10,7 +10,7 @@ from typing import Any
 from headgate.application.document import Document
 from headgate.errors import ApplicationError, known_names
 
-# What has named parts: a part that is not there is a slip of the pen, not something to be made.
+# Sections with named parts: an unknown name is a typo, not a part to add.
 _COLLECTIONS = {"streams": "streams", "tables": "tables", "classes": "classes", "queries": "queries"}
 # Text that is short for a mapping: `policy: rr` becomes `{name: rr}` when a parameter is set.
 _SHORT_FOR = {"policy": "name", "arrivals": "kind"}
@@ -19,7 +19,7 @@ _REMEDY = "write --set key=value with a dotted key, for example --set streams.cl
 
 @dataclass(frozen=True)
 class Override:
-    """One change: `place` is a dotted key, `label` is how the user said it (`--set slots=3`, `--slots 3`)."""
+    """One change: `place` is a dotted key, `label` is how the user wrote it (`--set slots=3`, `--slots 3`)."""
 
     label: str
     place: str
@@ -48,10 +48,10 @@ def apply_overrides(data: dict[str, Any], overrides: Sequence[Override]) -> dict
 
 def _apply(data: dict[str, Any], override: Override) -> None:
     parts = override.place.split(".")
-    if parts[0] == "spark" and len(parts) > 1:  # what follows is one setting, dots and all
+    if parts[0] == "spark" and len(parts) > 1:  # the rest is the name of one setting, dots included
         parts = ["spark", ".".join(parts[1:])]
     here: Any = data
-    above = ""  # the key that `here` stands under
+    above = ""  # the key that holds `here`
     while True:
         used = _longest_key(here, parts)
         key = ".".join(parts[:used])

@@ -1,4 +1,4 @@
-"""From an application's sections to one checked plan, and how to run it."""
+"""Turns an application's sections into a checked application: one plan, and how to run it."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from headgate.scheduling.policy import PolicyError
 from headgate.settings.errors import first_error
 
 DEFAULT_CLASS = "default"
-_NO_PATH = (OSError, ValueError, RuntimeError)  # what `Path.resolve` raises for what no file can be called
+_NO_PATH = (OSError, ValueError, RuntimeError)  # what `Path.resolve` raises for an impossible file name
 
 
 def check(
     data: dict[str, Any], folder: Path, name: str, path: Path | None, line_of: Callable[[str], int]
 ) -> CheckedApplication:
-    """The checked application that sections say, as plain data or with live connectors in it.
+    """The checked application of these sections, which are plain data or hold live connectors.
 
-    `path` is the file that `data` was read from. Rows that were put aside go beside it, when `data` does not say where;
-    None: they are only counted.
-    Raises ApplicationError: of several the one that `line_of` puts first, those of shape before those of
-    meaning.
+    `path` is the file that `data` was read from; rows that are put aside go beside it unless `data` says where. None:
+    they are only counted.
+    Raises ApplicationError for one problem. Problems of shape come before problems of meaning; within each, `line_of`
+    decides which is first.
     """
     load_extensions(data, folder)
     try:
@@ -85,7 +85,7 @@ def _spark_key(key: str) -> str:
 
 
 class _Planner:
-    """Checks what the parts of a file mean together. Goes on after an error, to report the first in the file."""
+    """Checks what the parts of a file mean together. Goes on after an error, so as to report the first in the file."""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class _Planner:
         for section in query.operators:
             table = getattr(section, "table", None)
             if table in self._file.tables and table not in tables:
-                continue  # the table's own error says it
+                continue  # the table has its own error
             with self._collected():
                 built += wiring.operators(name, section)
         return built
@@ -184,7 +184,7 @@ class _Planner:
                     Query(
                         name=name,
                         class_name=class_name,
-                        root=wiring.roots.get(name, Port(name)),  # missing: its error is collected already
+                        root=wiring.roots.get(name, Port(name)),  # missing: its error has been collected
                         operators=(),
                         sink=section.sink.settings(),
                         connector=section.sink,
@@ -199,10 +199,10 @@ class _Planner:
         return queries
 
     def _refuse_dead_letters(self) -> None:
-        """They replace what is at their path, which must be neither read nor the results of a query."""
+        """Dead letters replace the file at their path, which must be neither read nor written by a query."""
         taken: dict[Path, str] = {}
         for name, query in self._file.queries.items():
-            with suppress(ApplicationError):  # the query's own error says it
+            with suppress(ApplicationError):  # the query has its own error
                 for path in query.sink.files:
                     _refuse_shared_path(f"queries.{name}.sink.path", path, self._folder, {}, taken, name)
         _refuse_shared_path(
@@ -225,17 +225,17 @@ class _Planner:
         ]
         files: dict[Path, str] = {}
         for what, path in named:
-            with suppress(*_NO_PATH):  # the stream's or table's own error says it
+            with suppress(*_NO_PATH):  # the stream or table has its own error
                 files.setdefault((self._folder / path).resolve(), what)
         return files
 
     def _refuse_shared_names(self) -> None:
-        """Streams, tables and queries share one space of names: an input or a FROM may mean any of them."""
+        """Streams, tables and queries share one namespace: an input or a FROM may mean any of them."""
         seen = dict.fromkeys(self._file.streams, "stream")
         for section, what in (("tables", "table"), ("queries", "query")):
             for name in getattr(self._file, section):
                 if name in seen:
-                    problem = f"there is a {seen[name]} of the name '{name}' too"
+                    problem = f"there is also a {seen[name]} named '{name}'"
                     raise ApplicationError(f"{section}.{name}", problem, "rename one of them")
                 seen[name] = what
 
@@ -263,7 +263,7 @@ class _Planner:
 
 
 def check_policy(settings: dict[str, Any], place: str) -> None:
-    """Make the policy once to see whether it can be made; ApplicationError at the parameter that is wrong."""
+    """Create the policy to see whether its settings are valid. ApplicationError: names the parameter that is wrong."""
     policy = _policy(settings)
     try:
         make_policy(policy.name, policy.parameters)
@@ -278,7 +278,7 @@ def _policy(settings: dict[str, Any]) -> PolicySettings:
 
 
 def _default_policy(file: ApplicationFile) -> PolicySettings:
-    """Who declares classes wants them told apart."""
+    """With classes a policy that treats them by priority, otherwise round robin."""
     return PolicySettings("mbd") if file.classes else PolicySettings()
 
 
@@ -319,16 +319,16 @@ def _refuse_shared_path(
     name: str,
     what: str = "results",
 ) -> None:
-    """An output replaces what is at its path: that must not be a file that is read, nor what another query writes.
+    """Refuse an output whose path is read, or written by another query: it would replace what is there.
 
-    Of a folder it replaces the parts.
+    In a folder it would replace the parts.
     """
     if path is None:
         return
     try:
         target = (folder / path).resolve()
     except _NO_PATH as error:
-        raise ApplicationError(place, f"'{path}' is no file name: {error}", "check the name") from error
+        raise ApplicationError(place, f"'{path}' is not a file name: {error}", "check the name") from error
     for file, which in files.items():
         if file == target or (file.parent == target and is_part(file)):
             raise ApplicationError(
@@ -336,7 +336,7 @@ def _refuse_shared_path(
             )
     for other, query in written.items():
         if target == other:
-            raise ApplicationError(place, f"query '{query}' writes to '{path}' too", "give each query its own path")
+            raise ApplicationError(place, f"query '{query}' also writes to '{path}'", "give each query its own path")
         if target in other.parents or other in target.parents:
             problem = f"query '{query}' writes to '{other}', and one of the two lies inside the other"
             raise ApplicationError(place, problem, "give each query its own path")

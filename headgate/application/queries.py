@@ -1,4 +1,4 @@
-"""All queries of an application, in the order in which they read each other: CQL and listed operators alike."""
+"""Builds all queries of an application, in CQL or as listed operators, each after the queries that it reads."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from headgate.sql.schema import Schema
 
 
 @dataclass
-class Built:
-    """The operators of the queries that are right so far."""
+class BuiltQueries:
+    """The operators of the queries that were built without an error."""
 
     operators: dict[str, list[Operator]] = field(default_factory=dict)  # query -> its own
     grows: dict[str, tuple[str, ...]] = field(default_factory=dict)  # query -> what grows for as long as it runs
@@ -30,8 +30,8 @@ class Built:
 class QueryBuilder:
     """Builds every query after those that it reads. The loader makes one for each load.
 
-    `listed` builds the operators of a query that lists them; `collected` keeps an error for later, so that the first in
-    the file is told. A query that reads a broken one is left out silently: the other's error says it.
+    `listed` builds the operators of a query that lists them; `collected` keeps an error for later, so that the first
+    in the file is reported. A query that reads a broken one is left out silently: the broken one has its own error.
     """
 
     def __init__(
@@ -54,17 +54,17 @@ class QueryBuilder:
         self._schemas: dict[Port, Schema] = {Port(name): stream.schema for name, stream in streams.items()}
         self._flows: dict[Port, Flow] = {Port(name): stream.flow for name, stream in streams.items()}
         self._done: set[str] = set()
-        self.built = Built()
+        self.built = BuiltQueries()
 
-    def build(self) -> Built:
+    def build(self) -> BuiltQueries:
         """Operators by query, in the order of the file; sets the root of every CQL query in the wiring."""
         for name in self._file.queries:
             self._visit(name, [])
         order = {name: self.built.operators.get(name, []) for name in self._file.queries}
-        return Built(order, self.built.grows)
+        return BuiltQueries(order, self.built.grows)
 
     def _needs(self, name: str) -> list[str]:
-        """The other queries and itself that a query reads, in the order of the file."""
+        """The queries that a query reads, perhaps itself among them, in the order of the file."""
         section = self._file.queries[name]
         if section.cql is not None:
             words = {word.lower() for word in names_in_from(section.cql)}
@@ -75,13 +75,13 @@ class QueryBuilder:
 
     def _visit(self, name: str, above: list[str]) -> None:
         if name in above:
-            self._refuse_circle(above[above.index(name) :])
+            self._refuse_cycle(above[above.index(name) :])
             return
         if name in self._done:
             return
         for other in self._reads[name]:
             self._visit(other, [*above, name])
-        if name in self._done:  # it was part of a circle
+        if name in self._done:  # it was part of a cycle
             return
         self._done.add(name)
         if self._file.queries[name].cql is None:
@@ -90,19 +90,19 @@ class QueryBuilder:
             with self._collected():
                 self._compile(name)
 
-    def _refuse_circle(self, circle: list[str]) -> None:
-        """A circle of listed operators alone is for the plan's builder, which names the operators."""
-        spoken = [name for name in circle if self._file.queries[name].cql is not None]
-        if not spoken:
+    def _refuse_cycle(self, cycle: list[str]) -> None:
+        """A cycle of listed operators alone is left to the plan's builder, which names the operators."""
+        in_cql = [name for name in cycle if self._file.queries[name].cql is not None]
+        if not in_cql:
             return
-        self._done.update(circle)
+        self._done.update(cycle)
         with self._collected():
-            chain = " -> ".join([*circle, circle[0]])
-            problem = f"the query reads itself: {chain}" if len(circle) == 1 else f"queries read each other: {chain}"
-            raise ApplicationError(f"queries.{spoken[0]}.cql", problem, "break the circle")
+            chain = " -> ".join([*cycle, cycle[0]])
+            problem = f"the query reads itself: {chain}" if len(cycle) == 1 else f"queries read each other: {chain}"
+            raise ApplicationError(f"queries.{in_cql[0]}.cql", problem, "break the cycle")
 
     def _readable(self, name: str) -> bool:
-        """Is everything there that it reads? What is wrong is reported at its own place."""
+        """Was everything that it reads built? What was not has an error of its own."""
         words = names_in_from(self._file.queries[name].cql or "")
         broken = [*_missing(self._file.streams, self._streams), *_missing(self._file.tables, self._tables)]
         if any(word in broken for word in words):
@@ -135,18 +135,18 @@ class QueryBuilder:
             self._schemas[root], self._flows[root] = before.schema, flow
 
     def _list(self, name: str) -> None:
-        spoken = {other for other in self._file.queries if self._file.queries[other].cql is not None}
-        if any(other in spoken and other not in self._results for other in self._reads[name]):
+        in_cql = {other for other in self._file.queries if self._file.queries[other].cql is not None}
+        if any(other in in_cql and other not in self._results for other in self._reads[name]):
             return
         self.built.operators[name] = self._listed(name)
         if self._file.queries[name].emit == "final" and name in self._wiring.roots:
             with self._collected():
                 self._emit_final(name)
-        if spoken:  # else nobody asks what they give out before the plan's builder does
+        if in_cql:  # otherwise the plan's builder is the first to need their schemas
             self._describe(name, self.built.operators[name])
 
     def _describe(self, name: str, operators: list[Operator]) -> None:
-        """What the result of listed operators is; left out when they are not right, which others report."""
+        """Record the schemas and flows of a query of listed operators. If one is wrong, the query has no result."""
         waiting = list(operators)
         known: dict[str, Operator] = {}
         while ready := [one for one in waiting if all(port in self._schemas for port in one.inputs)]:

@@ -1,4 +1,4 @@
-"""What the author of a CQL query declares of its operators, under `stats`."""
+"""Statistics that the author of a CQL query declares for its operators, under `stats`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headgate.plan.model import Plan
 from headgate.plan.operators import Except, Intersect, StreamJoin, Union
 from headgate.plan.operators.base import Declared, DeclaredSide, Operator
 
-_SIDED = (Except, Intersect, StreamJoin, Union)  # count as one operator an input
+_SIDED = (Except, Intersect, StreamJoin, Union)  # count as one operator per input
 _OF_ALL = ("cost", "fixed_cost", "selectivity", "bytes")
 
 
@@ -25,13 +25,13 @@ class QueryStats:
         self._own: dict[str, set[str]] = {}  # query -> its operators, without "query/"
 
     def applied(self, query: str, operators: Iterable[Operator]) -> list[Operator]:
-        """The operators of a query with what is declared of them; ApplicationError where a key does not fit."""
+        """The operators of a query with their declared statistics. ApplicationError: a key does not fit."""
         found = list(operators)
         self._own[query] = {_short(operator.id) for operator in found}
         return [self._one(query, operator) for operator in found]
 
     def completed(self, plan: Plan) -> Plan:
-        """The plan, with what is declared of operators that its builder added, such as `changes`.
+        """The plan, with the declared statistics of operators that its builder added, such as `changes`.
 
         Raises ApplicationError for a name that no operator of the query has.
         """

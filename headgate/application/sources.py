@@ -30,7 +30,7 @@ def read_stream(name: str, section: StreamSection, folder: Path) -> Stream:
 
 
 def _max_jump(section: StreamSection, stream: Stream, place: str) -> float | None:
-    """What the section says, else a day where the clock tells what time it should be about."""
+    """The section's value; by default a day if `time` is a TIMESTAMP, else no limit."""
     if "max_jump" not in section.model_fields_set:
         return MAX_JUMP_S if stream.clock is Clock.EVENT else None
     if section.max_jump is not None and stream.time is None:
@@ -53,10 +53,10 @@ def _without_change(schema: Schema, place: str) -> Schema:
     if named is None:
         return schema
     if named != schema.columns[0] or named.type != "STRING":
-        problem = "the column 'change' of a relation is the first one, a STRING"
+        problem = "the column 'change' of a relation must be the first one, a STRING"
         raise ApplicationError(f"{place}.schema", problem, 'begin with "change STRING, ", or leave it out')
     if len(schema) == 1:
-        raise ApplicationError(f"{place}.schema", "there is no column besides 'change'", "add those of the rows")
+        raise ApplicationError(f"{place}.schema", "there is no column besides 'change'", "add the columns of its rows")
     return Schema(schema.columns[1:])
 
 

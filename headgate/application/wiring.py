@@ -1,4 +1,4 @@
-"""From operators as the application file lists them to operators of a plan: names become ports."""
+"""Turns the operators that an application file lists into plan operators: names become ports."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ class Wiring:
         self._streams = streams
         self._tables = tables
         self._ports = {name: _ports_of(query, name) for name, query in file.queries.items()}
-        self.places: dict[str, str] = {}  # where operators stand that the file does not list by themselves
-        # Those of CQL queries come when they are compiled, before anything that reads them is built.
+        self.places: dict[str, str] = {}  # places of operators that the file does not list itself
+        # The roots of CQL queries are added when these are compiled, before anything that reads them is built.
         self.roots = {name: self._root(name, query) for name, query in file.queries.items() if query.operators}
 
     def operators(self, query: str, section: OperatorSection) -> list[Operator]:
-        """A plan's operator, after what it needs in front of it: an operator for each ROWS window.
+        """The plan operator of a section, preceded by an operator for each of its ROWS windows.
 
         Raises ApplicationError when an input, table or column list is wrong.
         """
@@ -83,14 +83,14 @@ class Wiring:
             self.places[added.id] = place
             if added.id in self._own_ids(query):
                 problem = f"its ROWS window is an operator of its own, '{added.id.split('/')[-1]}'"
-                raise ApplicationError(place, problem, "give the other operator of that id another one")
+                raise ApplicationError(place, problem, "rename the other operator with that id")
         return [*self._added, operator]
 
     def _own_ids(self, query: str) -> set[str]:
         return {port.node for port in self._ports[query].values()}
 
     def _window(self, common: dict[str, Any], index: int, window: Window | None, suffix: str) -> RangeWindow | None:
-        """The window on an input as an operator takes it. A ROWS window is put in front, in `common`'s inputs."""
+        """The window of an input as the operator takes it. A ROWS window becomes an operator in `common`'s inputs."""
         if not isinstance(window, RowsWindow):
             return window
         inputs = list(common["inputs"])
@@ -107,8 +107,8 @@ class Wiring:
     def _root(self, name: str, query: QuerySection) -> Port:
         """The output that no operator of the query reads: its result.
 
-        With several, all but the last lead nowhere; with none the operators form a circle. Both are for the plan's
-        builder to refuse.
+        If there are several, all but the last are dead ends; if there are none, the operators form a cycle. The plan's
+        builder refuses both.
         """
         read = {self._ports[name].get(text) for section in query.operators for text in section.reads}
         ports = list(self._ports[name].values())
@@ -129,7 +129,7 @@ class Wiring:
             return Port(name)
         if name in self._file.queries:
             return self.roots[name]
-        if name in self._file.streams:  # it is there but wrong, which is reported at its own place
+        if name in self._file.streams:  # it exists but is wrong, which is reported at its own place
             return Port(name)
         if name in self._file.tables:
             raise ApplicationError(
@@ -138,7 +138,7 @@ class Wiring:
         known = [*own, *self._file.streams, *(q for q in self._file.queries if q != query)]
         raise ApplicationError(place, f"there is no '{name}' to read", known_names("inputs", known, name))
 
-    # One builder an operator kind -------------------------------------------------------------------------------
+    # One builder per operator kind ------------------------------------------------------------------------------
 
     def select(self, section: SelectSection, place: str, common: dict[str, Any]) -> Operator:
         return Select(where=section.where, **common)
@@ -188,7 +188,7 @@ class Wiring:
 
     def rstream(self, section: RStreamSection, place: str, common: dict[str, Any]) -> Operator:
         window = self._window(common, 0, section.window, "window")
-        return RStream(window=window, **common)  # the plan's builder finds out when it speaks
+        return RStream(window=window, **common)  # the plan's builder determines when it emits
 
     def window(self, section: WindowSection, place: str, common: dict[str, Any]) -> Operator:
         if isinstance(section.window, RowsWindow):
@@ -222,7 +222,7 @@ _BUILDERS: dict[type[OperatorSection], Callable[[Wiring, Any, str, dict[str, Any
 
 
 def _ports_of(query: QuerySection, name: str) -> dict[str, Port]:
-    """What the query's own operators give out, by the name that an input calls it."""
+    """The outputs of the query's own operators, by the names that inputs use for them."""
     ports: dict[str, Port] = {}
     for section in query.operators:
         operator = f"{name}/{section.id}"
@@ -244,7 +244,7 @@ def _declared(section: OperatorSection) -> Declared:
 
 
 def _named(columns: Mapping[str, str] | Sequence[str], place: str) -> dict[str, str]:
-    """Output columns, name -> expression, from either way to write them."""
+    """Output columns, name -> expression, from either notation."""
     if isinstance(columns, Mapping):
         pairs = list(columns.items())
     else:
@@ -253,9 +253,9 @@ def _named(columns: Mapping[str, str] | Sequence[str], place: str) -> dict[str, 
     seen: set[str] = set()
     for name, text in pairs:
         if name.lower() in seen:
-            raise ApplicationError(place, f"column '{name}' is there twice", "give each column its own name")
+            raise ApplicationError(place, f"column '{name}' appears twice", "give each column its own name")
         if name.lower() in RELATION_STAMPS:
-            raise ApplicationError(place, f"column name '{name}' is kept for Headgate's stamps", "rename it")
+            raise ApplicationError(place, f"column name '{name}' is reserved for Headgate's stamps", "rename it")
         seen.add(name.lower())
         result[name] = text
     return result

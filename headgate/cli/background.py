@@ -1,4 +1,4 @@
-"""Work in a thread while the main thread waits: only that one can notice a signal, and not while Spark has its ear."""
+"""Runs work in a thread, so that the main thread, the only one that notices signals, does not wait inside Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two policies on the same load, one after the other: what `headgate demo` shows, and says at its end."""
+"""Compares two policies on the same load, one after the other, for `headgate demo`."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from headgate.runtime.spark.engine import SparkRuntime
 
 KEY = "p"
-TURN_S = 15.0  # of `--compare` without an end: long enough for windows of ten seconds
-WARM_S = 10.0  # of a run without turns: what Java takes to compile most of what each call runs
+TURN_S = 15.0  # of `--compare` without --seconds: long enough for windows of ten seconds
+WARM_S = 10.0  # of a run without turns: the time that Java takes to compile most of what each call runs
 _SAME = 1.1  # latencies that differ by less than this factor differ by chance
 ROUND_ROBIN = PolicySettings("rr", {"unit": "query"})
 BY_CLASS = PolicySettings("mbd")
 
 
 class Comparison:
-    """Switches between the application's policy and another: at a key, and every `turn_s` seconds if there is such.
+    """Switches between the application's policy and another: at a key, and every `turn_s` seconds unless that is None.
 
     The first turn, or the first seconds where there are no turns, is a warm-up: the JVM is still compiling what calls
-    run, which would be charged to the policy that happens to be in charge.
+    run, and that time would be charged to the policy that happens to run.
     """
 
     def __init__(self, app: CheckedApplication, keys: Keys, turn_s: float | None) -> None:
@@ -34,15 +34,15 @@ class Comparison:
         self._other = BY_CLASS if app.policy.name == ROUND_ROBIN.name else ROUND_ROBIN
         self._since = 0.0
         self._warm_s = WARM_S if turn_s is None else turn_s
-        self.left_out_s = 0.0  # of the beginning, from the latencies by policy
+        self.left_out_s = 0.0  # seconds at the beginning that the latencies by policy leave out
 
     @property
     def hint(self) -> str:
-        """What the reader can do now."""
+        """The keys that can be pressed now."""
         return f"{KEY}: go on with {self._other.name}   Ctrl-C: end, with a report"
 
     def watch(self, runtime: SparkRuntime) -> None:
-        """Called now and then while the run goes on."""
+        """Called now and then during the run."""
         pressed = KEY in self._keys().lower()
         now = runtime.now()
         if not self.left_out_s and now >= self._warm_s:
@@ -55,9 +55,9 @@ class Comparison:
 
 
 def summary_lines(report: Mapping[str, Any], left_out_s: float = 0.0) -> list[str]:
-    """What the first two policies of a run did to each class, in plain words; of a single one, how long they waited.
+    """What the first two policies of a run did to each class, in plain words; for a single policy, the mean latencies.
 
-    `left_out_s`: of the beginning, from what was measured.
+    `left_out_s` is how many seconds at the beginning the measurements leave out.
     """
     classes, policies = report.get("classes", {}), report.get("policies", {})
     if not classes or not policies:
@@ -95,11 +95,11 @@ def _words(first: str, second: str, one: float | None, other: float | None) -> s
 
 
 def _sum_up(order: list[str], found: Mapping[str, tuple[float | None, ...]], first: str, second: str) -> list[str]:
-    """Who gained and who paid, where that is clear."""
+    """Which classes gained and which paid, where that is clear."""
     gained = [name for name in order if _factor(found[name]) > _SAME]
     paid = [name for name in order if _factor(found[name]) < 1 / _SAME]
     if not gained and not paid:
-        return ["For no class does it matter which of the two runs: there is little to decide under this load."]
+        return ["Which of the two runs matters to no class: there is little to decide under this load."]
     lines = []
     if gained:
         lines.append(f"{first} answers {_and(gained)} sooner than {second} does")

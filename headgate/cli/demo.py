@@ -40,7 +40,7 @@ headgate demo --seconds 30 --policy fifo
 headgate demo --seconds 30 --set streams.sensors.source.rate=5000
 """
 APP = Path(__file__).parent.parent / "demo" / "app.yaml"
-TURNS = 4  # of a comparison with an end: a warm-up, the policy, the other one, and back
+TURNS = 4  # of a comparison with --seconds: a warm-up, the policy, the other one, and back
 
 
 @one_line_errors
@@ -90,7 +90,7 @@ def demo(
         with table(not as_json, out, lambda: comparison.hint) as show:
 
             def watch(runtime: SparkRuntime) -> None:
-                if reader_left():  # of a demonstration that nobody watches, there is no end to wait for
+                if reader_left():  # nobody watches anymore
                     raise BrokenPipeError
                 comparison.watch(runtime)
 
@@ -106,7 +106,7 @@ def demo(
 
 
 def load_in_words(plan: Plan) -> str:
-    """What runs, and how much of it."""
+    """What the demonstration runs, in one line: queries, classes, and the rate of each stream."""
     streams = [
         f"{name} {number(stream.source.get('rate'))} tuples/s for {len(plan.readers(name))} queries"
         for name, stream in plan.streams.items()

@@ -44,7 +44,7 @@ CheckOption = Annotated[
     bool,
     typer.Option(
         "--check/--no-check",
-        help="Let Spark's analyser check every query. Starting Spark takes a while; --no-check leaves it out.",
+        help="Let Spark's analyzer check every query. Starting Spark takes a while; --no-check leaves it out.",
     ),
 ]
 
@@ -62,7 +62,7 @@ def explain(
 ) -> None:
     """Check an application; show its streams, queries, operators, paths, segments and classes.
 
-    With --policy also what that policy makes of it: units, priorities, progress charts, releases, thresholds.
+    With --policy, also show what that policy makes of it: units, priorities, progress charts, releases, thresholds.
     """
     if plots is not None:
         check_plots(plots)
@@ -81,7 +81,7 @@ def explain(
 
 
 def _check(app: Application) -> bool:
-    """Have Spark's analyser check the queries. False when there is no Java to run it, which is said on stderr."""
+    """Have Spark's analyzer check the queries. False when there is no Java to run it, which is reported on stderr."""
     from headgate.cli.live import progress
     from headgate.runtime.spark.launch.settings import find_java
 

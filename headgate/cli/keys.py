@@ -1,4 +1,4 @@
-"""Keys that are pressed while a command runs."""
+"""Reads keys that are pressed while a command runs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Keys = Callable[[], str]
 
 @contextmanager
 def pressed_keys(wanted: bool) -> Iterator[Keys]:
-    """What is given returns the keys pressed since it was last called; never any without a terminal.
+    """Yields a function that returns the keys pressed since its last call; without a terminal there are none.
 
-    They are read as they are pressed, without a line end and without an echo, and Ctrl-C stays what it is.
+    Keys are read as they are pressed, without a line end and without an echo. Ctrl-C keeps its meaning.
     """
     if not wanted or not sys.stdin.isatty():
         yield str

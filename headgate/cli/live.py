@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: a progress line, or for the demonstration a live table."""
+"""What a person sees during a run: a progress line, or in the demonstration a live table."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from headgate.durations import format_duration
 from headgate.errors import first_few
 
 Report = Mapping[str, Any]
-Show = Callable[[Report | str], None]  # a run so far; before it begins, what is being done
+Show = Callable[[Report | str], None]  # gets the report so far; before the run begins, what is being done
 _SOON_S, _LATER_S = 10.0, 60.0
 
 
 def progress_line(report: Mapping[str, Any]) -> str:
-    """A run so far in one line, short enough for any terminal: one that wraps could not be taken back."""
+    """The run so far in one line, short enough for any terminal: a line that wraps could not be overwritten."""
     rate = report["throughput"]
     latency = report["weighted_mean_latency"]
     parts = [
@@ -38,7 +38,7 @@ def progress_line(report: Mapping[str, Any]) -> str:
 
 @contextmanager
 def progress() -> Iterator[Show]:
-    """A line on stderr that follows a run; a new one now and then when stderr is not a terminal."""
+    """A progress line on stderr; when stderr is not a terminal, a new line now and then."""
     err = Console(stderr=True)
     if not _can_redraw(err):
         yield _now_and_then(lambda line: print(line, file=sys.stderr, flush=True))
@@ -61,9 +61,9 @@ def _doing(what: str) -> str:
 
 @contextmanager
 def table(wanted: bool, out: Console, hint: Callable[[], str]) -> Iterator[Show]:
-    """The report as a table that follows a run; lines on stderr when stdout is not a terminal, or it is not wanted.
+    """A live table of the report; progress lines on stderr when it is not wanted or stdout is not a terminal.
 
-    In a terminal it has a screen of its own, so that nothing stays behind when it ends or the window changes its size.
+    The table has a screen of its own, so that nothing stays behind when it ends or the window is resized.
     """
     if not wanted or not _can_redraw(out):
         with progress() as show:
@@ -78,7 +78,7 @@ def table(wanted: bool, out: Console, hint: Callable[[], str]) -> Iterator[Show]
 
 
 class LiveReport:
-    """A report for one screen: laid out when it is drawn, for the width and height that there are then."""
+    """A report for one screen: laid out when it is drawn, for the width and height available then."""
 
     def __init__(self, report: Mapping[str, Any], hint: str) -> None:
         self._report = report
@@ -110,8 +110,8 @@ class LiveReport:
 
 
 def _now_and_then(say: Callable[[str], None]) -> Show:
-    """Every ten seconds in the first minute, then every minute, by the clock of the run; what is being done before it
-    begins every ten seconds, by the clock on the wall."""
+    """Print every ten seconds in the first minute of the run, then every minute. Before the run begins, print what is
+    being done, every ten seconds."""
     due, said = _SOON_S, time.monotonic()
 
     def sometimes(seen: Report | str) -> None:

@@ -1,4 +1,4 @@
-"""The `headgate` command. One file a command; heavy modules are imported when a command runs."""
+"""The `headgate` command. One file per command; heavy modules are imported when a command runs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ for _command in (demo, run, simulate, explain, policies, replay):
 for _entry in entry_points(group="headgate.commands"):  # commands of other packages: the laboratory has two
     try:
         _entry.load()(app)
-    except (Exception, SystemExit) as _error:  # a broken package costs its own command, and no other
+    except (Exception, SystemExit) as _error:  # a broken package loses its own command, and no other
         _package = _entry.dist.name if _entry.dist is not None else _entry.module
         typer.echo(f"the command '{_entry.name}' of package {_package} is left out: {_error}", err=True)
 

@@ -104,9 +104,9 @@ def policy_override(text: str) -> Override:
     remedy = "write name or name:key=value,key=value, for example rr:quantum=0.05"
     name, colon, rest = text.partition(":")
     if not name.strip() or (colon and not rest.strip()):
-        raise ApplicationError(label, "this names no policy", remedy)
+        raise ApplicationError(label, "this does not name a policy", remedy)
     settings: dict[str, Any] = {"name": name.strip()}
-    # A comma parts two parameters only where a key follows, so that values may be lists.
+    # A comma separates parameters only where a key follows, so that values may be lists.
     for part in re.split(r",(?=\s*[\w-]+\s*=)", rest) if rest else []:
         key, sign, value = part.partition("=")
         if not sign or not key.strip() or key.strip() == "name":

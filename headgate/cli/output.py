@@ -1,4 +1,4 @@
-"""What every command does alike: errors as one line and exit code 2, and `--json` as one value on stdout."""
+"""What all commands share: errors as one line and exit code 2, and `--json` as one value on stdout."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def one_line_errors(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def _lost(error: Exception) -> SparkDied | None:
-    """Has the command failed because Spark's JVM has died? It may take a moment until it is gone."""
+    """The SparkDied that explains a failure, if Spark's JVM has died; waits a moment, as it may still be ending."""
     if isinstance(error, SparkDied):
         return error
     try:
@@ -80,7 +80,7 @@ def fail(message: str, code: int = WRONG) -> NoReturn:
 
 
 def console() -> Console:
-    """Where tables are printed: as wide as the terminal; wide enough for tables when stdout is a file or pipe."""
+    """A console for tables: as wide as the terminal; wide enough for tables when stdout is a file or pipe."""
     from rich.console import Console
 
     class Printer(Console):
@@ -123,6 +123,6 @@ def _is_descriptor_1(stream: TextIO) -> bool:
 
 
 def print_json(value: Any) -> None:
-    """One JSON value and a line end on stdout; what is not a finite number becomes null."""
+    """One JSON value and a line end on stdout; numbers that are not finite become null."""
     text = json.dumps(json_value(value), indent=2, allow_nan=False, ensure_ascii=False)
     typer.echo(text, file=_json_out)

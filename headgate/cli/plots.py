@@ -1,4 +1,4 @@
-"""`--plot FOLDER`, the same for every command that draws: pictures go into a folder, each as PNG and SVG."""
+"""`--plot FOLDER`, for every command that draws: pictures go into the folder, each as PNG and SVG."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg")
 
 
 def check_plots(folder: Path) -> None:
-    """Can pictures be drawn into this folder, which is made if need be? Raises ApplicationError before the run."""
+    """Make sure, before the run, that pictures can be written into this folder. Raises ApplicationError."""
     from headgate.charts.files import need_matplotlib
 
     need_matplotlib(_label(folder))
@@ -34,7 +34,7 @@ def check_plots(folder: Path) -> None:
 
 
 def plot(report: Mapping[str, Any], folder: Path | None, quiet: bool) -> None:
-    """What `run` and `simulate` do with `--plot` once the report is printed: boxes and course of the run."""
+    """Draw the latencies of a run as boxes and over time, for `run` and `simulate` with `--plot`."""
     if folder is None:
         return
     from headgate.charts.latency_boxes import draw_latency_boxes
@@ -44,7 +44,9 @@ def plot(report: Mapping[str, Any], folder: Path | None, quiet: bool) -> None:
 
 
 def write_plots(figures: Mapping[str, Figure], folder: Path, quiet: bool) -> None:
-    """Write figures by their names, over older ones; unless `quiet` the files are told. Raises ApplicationError."""
+    """Write figures under their names, replacing older ones; unless `quiet`, print the names of the files.
+
+    ApplicationError: one cannot be written."""
     from headgate.charts.files import save_all
 
     try:

@@ -75,7 +75,7 @@ def run(
 ) -> None:
     """Run an application on Spark until its limits or Ctrl-C; ends with the report.
 
-    Without a limit it runs until its sources end, or for ever. Exit code 1 when a query stopped with an error.
+    Without a limit it runs until its sources end, or forever. Exit code 1 when a query stopped with an error.
     """
     if master is not None:
         changes = [*(changes or []), f"spark.master={master}"]
@@ -114,9 +114,9 @@ def run_on_spark(
     watch: Watch | None = None,
     record: Path | None = None,
 ) -> dict[str, Any]:
-    """Run and report; shared with `demo`. It is the engine itself that runs, since signals have to reach it at once.
+    """Run and report; shared with `demo`. It uses the engine directly, because signals must reach it at once.
 
-    `show` gets what the start is at, then the report now and then; before it, `watch` may do something to the run.
+    `show` gets the steps of the start, then the report now and then; before each report, `watch` may change the run.
     SparkDied: the JVM is gone; what was written until then is kept.
     """
     from headgate.cli.shutdown import SIGNALLED, Interrupted

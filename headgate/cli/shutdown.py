@@ -1,7 +1,7 @@
-"""Every way in which a command can end from outside: signals, a closed or full standard output, a dead JVM.
+"""Ends a command cleanly when something outside ends it: signals, a closed or full standard output, a dead JVM.
 
-Whatever happens, a command leaves no process and no folder behind, says one line, and ends with a code of its own.
-Imports little: it is in force before anything slow is imported.
+In every case the command leaves no process and no folder behind, prints one line, and exits with a code of its own.
+Imports little, so that it takes effect before anything slow is imported.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Interrupted(BaseException):
 
 
 class Signals:
-    """What signals do to this process. The first one ends Spark's JVM and raises `Interrupted`; while a run goes on,
-    it is only noted, and the run ends with its report. The next one ends the process where it stands."""
+    """What signals do to this process. The first one ends Spark's JVM and raises `Interrupted`; during a run it
+    is only noted, and the run ends with its report. The next one ends the process at once."""
 
     def __init__(self) -> None:
         self.noted: int | None = None  # a run was asked to end
@@ -53,13 +53,13 @@ class Signals:
             self.noted = number
         elif self.ended_by is None:
             self.ended_by = number
-            logging.disable()  # what fails without Spark is no news
+            logging.disable()  # without Spark, further failures are to be expected
             end_spark()
             self._ended = True
             if self._noting:  # a second one, while the run ends
                 self._leave()
             raise Interrupted(number)
-        elif self._ended:  # one that is impatient
+        elif self._ended:  # a further one
             self._leave()
 
     def _leave(self) -> NoReturn:
@@ -69,7 +69,7 @@ class Signals:
         leave(128 + self.ended_by)
 
     def _restore_terminal(self) -> None:
-        """Nothing else does when the process ends where it stands: keys are echoed again, the usual screen is back."""
+        """Echo keys again and show the usual screen: nothing else does when the process ends at once."""
         if self._terminal is not None:
             with suppress(termios.error, OSError):
                 termios.tcsetattr(0, termios.TCSANOW, self._terminal)
@@ -78,7 +78,7 @@ class Signals:
 
     @contextmanager
     def noting(self) -> Iterator[Callable[[], None]]:
-        """Signals are noted. What is given raises `Interrupted` once one was, and SparkDied when the JVM is gone."""
+        """Note signals. Yields a check that raises `Interrupted` after a signal, and SparkDied when the JVM is gone."""
         from headgate.runtime.spark.launch.jvm import check_jvm
 
         def check() -> None:
@@ -108,10 +108,10 @@ def run_command(command: Callable[[], object]) -> NoReturn:
         code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     except BaseException as problem:
         code, error = LOST, problem
-    if SIGNALLED.ended_by is not None:  # whatever came of it
+    if SIGNALLED.ended_by is not None:  # however the command took it
         code, error = 128 + SIGNALLED.ended_by, None
         say(_WORDS[signal.Signals(SIGNALLED.ended_by)])
-    elif _is_of_output(error):
+    elif _is_output_error(error):
         say(f"error: cannot write to standard output: {error.strerror}")
     elif error is not None:
         sys.excepthook(type(error), error, error.__traceback__)
@@ -121,19 +121,19 @@ def run_command(command: Callable[[], object]) -> NoReturn:
     except BrokenPipeError:
         pass  # the reader has seen enough
     except OSError as problem:
-        if not _is_of_output(error):
+        if not _is_output_error(error):
             say(f"error: cannot write to standard output: {problem.strerror}")
         code = code or LOST
     leave(code)
 
 
-def _is_of_output(error: BaseException | None) -> TypeGuard[OSError]:
-    """Has printing failed? Errors of files that were opened by name carry it."""
+def _is_output_error(error: BaseException | None) -> TypeGuard[OSError]:
+    """Did printing fail? Errors of files that were opened by name carry that name."""
     return isinstance(error, OSError) and error.filename is None and error.errno in (ENOSPC, EIO)
 
 
 def reader_left() -> bool:
-    """Is standard output a pipe that nobody reads any more?"""
+    """Is standard output a pipe that nobody reads anymore?"""
     watched = select.poll()
     try:
         watched.register(sys.stdout.fileno(), 0)
@@ -143,13 +143,13 @@ def reader_left() -> bool:
 
 
 def say(line: str) -> None:
-    """A line on standard error, if that is still there."""
+    """Print a line on standard error, if that is still open."""
     with suppress(OSError):
         print(line, file=sys.stderr, flush=True)
 
 
 def leave(code: int) -> NoReturn:
-    """End the process now. Threads may still wait for a Spark that is gone, and would keep it."""
+    """End the process now. Threads may still wait for a Spark that is gone, and would keep it alive."""
     if spill := sys.modules.get("headgate.runtime.spark.spill"):
         spill.remove_spilled()
     with suppress(OSError):
@@ -158,13 +158,13 @@ def leave(code: int) -> NoReturn:
 
 
 def end_spark() -> None:
-    """Nothing to do unless this process has started one."""
+    """End Spark's JVM, if this process has started one."""
     if jvm := sys.modules.get("headgate.runtime.spark.launch.jvm"):
         jvm.end_jvm()
 
 
 def _open_standard_files() -> None:
-    """A command may be started without them; what it opens next would take their numbers."""
+    """Open standard files that the command was started without: other files would take their numbers."""
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
             os.fstat(number)

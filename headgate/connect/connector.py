@@ -27,7 +27,7 @@ class Connector(Section):
         except ValidationError as error:
             raise first_error(error, settings, lambda place: 0, type(self).__name__) from None
 
-    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # files are read without it, for their errors
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # files bypass it, for their errors
 
     @classmethod
     def known(cls) -> list[str]:
@@ -48,7 +48,7 @@ C = TypeVar("C", bound=Connector)
 
 
 def connector_of(kind: type[C], settings: Mapping[str, Any], place: str) -> C:
-    """The connector of settings that no application file was checked for. ApplicationError: they are wrong."""
+    """A connector from settings that were not checked with an application. ApplicationError: they are wrong."""
     try:
         return kind.model_validate(dict(settings))
     except ValidationError as error:

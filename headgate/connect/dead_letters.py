@@ -1,4 +1,4 @@
-"""Dead letters: rows that were put aside, each with where it came from and why, one JSON object a line."""
+"""Dead letters: rows that were put aside, each with where it came from and why, one JSON object per line."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ LONGEST = 1 << 20  # characters of a row; the rest of a longer one is left out
 
 
 class DeadLetters:
-    """Counts the letters of a run and writes them to `path`, which is made with the first one. No path: counts only.
+    """Counts the letters of a run and writes them to `path`, created with the first one. Without a path, only counts.
 
-    A run replaces the letters of the run before. Letters that cannot be written are counted all the same, and logged
-    once: they must not take good rows with them. Any thread may write.
+    A run replaces the letters of the run before. Letters that cannot be written are still counted, and that is logged
+    once: good rows must not suffer. Any thread may write.
     """
 
     def __init__(self, path: Path | None = None, application: str = "") -> None:
@@ -61,14 +61,14 @@ class DeadLetters:
             self._try(lambda: self._write(text.encode(errors="replace")))
 
     def report(self) -> dict[str, Any]:
-        """What a report has of them."""
+        """The counts and the file, for a report."""
         with self._guard:
             written = str(self.path) if self._file is not None else None
             counts = {"streams": dict(self._streams), "queries": dict(self._queries)}
             return {"rows": self._rows, "path": written, **counts}
 
     def close(self) -> None:
-        """The run has ended; what a call still puts aside is counted only."""
+        """End with the run; rows that are put aside later are only counted."""
         with self._guard:
             self._works = False
             if self._file is not None:

@@ -1,4 +1,4 @@
-"""Files that an application reads: there, and readable, before anything runs."""
+"""Checks, before anything runs, that the files that an application reads are there and readable."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def check_readable(path: str, folder: Path, place: str) -> None:
             raise ApplicationError(place, f"there is no file '{path}' in {_shown(folder)}", _similar(full))
         readable = os.access(full, os.R_OK)
     except (OSError, ValueError) as error:
-        raise ApplicationError(place, f"'{path}' is no file name: {error}", "check the name") from error
+        raise ApplicationError(place, f"'{path}' is not a file name: {error}", "check the name") from error
     if not readable:
         raise ApplicationError(place, f"the file '{path}' cannot be read", "check its permissions")
 
 
 def read_text(path: Path, place: str, what: str) -> str:
-    """The text of a file. `what` it should be."""
+    """The text of a file; `what` says in an error what the file should be."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

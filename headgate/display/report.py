@@ -14,7 +14,7 @@ from headgate.display.tables import FittedTable, TableColumn
 from headgate.durations import format_duration
 from headgate.errors import first_few
 
-# What people miss least when a terminal is narrow goes first.
+# On a narrow terminal the least important columns are dropped first.
 _COUNTS = (TableColumn("inputs", number=True, spare=3), TableColumn("outputs", number=True))
 _LATENCIES = {
     "mean": TableColumn("mean latency", number=True),
@@ -46,7 +46,7 @@ def head(report: Mapping[str, Any]) -> Text:
 
 
 def _assumed(report: Mapping[str, Any]) -> list[Text]:
-    """The defaults that a simulation rests on: numbers that nobody declared must not look as if somebody had."""
+    """The defaults that a simulation assumed, so that they do not look like declared numbers."""
     assumed = report.get("assumed") or {}
     found = []
     for what, names, unit in (("cost", "costs", " a tuple"), ("selectivity", "selectivities", "")):
@@ -58,14 +58,14 @@ def _assumed(report: Mapping[str, Any]) -> list[Text]:
 
 
 def class_table(classes: Mapping[str, Any]) -> FittedTable:
-    """Classes by falling priority."""
+    """The classes, highest priority first."""
     by_priority = sorted(classes.items(), key=lambda item: -(item[1].get("priority") or 0))
     first = (TableColumn("class"), TableColumn("priority", number=True, spare=2))
     return _table(first, [(name, _count(one.get("priority")), one) for name, one in by_priority])
 
 
 def policy_table(report: Mapping[str, Any]) -> FittedTable:
-    """The latencies of each class under each policy that was in charge of the run."""
+    """The latencies of each class under each policy that the run used."""
     policies = report["policies"]
     columns = [TableColumn("class"), TableColumn("priority", number=True, spare=2)]
     columns += [
@@ -82,7 +82,7 @@ def policy_table(report: Mapping[str, Any]) -> FittedTable:
 
 
 def query_table(queries: Mapping[str, Any], title: str = "") -> FittedTable:
-    """Queries as the file has them."""
+    """The queries, in the order of the file."""
     first = (TableColumn("query"), TableColumn("class", spare=2))
     return _table(first, [(name, str(one.get("class")), one) for name, one in queries.items()], title)
 
@@ -102,7 +102,7 @@ def _table(
 
 
 def totals(report: Mapping[str, Any], most: int | None = None) -> Table:
-    """Measures of the whole run, at most so many of them."""
+    """Measures of the whole run, at most `most` of them."""
     memory, throughput = report.get("memory") or {}, report.get("throughput") or {}
     weighted, inversion = report.get("weighted_latency") or {}, report.get("inversion") or {}
     schedule = report.get("schedule") or {}
@@ -125,10 +125,6 @@ def totals(report: Mapping[str, Any], most: int | None = None) -> Table:
 def _at(levels: Mapping[str, float | None], level: str, words: Callable[[float | None], str]) -> str:
     """A measure at another level than the mean, where there is one."""
     return "" if levels.get(level) is None else f" (at {level}: {words(levels[level])})"
-
-
-_CHANGED = ("switches", "changes", "shedding", "fallbacks")
-_PUT_ASIDE = ("rejected", "late", "dead_letters")
 
 
 def _print_events(report: Mapping[str, Any], out: Console) -> None:

@@ -1,4 +1,4 @@
-"""What `headgate explain --policy` prints of a policy: its units and priorities, and what those follow from."""
+"""Prints a policy for `headgate explain --policy`: its units and priorities, and what those follow from."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Tables and their cells, as every command prints them.
 
-A table fits the terminal: numbers keep their units and words stay whole. Where it would be too wide, texts wrap first;
-then the columns go that people can spare; where even that does not help, each row is printed as a list.
+A table fits the terminal: numbers keep their units and words stay whole. If it is too wide, texts wrap first; then the
+least important columns are dropped; if that is not enough, each row is printed as a list.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ Cell = str | Text
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column of a table. Of those with a `spare`, the highest goes first when the terminal is narrow."""
+    """A column of a table. On a narrow terminal the column with the highest `spare` is dropped first."""
 
     title: str
-    number: bool = False  # stands at the right; only the title may wrap
-    spare: int = 0  # 0: always there
+    number: bool = False  # right-aligned; only the title may wrap
+    spare: int = 0  # 0: never dropped
 
 
 @dataclass(frozen=True)
 class FittedTable:
-    """A table that is laid out when it is printed, for the width that there is then. Cells are text, not markup."""
+    """A table that is laid out when it is printed, for the width available then. Cells are text, not markup."""
 
     columns: Sequence[TableColumn]
     rows: Sequence[Sequence[Cell]]
@@ -90,7 +90,7 @@ class FittedTable:
         return table
 
     def _lists(self, kept: Sequence[int]) -> Iterable[RenderableType]:
-        """For a terminal that has no room for a table: what stands in a row, one below the other."""
+        """For a terminal too narrow for a table: the cells of each row, one below the other."""
         for row in self._texts:
             first, *others = kept
             yield Text.assemble((row[first].plain, "bold"))
@@ -100,7 +100,7 @@ class FittedTable:
 
 
 def share_out(natural: Sequence[int], least: Sequence[int], width: int) -> list[int] | None:
-    """How wide columns become, the widest giving way first; None when not even the least widths have room."""
+    """Column widths that fit, the widest shrunk first; None when not even the least widths fit."""
     room = width - _GAP * (len(natural) - 1)
     if sum(least) > room:
         return None
@@ -121,15 +121,15 @@ def _text(cell: Cell) -> Text:
 
 
 def short(operators: list[str], query: str) -> list[str]:
-    """Operator names without the name of the query that they stand under."""
+    """Operator names without the name of the query that they are shown under."""
     return [name.removeprefix(f"{query}/") for name in operators]
 
 
 def time(seconds: float | None, unknown: str = "not declared") -> str:
-    """Seconds in a unit that suits them."""
+    """Seconds in a suitable unit."""
     return unknown if seconds is None else format_duration(seconds)
 
 
 def number(value: float | None) -> str:
-    """Four digits, or whole with thousands marked."""
+    """Four digits, or a whole number with thousands separated."""
     return "?" if value is None else f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"

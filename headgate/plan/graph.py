@@ -110,7 +110,7 @@ def _topological(operators: Mapping[str, Operator], at: Mapping[str, str]) -> li
         cycle = [name.split("/")[-1] for name in reversed(error.args[1])]
         place = at.get(error.args[1][0], error.args[1][0])
         raise ApplicationError(
-            place, f"the operators feed each other in a circle: {' -> '.join(cycle)}", "break the circle"
+            place, f"the operators feed each other in a cycle: {' -> '.join(cycle)}", "break the cycle"
         ) from error
     position = {name: i for i, name in enumerate(operators)}
     order: list[str] = []

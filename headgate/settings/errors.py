@@ -1,4 +1,4 @@
-"""What pydantic found wrong with settings, in words for the people who wrote them."""
+"""Turns what pydantic finds wrong with settings into messages for the people who wrote them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _words(detail: Mapping[str, Any], context: Mapping[str, Any]) -> tuple[str, 
     if kind in _TYPES:
         return f"{shown} is not {_TYPES[kind]}", f"give {_TYPES[kind]}"
     if kind == "literal_error":
-        return f"{shown} is not possible here", f"use {context['expected']}"
+        return f"{shown} is not allowed here", f"use {context['expected']}"
     for name, words in (("gt", "above"), ("ge", "at least"), ("lt", "below"), ("le", "at most")):
         if name in context:
             return f"{shown} is out of range", f"it must be {words} {context[name]:g}"

@@ -1,4 +1,4 @@
-"""A value that is one of several sections, told apart by its `kind`."""
+"""A value that is one of several sections, chosen by its `kind`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headgate.settings.sections import Section, refuse, shown
 def one_of(kinds: Callable[[], Mapping[str, type[Section]]]) -> BeforeValidator:
     """For `Annotated[Any, one_of(...)]`: a mapping is read by the section of its kind, a section stays as it is.
 
-    The kinds are asked for when they are needed, since packages and programs may add some.
+    The kinds are looked up at each use, because packages and programs may add some.
     """
 
     def read(value: Any) -> Any:
@@ -22,7 +22,7 @@ def one_of(kinds: Callable[[], Mapping[str, type[Section]]]) -> BeforeValidator:
             known = kinds()
             if type(value) in known.values():
                 return value
-            raise refuse(f"{type(value).__name__} cannot stand here", f"use one of {', '.join(sorted(known))}")
+            raise refuse(f"{type(value).__name__} cannot be used here", f"use one of {', '.join(sorted(known))}")
         if not isinstance(value, dict):
             raise refuse(f"{shown(value)} is not a mapping", f"write {{kind: ...}}, one of {', '.join(kinds())}")
         kind = value.get("kind")

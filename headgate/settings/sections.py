@@ -30,7 +30,7 @@ def _duration(value: Any) -> float:
 
 
 def as_text(value: Any) -> Any:
-    """Numbers and truth values are fine where an expression or a setting is wanted."""
+    """Accept numbers and booleans where an expression or a setting is expected."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, (int, float)) else value
@@ -53,18 +53,19 @@ Count = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class Section(BaseModel):
-    """A mapping of the file with a fixed set of keys. A key without a value counts as left out."""
+    """A mapping in the file with a fixed set of keys. A key without a value counts as left out."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     @classmethod
     def known(cls) -> list[str]:
+        """The keys that a file may use."""
         return [field.alias or name for name, field in cls.model_fields.items()]
 
     @model_validator(mode="before")
     @classmethod
     def _known_keys_only(cls, data: Any) -> Any:
-        # Before the fields are looked at: a misspelt key is better news than the right one being missing.
+        # Before the fields are checked: a misspelled key is a better message than the right one being missing.
         if not isinstance(data, dict):
             raise refuse(f"{shown(data)} is not a mapping", f"give it as {{key: value}} with {_listed(cls)}")
         for key in data:
@@ -78,5 +79,6 @@ def _listed(section: type[Section]) -> str:
 
 
 def shown(value: Any) -> str:
+    """A value as messages show it, cut to 60 characters."""
     text = "nothing" if value is None else repr(value)
     return text if len(text) < 60 else text[:57] + "..."

@@ -18,7 +18,7 @@ def _bytes(value: Any) -> int:
     if found is not None and found[2].lower() in _UNITS:
         value = float(found[1]) * _UNITS[found[2].lower()]
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 1 <= value < 2**63:
-        raise refuse(f"{shown(value)} is no amount of memory", "write it like 64 MB; a bare number is bytes")
+        raise refuse(f"{shown(value)} is not an amount of memory", "write it like 64 MB; a bare number is bytes")
     return int(value)
 
 

@@ -5,7 +5,7 @@
     def test_my_policy():
         check_policy(MyPolicy)
 
-A check returns nothing, and raises AssertionError with one sentence on what the class does wrong. They need no Spark.
+A check returns nothing, or raises AssertionError with one sentence on what the class does wrong. No check needs Spark.
 """
 
 from headgate.testing.policies import check_policy

@@ -1,4 +1,4 @@
-"""Does a policy keep to what every runtime relies on?"""
+"""Checks that a policy does what every runtime relies on."""
 
 from __future__ import annotations
 
@@ -35,11 +35,13 @@ def check_policy(kind: type[Policy], **parameters: Any) -> None:
     settings = PolicySettings(kind.name, parameters)
     for name, app in _applications():
         what = f"policy '{kind.name}', {name}"
-        _total(kind, parameters, app.plan, what)
-        _board(kind, parameters, app.plan, what)
+        _check_unknown(kind, parameters, app.plan, what)
+        _check_on_board(kind, parameters, app.plan, what)
         for slots in (1, 3):
             for overheads in (SimulatorSettings(), _OVERHEADS):
-                _simulated(replace(app, policy=settings, slots=slots, simulator=overheads), f"{what}, {slots} slots")
+                _check_simulated(
+                    replace(app, policy=settings, slots=slots, simulator=overheads), f"{what}, {slots} slots"
+                )
 
 
 def _applications() -> Iterator[tuple[str, CheckedApplication]]:
@@ -72,7 +74,7 @@ def _select(name: str, source: str, **declared: Any) -> dict[str, Any]:
 
 
 class _Waiting:
-    """A queue for the scheduler's eyes: the arrival times of what waits."""
+    """A queue as the scheduler sees it: the arrival times of the tuples that wait."""
 
     def __init__(self) -> None:
         self.arrivals: deque[float] = deque()
@@ -91,7 +93,7 @@ class _Waiting:
 
 
 class _UnknownStats:
-    """Statistics of which nothing is known."""
+    """Statistics in which nothing is known."""
 
     def of(self, operator: str) -> OperatorStats:
         return OperatorStats()
@@ -100,27 +102,27 @@ class _UnknownStats:
         return None
 
 
-def _total(kind: type[Policy], parameters: Mapping[str, Any], plan: Plan, what: str) -> None:
-    """A strange view gives an answer, never an exception: nothing waits, nothing is known."""
+def _check_unknown(kind: type[Policy], parameters: Mapping[str, Any], plan: Plan, what: str) -> None:
+    """The policy answers, and never raises, when nothing waits or nothing is known."""
     empty = Board(plan, {edge: _Waiting() for edge in plan.edges}, kind(**parameters), _UnknownStats(), 1)
-    claim = _answered(lambda: empty.claim(0), f"{what}: with nothing waiting and no statistics, the policy raised")
+    claim = _no_exception(lambda: empty.claim(0), f"{what}: with nothing waiting and no statistics, the policy raised")
     assert claim is None, f"{what}: the policy ran a unit although nothing waits"
     queues = {edge: _Waiting() for edge in plan.edges}
     board = Board(plan, queues, kind(**parameters), _UnknownStats(), 1)
     _fill(board, queues)
-    claim = _answered(lambda: board.claim(0), f"{what}: without statistics, the policy raised")
+    claim = _no_exception(lambda: board.claim(0), f"{what}: without statistics, the policy raised")
     if kind.work_conserving:
         assert claim is not None, f"{what}: without statistics, the policy ran nothing although tuples wait"
 
 
-def _board(kind: type[Policy], parameters: Mapping[str, Any], plan: Plan, what: str) -> None:
+def _check_on_board(kind: type[Policy], parameters: Mapping[str, Any], plan: Plan, what: str) -> None:
     """Until nothing waits, each decision takes something that is ready; slots are not left idle."""
     queues = {edge: _Waiting() for edge in plan.edges}
     board = Board(plan, queues, kind(**parameters), DeclaredStats(plan), 2)
     _fill(board, queues)
     for call in range(_MOST_CALLS):
         board.now = call * 0.001
-        claim = _answered(partial(board.claim, call % 2), f"{what}: the policy raised")
+        claim = _no_exception(partial(board.claim, call % 2), f"{what}: the policy raised")
         waiting = sum(queue.count for queue in queues.values())
         if claim is None:
             idle_is_wrong = kind.work_conserving and waiting
@@ -132,7 +134,7 @@ def _board(kind: type[Policy], parameters: Mapping[str, Any], plan: Plan, what: 
         full = [queue for queue in unit.queues if queue.count]
         assert full, f"{what}: the policy ran unit {unit.id}, for which nothing waits"
         taken = _take(full, claim.decision.tuples)
-        _answered(partial(board.release, claim, taken, 0), f"{what}: the policy raised when a call had ended")
+        _no_exception(partial(board.release, claim, taken, 0), f"{what}: the policy raised when a call had ended")
     raise AssertionError(f"{what}: after {_MOST_CALLS} calls tuples still wait; the policy takes none")
 
 
@@ -152,16 +154,16 @@ def _fill(board: Board, queues: Mapping[Any, _Waiting]) -> None:
         board.fed(edge)
 
 
-def _simulated(app: CheckedApplication, what: str) -> None:
+def _check_simulated(app: CheckedApplication, what: str) -> None:
     """Tuples are conserved, results are those of fifo, and the same seed gives the same run."""
     expected = _results(simulate(replace(app, policy=PolicySettings("fifo")), _IDLE, trace=True))
-    first = _answered(lambda: simulate(app, _IDLE, trace=True), f"{what}: the simulation failed")
+    first = _no_exception(lambda: simulate(app, _IDLE, trace=True), f"{what}: the simulation failed")
     for name, counts in first.operators.items():
         kept = counts["processed"] + counts["queued"] + counts["shed"]
         assert counts["in"] == kept, f"{what}: of {counts['in']} tuples at {name}, {kept} were accounted for"
         assert not counts["queued"], f"{what}: {counts['queued']} tuples were left at {name}"
     assert _results(first) == expected, f"{what}: the results of a query depend on the schedule"
-    second = _answered(lambda: simulate(app, _IDLE, trace=True), f"{what}: the second simulation failed")
+    second = _no_exception(lambda: simulate(app, _IDLE, trace=True), f"{what}: the second simulation failed")
     same = first.report == second.report and first.trace == second.trace
     assert same, f"{what}: the same seed gave another schedule; take randomness from `view.seed` alone"
 
@@ -171,7 +173,7 @@ def _results(result: SimulationResult) -> Counter[Any]:
     return Counter((event.query, event.key) for event in result.trace.results)
 
 
-def _answered(ask: Callable[[], T], problem: str) -> T:
+def _no_exception(ask: Callable[[], T], problem: str) -> T:
     try:
         return ask()
     except AssertionError as broken:  # the board's invariants: they name the policy

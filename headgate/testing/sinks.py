@@ -1,4 +1,4 @@
-"""Does a sink keep to what every runtime relies on?"""
+"""Checks that a sink does what every runtime relies on."""
 
 from __future__ import annotations
 

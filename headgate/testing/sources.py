@@ -1,4 +1,4 @@
-"""Does a source keep to what every runtime relies on?"""
+"""Checks that a source does what every runtime relies on."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _check_stamps(table: pa.Table, schema: pa.Schema, what: str) -> None:
 
 
 def _check_sample(source: SourceKind, context: SourceContext) -> None:
-    """Runs read the first rows twice: of a source beside the one that the run will read."""
+    """Runs read the first rows twice: a sample of them comes from a source beside the one that the run reads."""
     sample, own = source.open(replace(context, sample=True)), source.open(context)
     first = _some(sample)
     second = _some(own)

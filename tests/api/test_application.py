@@ -67,9 +67,9 @@ def test_it_runs_in_the_simulator() -> None:
         (lambda a: a.query("q", "SELECT v FROM s", in_class="c"), ["queries.q.class", "no class 'c'"]),
         (lambda a: a.query("q", "SELECT v FROM s", emit="never"), ["queries.q.emit", "'changes' or 'final'"]),
         (lambda a: a.query("q", "SELECT v FROM s", policy="rrr"), ["queries.q.policy", "did you mean 'rr'?"]),
-        (lambda a: a.query("q"), ["queries.q", "says nothing"]),
+        (lambda a: a.query("q"), ["queries.q", "is empty"]),
         (lambda a: a.query("q", "SELECT v FROM s", sink={"kind": "cvs"}), ["queries.q.sink.kind", "mean 'csv'?"]),
-        (lambda a: a.stream("s", "k INT"), ["streams.s", "another of the name"]),
+        (lambda a: a.stream("s", "k INT"), ["streams.s", "already one named"]),
         (lambda a: a.stream("t", "k WHAT"), ["streams.t.schema"]),
         (lambda a: a.stream("t", "k INT", time="at"), ["streams.t.time", "no column 'at'"]),
         (lambda a: a.stream("t", "k INT", source=hg.sources.Csv(path="x.csv")), ["streams.t.source.path", "no file"]),
@@ -192,7 +192,7 @@ def test_what_lives_in_python_is_named() -> None:
     app = small()
     app.table("t", pa.table({"k": [1]}))
     app.query("q", "SELECT k FROM s", sink=hg.sinks.Callback(function=print))
-    with pytest.raises(hg.ApplicationError, match=r"tables\.t\.rows: a Table lives in Python alone"):
+    with pytest.raises(hg.ApplicationError, match=r"tables\.t\.rows: a Table exists only in Python"):
         app.to_yaml()
     other = small()
     other.query("q", "SELECT k FROM s", sink=hg.sinks.Callback(function=print))

@@ -151,7 +151,7 @@ def test_queries_come_and_go(spark: Any, app: hg.Application) -> None:
         run.stop_query("dear")
         assert [batch.num_rows for batch in run.results("dear")] == [2], "a reader of a stopped query comes to an end"
         assert run.report().queries["dear"].outputs == 2
-        with pytest.raises(hg.ApplicationError, match="another of the name 'dear'"):
+        with pytest.raises(hg.ApplicationError, match="already one named 'dear'"):
             run.add_query("dear", "SELECT user FROM clicks", in_class="new")
         run.remove_query("dear")
         assert "dear" not in run.report().queries

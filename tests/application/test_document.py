@@ -31,8 +31,8 @@ def test_data(text: str, data: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "fragment"),
     [
-        ("a: 1\nb: 2\na: 3\n", 3, "the key 'a' is there twice"),
-        ("q:\n  x: {a: 1, a: 2}\n", 2, "the key 'a' is there twice"),
+        ("a: 1\nb: 2\na: 3\n", 3, "the key 'a' appears twice"),
+        ("q:\n  x: {a: 1, a: 2}\n", 2, "the key 'a' appears twice"),
         ("a: [1, 2\nb: 3\n", 2, "not valid YAML"),
         ("a: b: c\n", 1, "not valid YAML"),
         ("a:\n\t- 1\n", 2, "not valid YAML"),

@@ -33,7 +33,11 @@ MISTAKES: dict[str, tuple[str, str, list[str]]] = {
     "missing rate": ("rate: 1500, ", "", ["streams.clicks.source", "'rate' is missing"]),
     "missing class": ("    class: critical\n", "", ["queries.fire", "'class' is missing", "critical, normal"]),
     "missing input": ("input: hot, table", "table", ["operators.floor.inputs", "no input"]),
-    "missing policy name": ("policy: {name: rr, quantum: 0.05}", "policy: {quantum: 0.05}", ["policy", "no policy"]),
+    "missing policy name": (
+        "policy: {name: rr, quantum: 0.05}",
+        "policy: {quantum: 0.05}",
+        ["policy", "does not name a policy"],
+    ),
     "missing sink path": ("sink: {kind: csv, path: out/fire}", "sink: {kind: csv}", ["fire.sink", "'path'"]),
     # names
     "no such input": ("input: sensors", "input: sensor", ["operators.hot.input", "'sensor'", "mean 'sensors'?"]),
@@ -88,9 +92,9 @@ MISTAKES: dict[str, tuple[str, str, list[str]]] = {
     "column without a name": ("temperature * 2 AS twice", "temperature * 2", ["out.columns", "AS name"]),
     "bad value form": ('"uniform 0 20"', '"unifrm 0 20"', ["source.values.k", "not a known form"]),
     # shape
-    "cycle": ("input: hot, table", "input: out, table", ["circle"]),
-    "self": ("input: sensors,", "input: hot,", ["operators.hot", "circle"]),
-    "circle of queries": ("input: clicks", "input: more", ["circle"]),
+    "cycle": ("input: hot, table", "input: out, table", ["in a cycle"]),
+    "self": ("input: sensors,", "input: hot,", ["operators.hot", "in a cycle"]),
+    "cycle of queries": ("input: clicks", "input: more", ["in a cycle"]),
     "output that goes nowhere": (
         "      - {id: out,",
         '      - {id: dead, kind: select, input: hot, where: "humidity > 1"}\n      - {id: out,',
@@ -98,10 +102,10 @@ MISTAKES: dict[str, tuple[str, str, list[str]]] = {
     ),
     "branch that goes nowhere": ("inputs: [low, high]", "inputs: [low, low]", ["operators.high", "goes nowhere"]),
     "operator twice": ("id: out,", "id: hot,", ["queries.fire.operators.2.id", "another operator 'hot'"]),
-    "stream and query of one name": ("  some:\n", "  clicks:\n", ["queries.clicks", "a stream of the name"]),
-    "stream and table of one name": ("  places: {", "  clicks: {", ["tables.clicks", "a stream of the name"]),
-    "key twice": ("slots: 3", "slots: 3\nslots: 4", ["slots", "there twice"]),
-    "stream twice": ("  clicks:", "  sensors:", ["streams.sensors", "there twice"]),
+    "stream and query of one name": ("  some:\n", "  clicks:\n", ["queries.clicks", "a stream named"]),
+    "stream and table of one name": ("  places: {", "  clicks: {", ["tables.clicks", "a stream named"]),
+    "key twice": ("slots: 3", "slots: 3\nslots: 4", ["slots", "appears twice"]),
+    "stream twice": ("  clicks:", "  sensors:", ["streams.sensors", "appears twice"]),
     "both input and inputs": ("input: sensors,", "input: sensors, inputs: [x],", ["hot.inputs", "both"]),
     "two inputs": ("input: sensors,", "inputs: [sensors, clicks],", ["hot.inputs", "has one input"]),
     "union of one": ("inputs: [low, high]", "inputs: [low]", ["both.inputs", "two or more"]),
@@ -111,12 +115,12 @@ MISTAKES: dict[str, tuple[str, str, list[str]]] = {
     "same sink path": (
         "    class: normal\n  more",
         "    class: normal\n    sink: {kind: csv, path: out/fire}\n  more",
-        ["queries.some.sink.path", "query 'fire' writes"],
+        ["queries.some.sink.path", "query 'fire' also writes"],
     ),
     "same sink path in other words": (
         "    class: normal\n  more",
         "    class: normal\n    sink: {kind: csv, path: ./out/x/../fire/}\n  more",
-        ["queries.some.sink.path", "query 'fire' writes to './out/x/../fire/' too"],
+        ["queries.some.sink.path", "query 'fire' also writes to './out/x/../fire/'"],
     ),
     "sink inside a sink": (
         "    class: normal\n  more",
@@ -134,7 +138,7 @@ MISTAKES: dict[str, tuple[str, str, list[str]]] = {
         ["fire.sink.path", "file of stream 'sensors'"],
     ),
     "sink over a table": ("path: out/fire", "path: ./places.csv", ["fire.sink.path", "file of table 'places'"]),
-    "sink that is no file name": ("path: out/fire", 'path: "a\\0b"', ["fire.sink.path", "no file name"]),
+    "sink that is not a file name": ("path: out/fire", 'path: "a\\0b"', ["fire.sink.path", "not a file name"]),
     # values
     "zero priority": ("{priority: 3}", "{priority: 0}", ["classes.normal.priority", "above 0"]),
     "negative priority": ("{priority: 3}", "{priority: -3}", ["classes.normal.priority", "above 0"]),

@@ -112,7 +112,7 @@ PLAIN = "  a:\n    cql: SELECT k + 1 AS k FROM s WHERE v > 1\n    stats: "
         (JOIN.replace("fixed_cost: 1 ms", "selectivity: 1"), "stats.join.match: it has both 'match' and a selectivity"),
         (
             "  a:\n    operators: [{id: x, kind: select, input: s, where: v > 1}]\n    stats: {x: {cost: 1us}}\n",
-            "queries.a.stats: 'stats' is for queries in CQL; give each operator its own cost and such",
+            "queries.a.stats: 'stats' is for queries in CQL; declare them in each operator",
         ),
     ],
 )

@@ -47,7 +47,7 @@ def test_dead_letters_replace_nothing_that_is_read(tmp_path: Path, path: str, ex
 
 
 def test_dead_letters_replace_no_results(tmp_path: Path) -> None:
-    assert "query 'q' writes to 'results.csv' too" in problem(tmp_path, f"{FILE}dead_letters: results.csv\n")
+    assert "query 'q' also writes to 'results.csv'" in problem(tmp_path, f"{FILE}dead_letters: results.csv\n")
 
 
 def test_an_override_is_blamed_for_its_path(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_queries_read_each_other_in_any_order(tmp_path: Path) -> None:
             "  a:\n    cql: SELECT * FROM b\n  b:\n    cql: SELECT * FROM a\n",
             "queries.a.cql: queries read each other: a",
         ),
-        ("  a:\n    cql: SELECT * FROM a\n", "queries.a.cql: the query reads itself: a -> a; break the circle"),
+        ("  a:\n    cql: SELECT * FROM a\n", "queries.a.cql: the query reads itself: a -> a; break the cycle"),
         (
             "  a:\n    cql: SELECT * FROM b\n  b:\n    operators: [{id: x, kind: select, input: a, where: 'TRUE'}]\n",
             "queries.a.cql: queries read each other: a -> b -> a",
@@ -92,7 +92,7 @@ def test_queries_read_each_other_in_any_order(tmp_path: Path) -> None:
         ),
         ("  a:\n    cql: 5\n", "queries.a.cql: 5 is not text"),
         ("  a:\n    cql: ''\n", "this is empty"),
-        ("  a:\n    class: default\n", "the query says nothing; write it as 'cql', or list its 'operators'"),
+        ("  a:\n    class: default\n", "the query is empty; write it as 'cql', or list its 'operators'"),
         (
             "  a:\n    cql: SELECT 1\n    operators: [{id: x, kind: select, input: sensors, where: 'TRUE'}]\n",
             "queries.a.cql: the query has both 'cql' and 'operators'; keep one of them",

@@ -219,7 +219,7 @@ ERRORS = {
     "two kinds of costs": ([JOIN + "cost: 1us, costs: [1us, 2us]"], "j.costs", "keep one"),
     "match and selectivity": ([JOIN + "match: 0.1, selectivity: 2"], "j.match", "keep one"),
     "match above 1": ([JOIN + "match: 1.5"], "j.match", "at most 1"),
-    "no output columns": (["id: a, kind: aggregate, input: clicks"], "a.values", "no columns"),
+    "no output columns": (["id: a, kind: aggregate, input: clicks"], "a.values", "no output columns"),
     "no such column": (['id: a, kind: aggregate, input: clicks, values: {x: "sum(v)"}'], "a.values.x", "no column 'v'"),
     "a column twice": (['id: a, kind: aggregate, input: clicks, group: [k], values: {k: "max(k)"}'], "a", "twice"),
     "a stamp": (['id: a, kind: aggregate, input: clicks, values: {_time: "max(k)"}'], "a.values", "stamps"),

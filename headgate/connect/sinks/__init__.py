@@ -48,8 +48,8 @@ def make_sink(query: Query, schema: Schema, folder: Path, flow: Flow | None = No
     `flow` is that of the results; None: a stream on arrival time. Relative paths start at `folder`. File sinks
     replace what an earlier run left at their path (see `FileSink`). A relation that can lose rows is shown as it
     stands, unless `format: changes` asks for its changes (see `RelationFile`).
-    ApplicationError: the kind is unknown, the path cannot be written, or another run writes there. `application` is
-    what that other run would be told of this one.
+    ApplicationError: the kind is unknown, the path cannot be written, or another run writes there. `application`
+    identifies this run to others that want to write there.
     """
     context = SinkContext(query, schema, flow, folder, application)
     try:
@@ -63,10 +63,11 @@ def make_sink(query: Query, schema: Schema, folder: Path, flow: Flow | None = No
 
 
 def _kind_of(query: Query, place: str) -> SinkKind:
-    """What results are written with: what the application was checked with, unless other settings took its place."""
+    """The kind that the application was checked with, unless its settings were replaced since."""
     if isinstance(query.connector, SinkKind) and query.connector.settings() == query.sink:
         return query.connector
     kind = query.sink.get("kind", "memory")
     if kind not in SINKS:
-        raise ApplicationError(f"{place}.kind", f"{kind!r} is no kind of sink", known_names("kinds", SINKS, str(kind)))
+        known = known_names("kinds", SINKS, str(kind))
+        raise ApplicationError(f"{place}.kind", f"{kind!r} is not a kind of sink", known)
     return connector_of(SINKS[kind], query.sink, place)

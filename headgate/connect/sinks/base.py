@@ -26,11 +26,11 @@ class Sink(Protocol):
     def write(self, table: pa.Table) -> None:
         """Take results: the query's columns, then the stamps. Readers of a file see them when this returns.
 
-        Only a file that shows a whole relation may follow later (see `relation.RelationFile`).
+        Only a file that shows a whole relation may lag behind (see `relation.RelationFile`).
         """
 
     def refresh(self) -> None:
-        """Bring a file that follows later up to date if it is time; the runtime calls it now and then, from any thread.
+        """Bring a file that lags behind up to date if it is time; the runtime calls it now and then, from any thread.
 
         Raises OSError as `write` does.
         """
@@ -43,9 +43,9 @@ class Sink(Protocol):
 
 
 class Shape:
-    """Cuts what the runtime hands over down to the columns that a user asked for.
+    """Reduces results to the columns that the user asked for.
 
-    Stamps go; `format: changes` puts `time` and `change` ('+', or '-' where a relation lost a row) in front instead.
+    Stamps go; `format: changes` puts `time` and `change` ('+', or '-' where a relation lost a row) first instead.
     `time` is the instant as the flow's clock has it: a timestamp, a number of a logical clock, or the arrival in
     microseconds.
     """
@@ -64,11 +64,11 @@ class Shape:
 
     @property
     def whole(self) -> bool:
-        """Is the relation as it stands now asked for, rather than result after result?"""
+        """Should the sink show the relation as it stands, rather than one result after another?"""
         return self._flow.relation and not self._flow.monotone and not self._changes
 
     def empty(self) -> pa.Table:
-        """A table of no results. A column whose type only Spark's analyser knows is of type null."""
+        """A table of no results. A column whose type only Spark's analyzer knows is of type null."""
         kinds = {column.name: arrow_type(column.type) if column.type else pa.null() for column in self._schema}
         times = {"time": pa.int64(), "change": pa.string()}
         return pa.schema([(name, (times | kinds)[name]) for name in self.names]).empty_table()

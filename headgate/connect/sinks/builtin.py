@@ -13,7 +13,7 @@ from headgate.connect.sinks.files import CsvSink, JsonSink
 from headgate.connect.sinks.kind import EachBatch, SinkContext, SinkKind
 from headgate.connect.sinks.memory import MEMORY_ROWS, MemorySink, NoneSink
 from headgate.connect.sinks.relation import RelationFile, RelationInMemory
-from headgate.connect.sinks.text import CSV, JSON, Text
+from headgate.connect.sinks.text import CSV, JSON, TextFormat
 from headgate.settings.sections import Filled, refuse
 
 
@@ -62,7 +62,7 @@ class Callback(SinkKind):
 
 
 class _File(SinkKind):
-    text: ClassVar[Text]
+    text: ClassVar[TextFormat]
     rows: ClassVar[type[CsvSink | JsonSink]]
     path: Filled | None = None
 

@@ -10,21 +10,21 @@ from headgate.connect.sinks.base import Shape
 from headgate.connect.sinks.lock import locked
 from headgate.connect.sinks.output_files import first_file, is_single, part
 from headgate.connect.sinks.row_file import RowFile
-from headgate.connect.sinks.text import CSV, JSON, Text
+from headgate.connect.sinks.text import CSV, JSON, TextFormat
 
 PART_BYTES = 128 << 20  # a part is closed once it is this long
 _ROWS = 1 << 16  # rows turned into text at a time
 
 
 class FileSink:
-    """Writes lines to `path` when its name ends as the text's files do, else to parts `part-00000.csv` in that folder.
+    """Writes lines to `path` when its name has an ending of the format, else to parts `part-00000.csv` in that folder.
 
-    A run replaces the results of the run before: it starts the file anew, or removes the parts that an earlier
+    A run replaces the results of the run before: it replaces the file, or removes the parts that an earlier
     run of Headgate left in the folder (`part-`, digits, `.csv` or `.json`), and no other file.
     """
 
     def __init__(
-        self, path: Path, shape: Shape, text: Text, part_bytes: int = PART_BYTES, application: str = ""
+        self, path: Path, shape: Shape, text: TextFormat, part_bytes: int = PART_BYTES, application: str = ""
     ) -> None:
         self.rows = 0
         self._path = path
@@ -63,7 +63,7 @@ class FileSink:
         self._lock.release()
 
     def _append(self, piece: pa.Table) -> None:
-        """Write rows; when they do not all fit on the disk, as many as do."""
+        """Write rows; if they do not all fit on the disk, as many as do."""
         try:
             self._file.write(self._text.lines(piece))
         except OSError:
@@ -89,7 +89,7 @@ class CsvSink(FileSink):
 
 
 class JsonSink(FileSink):
-    """Results as one JSON object a line; see `text.json_lines`."""
+    """Results as one JSON object per line; see `text.json_lines`."""
 
     def __init__(self, path: Path, shape: Shape, part_bytes: int = PART_BYTES, application: str = "") -> None:
         super().__init__(path, shape, JSON, part_bytes, application)

@@ -1,4 +1,4 @@
-"""What a kind of sink is: its settings, and how the results of a query are opened with them."""
+"""The base class of kinds of sinks: their settings, and how they are opened for the results of a query."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SinkContext:
     schema: Schema  # of the results
     flow: Flow | None = None  # None: a stream on arrival time
     folder: Path = Path()  # where relative file names start
-    application: str = ""  # what another run that wants to write there is told of this one
+    application: str = ""  # identifies this run to others that want to write there
 
     @property
     def place(self) -> str:
@@ -34,7 +34,7 @@ class SinkContext:
 
     @cached_property
     def shape(self) -> Shape:
-        """Cuts what a runtime hands over down to the columns that the user asked for."""
+        """Reduces results to the columns that the user asked for."""
         return Shape(self.schema, self.query.sink, self.flow)
 
 
@@ -42,8 +42,8 @@ class SinkKind(Connector):
     """Where the results of a query go. Derive from it, set `kind`, declare settings as fields, and define `open`.
 
     For most purposes `open` returns `EachBatch(context, write)`, with a function that takes each batch as an Arrow
-    table. `headgate.register` makes the class known by its `kind`; `headgate.testing.check_sink` tells whether it keeps
-    to what the runtimes expect.
+    table. `headgate.register` makes the class known by its `kind`; `headgate.testing.check_sink` checks that it does
+    what the runtimes expect.
     """
 
     format: Literal["rows", "changes"] = "rows"  # changes: columns `time` and `change` come first

@@ -1,4 +1,4 @@
-"""One run at a time writes to an output: a lock that ends with its process, however that ends."""
+"""A lock that lets one run at a time write to an output. It ends with its process, however that ends."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class OutputInUse(OSError):
 
 
 class OutputLock:
-    """Holds `path` (a file or a folder) for this run, from its making until `release`.
+    """Holds `path` (a file or a folder) for this run, from its creation until `release`.
 
     The lock is the operating system's, on a file `.NAME.lock` beside the output, which says who holds it. A run that
-    was killed leaves the file but no lock. Where a lock cannot be had at all, as on some network disks or in a folder
-    that nobody may write to, the run goes on without one, and the log says so.
+    was killed leaves the file but no lock. Where locks are impossible, as on some network disks or in a read-only
+    folder, the run goes on without one, and the log says so.
     """
 
     def __init__(self, path: Path, application: str = "") -> None:
         real = Path(os.path.realpath(path))  # the same output may be known by several names
         self._path = real.with_name(f".{real.name}.lock")
-        self._file: FileIO | None = None  # closed, and so let go, with the object at the latest
+        self._file: FileIO | None = None  # closing it releases the lock, with the object at the latest
         try:
             self._file = self._taken(path)
         except OutputInUse:
@@ -47,13 +47,13 @@ class OutputLock:
     def release(self) -> None:
         """Let others write there; a second call does nothing."""
         if self._file is not None:
-            self._path.unlink(missing_ok=True)  # still held: nobody can have got it meanwhile
+            self._path.unlink(missing_ok=True)  # still held: no other run can have locked it
             self._file.close()
             self._file = None
 
     @contextmanager
     def released_on_failure(self) -> Iterator[None]:
-        """Around what may fail before there is anybody to call `release`."""
+        """Release the lock if the block fails, since nothing else could then."""
         try:
             yield
         except BaseException:
@@ -72,7 +72,7 @@ class OutputLock:
             except BaseException:
                 file.close()
                 raise
-            file.close()  # whoever had it has just removed it
+            file.close()  # its holder has just removed it
 
     def _is_current(self, file: FileIO) -> bool:
         try:
@@ -84,18 +84,18 @@ class OutputLock:
 
 
 def locked(path: Path, application: str) -> OutputLock:
-    """The lock of an output, whose folder is made."""
+    """Lock an output, and create its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     return OutputLock(path, application)
 
 
 def _holder(file: FileIO) -> str:
-    """Who has the lock, by what it wrote down; closes the file."""
+    """Who holds the lock, as written in its file, which is closed."""
     try:
         about = json.loads(file.read(10_000))
         application = f", application {about['application']}" if about["application"] else ""
         return f"process {about['pid']} on {about['host']}, started {about['started']}{application}"
-    except (ValueError, KeyError, TypeError):  # it has the lock, and has not written yet
+    except (ValueError, KeyError, TypeError):  # it has the lock, but has not written yet
         return "it has just begun"
     finally:
         file.close()

@@ -9,13 +9,13 @@ import pyarrow as pa
 
 from headgate.connect.sinks.base import Shape
 
-MEMORY_ROWS = 100_000  # the newest rows are kept, for runs last for months
+MEMORY_ROWS = 100_000  # only the newest rows are kept, because runs last for months
 
 
 class MemorySink:
-    """Keeps the newest `limit` rows (None: all) for whoever asks, from any thread."""
+    """Keeps the newest `limit` rows (None: all), readable from any thread."""
 
-    whole = False  # are these the rows of a relation as it stands, rather than result after result?
+    whole = False  # are these the rows of a relation as it stands, rather than one result after another?
 
     def __init__(self, shape: Shape, limit: int | None = None) -> None:
         self.rows = 0
@@ -40,7 +40,7 @@ class MemorySink:
             self._changed.notify_all()
 
     def _drop(self, rows: int) -> None:
-        """Let go of the oldest rows, at most those of one table."""
+        """Drop the oldest rows, at most those of one table."""
         oldest = self._kept.popleft()
         if oldest.num_rows > rows:
             self._kept.appendleft(oldest.slice(rows))

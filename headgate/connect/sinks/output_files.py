@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-_PART = re.compile(r"part-\d{5,}\.(csv|json)")  # nothing that Spark writes is named so
+_PART = re.compile(r"part-\d{5,}\.(csv|json)")  # Spark writes no files of such names
 
 
 def is_single(path: Path, endings: Sequence[str]) -> bool:
@@ -15,7 +15,7 @@ def is_single(path: Path, endings: Sequence[str]) -> bool:
 
 
 def is_part(path: Path) -> bool:
-    """Does a run that writes parts to the file's folder replace it?"""
+    """Is it a part, which a run that writes to its folder replaces?"""
     return _PART.fullmatch(path.name) is not None
 
 
@@ -25,7 +25,7 @@ def part(folder: Path, number: int, endings: Sequence[str]) -> Path:
 
 
 def first_file(path: Path, endings: Sequence[str]) -> Path:
-    """The file to begin with, its folder made; the parts of an earlier run of Headgate, and no other file, are gone."""
+    """The file to begin with. Creates its folder; removes the parts of an earlier Headgate run, and no other file."""
     if is_single(path, endings):
         path.parent.mkdir(parents=True, exist_ok=True)
         return path

@@ -16,11 +16,11 @@ from headgate.connect.sinks.memory import MemorySink
 from headgate.connect.sinks.output_files import first_file
 from headgate.connect.sinks.relation_content import RelationContent
 from headgate.connect.sinks.row_file import naming
-from headgate.connect.sinks.text import Text
+from headgate.connect.sinks.text import TextFormat
 from headgate.sql.schema import CHANGE
 
-PERIOD_S = 1.0  # least time from one version of the file to the next
-SHARE = 10  # and at least so many times as long as it took to write the last one
+PERIOD_S = 1.0  # at least, from one version of the file to the next
+SHARE = 10  # and at least this many times as long as writing the last version took
 _ROWS = 1 << 16  # rows turned into text at a time
 
 
@@ -33,7 +33,12 @@ class RelationFile:
     """
 
     def __init__(
-        self, path: Path, shape: Shape, text: Text, now: Callable[[], float] = time.monotonic, application: str = ""
+        self,
+        path: Path,
+        shape: Shape,
+        text: TextFormat,
+        now: Callable[[], float] = time.monotonic,
+        application: str = "",
     ) -> None:
         self.rows = 0
         self._path = path
@@ -87,7 +92,7 @@ class RelationFile:
         if not self._stale:
             return
         began = self._now()
-        beside = self._file.with_name(f".{self._file.name}.new")  # readers of folders pass over such names
+        beside = self._file.with_name(f".{self._file.name}.new")  # readers of folders skip such names
         try:
             with naming(self._file):
                 self._write_to(beside)
@@ -109,7 +114,7 @@ class RelationFile:
 
 
 class RelationInMemory(MemorySink):
-    """What the relation holds, in full, for whoever asks, from any thread. `rows` counts its changes."""
+    """All rows that the relation holds now, readable from any thread. `rows` counts its changes."""
 
     whole = True
 

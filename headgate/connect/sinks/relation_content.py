@@ -1,4 +1,4 @@
-"""What a relation holds now, kept from its changes."""
+"""The rows that a relation holds now, kept up to date from its changes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _ROW = "row"
 
 
 class RelationContent:
-    """A multiset of rows. Changes are gathered and netted when someone looks, or when they outgrow the rows.
+    """A multiset of rows. Changes are gathered, and netted when the rows are read or the changes outnumber them.
 
-    So a change costs the same on average however large the relation is. Rows come out in the order in which they
-    first came in. A count below 0 is kept, as its `+` may still come; such rows are not shown.
+    So a change costs the same on average however large the relation is. Rows are in the order in which they were first
+    added. A count below 0 is kept, as its `+` may still come; such rows are not shown.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class RelationContent:
         self._waiting_rows = 0
 
     def add(self, rows: pa.Table, changes: pa.ChunkedArray) -> None:
-        """Add each row `changes` times; take it away where that is below 0."""
+        """Add each row `changes` times; a negative number removes it."""
         columns = [*rows.columns, changes.cast(pa.int64())]
         names = [*(str(at) for at in range(rows.num_columns)), _COUNT]  # users may give one name twice
         self._names = rows.column_names
@@ -36,7 +36,7 @@ class RelationContent:
             self._net()
 
     def table(self) -> pa.Table | None:
-        """All rows, each as often as it is there; None before the first change."""
+        """All rows, each repeated by its count; None before the first change."""
         self._net()
         if self._rows is None:
             return None
@@ -62,7 +62,7 @@ class RelationContent:
 
 
 def _keyed(table: pa.Table) -> pa.Table:
-    """The rows so that Arrow can group them: reals normalised, and a text beside each nested value, as its key."""
+    """The rows in a form that Arrow can group: floats normalized, and a text beside each nested value, as its key."""
     columns: dict[str, pa.ChunkedArray] = {}
     for name in table.column_names:
         column = table.column(name)
@@ -77,6 +77,6 @@ def _keyed(table: pa.Table) -> pa.Table:
 
 
 def _normal(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """As SQL compares: -0 is 0, and there is one NaN; Arrow would tell them apart by their bits."""
+    """Floats as SQL compares them: -0 is 0, and there is one NaN. Arrow would compare their bits."""
     column = pc.add(column, pa.scalar(0, column.type))
     return pc.if_else(pc.is_nan(column), pa.scalar(float("nan"), column.type), column)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Errors name the file, which those of `open` do, but those of `write` do not."""
+    """Make errors name the file: those of `open` do so, those of `write` do not."""
     try:
         yield
     except OSError as error:
@@ -20,7 +20,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 class RowFile:
-    """Starts a file anew and appends to it. What cannot be written whole is not written at all."""
+    """Replaces a file and appends rows to it. Rows that cannot be written in full are not written at all."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -43,7 +43,7 @@ class RowFile:
         self.size += len(text)
 
     def close(self) -> None:
-        """A second call does nothing."""
+        """Close the file; a second call does nothing."""
         self._file.close()
 
     @property

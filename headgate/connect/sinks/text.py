@@ -27,7 +27,7 @@ def csv_header(names: list[str]) -> bytes:
 
 
 def csv_lines(table: pa.Table) -> bytes:
-    """One line a row, UTF-8. Null is an empty field, and so an empty text is a quoted one.
+    """One line per row, UTF-8. Null is an empty field, and so an empty text is a quoted one.
 
     In a table of one column null is quoted too: an empty line would be no row to most readers.
     """
@@ -36,23 +36,23 @@ def csv_lines(table: pa.Table) -> bytes:
 
 
 def json_lines(table: pa.Table) -> bytes:
-    """One JSON object a row; null is null; NaN, infinities, times and intervals are texts."""
+    """One JSON object per row; null is null; NaN, infinities, times and intervals are texts."""
     keys = [json.dumps(name, ensure_ascii=False) + ":" for name in table.column_names]
     between = ["," + key for key in keys[1:]]
     return _lines([_json_value(column) for column in _whole(table)], between, "{" + keys[0], "}")
 
 
 @dataclass(frozen=True)
-class Text:
-    """A kind of text file."""
+class TextFormat:
+    """A format of text files."""
 
     endings: tuple[str, ...]  # of single files; parts get the first
     lines: Callable[[pa.Table], bytes]
     header: Callable[[list[str]], bytes]
 
 
-CSV = Text((".csv",), csv_lines, csv_header)
-JSON = Text((".json", ".jsonl", ".ndjson"), json_lines, lambda names: b"")
+CSV = TextFormat((".csv",), csv_lines, csv_header)
+JSON = TextFormat((".json", ".jsonl", ".ndjson"), json_lines, lambda names: b"")
 
 
 def _whole(table: pa.Table) -> list[pa.Array]:
@@ -125,7 +125,7 @@ def _json_value(column: pa.Array) -> pa.Array:
 
 
 def _by_value(column: pa.Array, null: str | None = None) -> pa.Array:
-    """JSON value by value, for what has no quicker way; a binary on its own is bare base64 in CSV."""
+    """JSON value by value, for types without a faster way; in CSV a binary on its own is plain base64."""
     if pa.types.is_binary(column.type) and null is None:
         return pa.array([None if v is None else base64.b64encode(v).decode() for v in column.to_pylist()], pa.string())
     values = python_values(column)
@@ -154,7 +154,7 @@ def _jsonable(value: Any) -> Any:
 
 
 def _interval(span: timedelta) -> str:
-    """As Spark writes an interval of days and seconds, and reads it again."""
+    """An interval of days and seconds, as Spark writes and reads it."""
     size = abs(span)
     sign = "-" if span < timedelta(0) else ""
     minutes, seconds = divmod(size.seconds, 60)

@@ -41,21 +41,21 @@ def make_source(
 ) -> Source:
     """The source of a stream; the runtime calls it once per stream, at the start of a run.
 
-    `folder` is where relative file names start, `seed` the application's seed, `epoch_us` what time 0 of the run is
-    called, in microseconds since 1970. A `quiet` source is read for a sample of what another source will read: it logs
+    `folder` is where relative file names start, `seed` the application's seed, `epoch_us` the date and time of the
+    run's time 0, in microseconds since 1970. A `quiet` source only samples what another source will read: it logs
     nothing. `on_reject` is called with each row that is put aside. ApplicationError: the settings or the file is wrong.
     """
     return source_of(stream).open(SourceContext(stream, folder, seed, epoch_us, quiet, on_reject))
 
 
 def source_of(stream: Stream) -> SourceKind:
-    """What a stream is read with: what its application was checked with, unless other settings took its place."""
+    """The kind that the stream's application was checked with, unless its settings were replaced since."""
     if isinstance(stream.connector, SourceKind) and stream.connector.settings() == stream.source:
         return stream.connector
     place, kind = f"streams.{stream.name}.source", stream.source.get("kind")
     if kind not in SOURCES:
         raise ApplicationError(
-            f"{place}.kind", f"{kind!r} is no kind of source", known_names("kinds", SOURCES, str(kind))
+            f"{place}.kind", f"{kind!r} is not a kind of source", known_names("kinds", SOURCES, str(kind))
         )
     return connector_of(SOURCES[str(kind)], stream.source, place)
 
@@ -67,5 +67,5 @@ def read_table(table: Table, folder: Path) -> pa.Table:
     place, kind = f"tables.{table.name}", table.source.get("kind", "csv")
     if kind not in TABLES:
         remedy = known_names("kinds", TABLES, str(kind))
-        raise ApplicationError(f"{place}.kind", f"{kind!r} is no kind of table", remedy)
+        raise ApplicationError(f"{place}.kind", f"{kind!r} is not a kind of table", remedy)
     return connector_of(TABLES[kind], {**table.source, "schema": str(table.schema)}, place).read(table, folder)

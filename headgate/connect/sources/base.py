@@ -12,7 +12,7 @@ from headgate.sql.schema import CHANGE, RELATION_STAMPS
 
 
 class Source(Protocol):
-    """Gives out the tuples of one stream in order of arrival; a source thread of the runtime polls it.
+    """Delivers the tuples of one stream in order of arrival; a source thread of the runtime polls it.
 
     Times are seconds since the run began, passed in by the caller. A source is used by one thread at a time.
     """
@@ -20,14 +20,14 @@ class Source(Protocol):
     @property
     def schema(self) -> pa.Schema: ...  # the stream's columns, `_arrival`, `_sequence`, and `_change` of a relation
     @property
-    def exhausted(self) -> bool: ...  # nothing will ever come any more; may look ahead in a file
+    def exhausted(self) -> bool: ...  # no more tuples will come; may look ahead in a file
     @property
     def replayable(self) -> bool: ...  # may be left unread while memory is short
     @property
     def rejected(self) -> int: ...  # malformed rows that were put aside so far
 
     def poll(self, now: float, limit: int | None = None) -> pa.Table | None:
-        """The tuples that have arrived up to `now` and were not yet given out, at most `limit`; None: there are none.
+        """The tuples that have arrived up to `now` and were not yet delivered, at most `limit`; None: there are none.
 
         `_arrival` is when a tuple was due, in microseconds; `_sequence` counts from 0 without gaps.
         """
@@ -36,7 +36,7 @@ class Source(Protocol):
         """When the next tuple is due; None when exhausted or not known."""
 
     def close(self) -> None:
-        """Let go of files. The source gives out nothing afterwards."""
+        """Close files. The source delivers nothing afterwards."""
 
 
 def stamp(columns: list[pa.ChunkedArray], schema: pa.Schema, arrivals_us: NDArray[np.int64], first: int) -> pa.Table:
@@ -56,5 +56,5 @@ def without_stamps(schema: pa.Schema) -> pa.Schema:
 
 
 def stored_columns(schema: pa.Schema) -> pa.Schema:
-    """What a file holds of a source's columns: the stream's own, and in front of them the changes of a relation."""
+    """The columns of a source that a file holds: the stream's own, preceded by the changes of a relation."""
     return pa.schema([*(field for field in schema if field.name == CHANGE), *without_stamps(schema)])

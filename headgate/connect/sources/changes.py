@@ -1,4 +1,4 @@
-"""The leading column of a relation's data: `change`, + where a row comes and - where it goes."""
+"""The leading column of a relation's data: `change`, + for a row that is added and - for one that is removed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def heading(field: pa.Field) -> str:
 
 
 def read_changes(texts: pa.Array) -> tuple[pa.Array, list[int]]:
-    """Signs (string or binary) as 1 and -1, and the positions of the values that are none, null among them."""
+    """Signs (string or binary) as 1 and -1, and the positions of the values that are not signs, nulls included."""
     try:
         words = pc.utf8_trim_whitespace(texts.cast(pa.string()))
     except pa.ArrowInvalid:  # not UTF-8: what cannot be read is no sign
@@ -35,7 +35,7 @@ def read_changes(texts: pa.Array) -> tuple[pa.Array, list[int]]:
 
 
 def read_change(value: Any) -> int:
-    """One sign of a JSON text; ValueError when it is none."""
+    """One sign of a JSON text as 1 or -1; ValueError when it is not a sign."""
     try:
         return {"+": 1, "-": -1}[value.strip()]
     except (KeyError, AttributeError):

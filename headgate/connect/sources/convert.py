@@ -1,4 +1,4 @@
-"""Text to typed columns: whole columns at a time, and the single bad value found when a column fails."""
+"""Converts text to typed columns, whole columns at a time, and finds the bad values when a column fails."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def convert(texts: pa.Array, kind: pa.DataType) -> tuple[pa.Array, list[int]]:
 
 
 def _halves(texts: pa.Array, kind: pa.DataType) -> tuple[pa.Array, list[int]]:
-    """Halve until the bad values stand alone: a few bad values cost a few casts, not one a row."""
+    """Halve until the bad values are alone: a few bad values cost a few casts, not one per row."""
     if len(texts) == 1:
         try:
             return pa.array([_single(texts[0].as_py(), kind)], kind), []
@@ -86,7 +86,7 @@ def _cast(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _reals(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """A number beyond the type's range would become infinite: it does not fit. What says that it is infinite does."""
+    """Floats. A number beyond the type's range does not fit; it would become infinite. A text for infinity does fit."""
     numbers = texts.cast(kind)
     beyond = pc.and_(pc.is_inf(numbers), pc.invert(pc.match_substring_regex(texts, _INFINITE)))
     if pc.any(beyond).as_py():
@@ -95,7 +95,7 @@ def _reals(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _single(text: str | bytes | None, kind: pa.DataType) -> Any:
-    """What Arrow's cast is too strict for, value by value; raises one of _FAILURES when there is no sense in it."""
+    """One value, which Arrow's cast may be too strict for; raises one of _FAILURES when it cannot be read."""
     if text is None:
         return None
     word = (text.decode() if isinstance(text, bytes) else text).strip()
@@ -119,7 +119,7 @@ def _real(word: str, kind: pa.DataType) -> float:
 
 
 def _in_range(number: float, kind: pa.DataType, said: bool = False) -> float:
-    """A real that the type can hold; one beyond its range would become infinite, unless the text said so itself."""
+    """A float that the type can hold. OverflowError: it would become infinite, and the text did not say so (`said`)."""
     if not said and math.isinf(pa.scalar(number, kind).as_py()):
         raise OverflowError(f"beyond the range of {kind}")
     return number
@@ -199,7 +199,7 @@ def _from_json_plain(value: Any, kind: pa.DataType) -> Any:
 
 
 def _whole_number(value: int | Decimal) -> int:
-    """3.0 and 3e2 are whole numbers, 3.7 is none; the range is checked by Arrow."""
+    """3.0 and 3e2 are whole numbers, 3.7 is not; the range is checked by Arrow."""
     if isinstance(value, int):
         return value
     if value.adjusted() > _MOST_DIGITS or value != value.to_integral_value():

@@ -25,7 +25,7 @@ from headgate.sql.schema import CHANGE
 class CsvReader:
     """Reads a CSV file as blocks of typed columns; fields are read as bytes first, so that one bad value costs one row.
 
-    Settings: `header` (true: columns by name, without regard to case and order, others ignored; false: by
+    Settings: `header` (true: columns by name, whatever their case and order, others ignored; false: by
     position), `delimiter`, `null` (the text that stands for null; an empty field is null in any case, unless
     the column is text and `null` is something else, or the field is quoted text), `skip` (lines before the header).
     """
@@ -64,7 +64,7 @@ class CsvReader:
         self.rejects.summarize()
 
     def _raw(self, block: Block) -> tuple[pa.Table, list[tuple[int, str]]]:
-        """The fields of a block, and the records (from 0) that have another number of them."""
+        """The fields of a block, and the records (from 0) that have too few or too many."""
         wrong: list[tuple[int, str]] = []
 
         def put_aside(row: Any) -> str:
@@ -130,7 +130,7 @@ class CsvReader:
         self.rejects.add(line, Reject(None, row, problem), row)
 
     def _match(self) -> tuple[list[str], list[str]]:
-        """Names for the file's columns (their places, since names may be there twice), and those of the schema's."""
+        """Names for the file's columns (their positions, since names may repeat), and those of the schema's columns."""
         if not self._has_header:
             places = [str(place) for place in range(len(self._schema))]
             return places, places
@@ -159,7 +159,7 @@ class CsvReader:
         raise ApplicationError(self._place, f"{self._path} has no header line", remedy)
 
     def _open(self) -> io.BufferedReader:
-        """The file, behind the lines to skip and the mark that some editors put at the beginning of a text."""
+        """The file, after the byte order mark that some editors write and the lines to skip."""
         file = io.BufferedReader(pa.input_stream(str(self._path), compression="detect"))
         if file.peek(3).startswith(codecs.BOM_UTF8):
             file.read(3)
@@ -172,7 +172,7 @@ def _delimiter(settings: Mapping[str, Any], place: str) -> str:
     delimiter = str(settings.get("delimiter", ","))
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         remedy = 'use one character, as in delimiter: ";" (a tab is "\\t")'
-        raise ApplicationError(f"{place}.delimiter", f"{delimiter!r} cannot part fields", remedy)
+        raise ApplicationError(f"{place}.delimiter", f"{delimiter!r} cannot separate fields", remedy)
     return delimiter
 
 

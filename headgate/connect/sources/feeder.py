@@ -1,4 +1,4 @@
-"""The feeder: a source that makes its tuples up, with seeded arrivals and seeded values."""
+"""The feeder: a source of generated tuples, with seeded arrivals and seeded values."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from headgate.settings.sections import Count, Expression, Filled, Positive
 Seed = Annotated[int, Field(ge=0, lt=2**64)]  # derived ones have all 64 bits
 
 _AHEAD = 4096  # arrivals drawn at a time
-# What numpy and Decimal raise for numbers that are absurd rather than wrong, beside ValueError.
+# What numpy and Decimal raise for numbers that are absurd rather than wrong, besides ValueError.
 _ABSURD = (ValueError, ArithmeticError, MemoryError)
 _MOST = 1 << 16  # tuples made at a time, so that a poll after a long pause does not double its memory
 
 
 class Feeder(SourceKind):
-    """Made-up tuples, for trying an application out."""
+    """Generated tuples, for trying out an application."""
 
     kind = "feeder"
     rate: Positive | None = None  # tuples per second
@@ -77,7 +77,7 @@ class Feeder(SourceKind):
     def check(self, stream: Stream, place: str, folder: Path) -> None:
         """See `SourceKind`."""
         if stream.relation:
-            problem = "a feeder cannot make the changes of a relation up"
+            problem = "a feeder cannot generate the changes of a relation"
             remedy = "read them from a csv or json source, or take it out"
             raise ApplicationError(f"{place.removesuffix('.source')}.relation", problem, remedy)
         kind = self.arrivals.get("kind") if isinstance(self.arrivals, dict) else self.arrivals
@@ -92,7 +92,7 @@ class Feeder(SourceKind):
             raise ApplicationError(f"{place}.path", "only recorded arrivals have a file", "take it out")
         elif self.rate is None:
             raise ApplicationError(place, "the key 'rate' is missing", "add it, in tuples a second")
-        # Bit by bit, so that an error is put where its cause stands.
+        # One by one, so that an error is reported where its cause is.
         _wrap(f"{place}.arrivals", lambda: self._arrivals(0, gaps))
         _wrap(f"{place}.changes", lambda: self._arrivals(0, gaps, changes=self.changes))
         _wrap(f"{place}.pauses", lambda: self._arrivals(0, gaps, pauses=self.pauses))

@@ -97,7 +97,7 @@ class FileSource:
         return pa.concat_tables(tables) if tables else None
 
     def report_rejects(self, quiet: bool, on_reject: OnReject | None) -> None:
-        """Log nothing of rows that are put aside, or report each; call it before the first poll."""
+        """Set what happens to rows that are put aside: only count them, or report each. Call it before polling."""
         self._rejects.quiet, self._rejects.on_reject = quiet, on_reject
 
     def close(self) -> None:
@@ -131,7 +131,9 @@ def make_timing(settings: Mapping[str, Any], time: str | None, schema: pa.Schema
         return None
     speed = 1.0 if replay == "real" else replay
     if isinstance(speed, bool) or not isinstance(speed, (int, float)) or not 0 < speed < float("inf"):
-        raise ApplicationError(f"{place}.replay", f"{replay!r} is no way to replay", "use fast, real or a speed factor")
+        raise ApplicationError(
+            f"{place}.replay", f"{replay!r} is not a way to replay", "use fast, real or a speed factor"
+        )
     if time is None:
         remedy = "name the stream's `time` column, or use replay: fast"
         raise ApplicationError(f"{place}.replay", f"replay: {replay} goes by event time, and there is none", remedy)

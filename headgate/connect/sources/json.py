@@ -19,11 +19,11 @@ from headgate.connect.sources.rejects import Reject, Rejects
 from headgate.sql.schema import CHANGE
 
 _BLOCK_LINES = 8192  # lines read at a time
-_BLOCK_BYTES = 1 << 22  # and bytes, after which no further line is
+_BLOCK_BYTES = 1 << 22  # and bytes, after which no further line is read
 
 
 class _BadRow(Exception):
-    """A row that is no object, or a value of it that does not convert."""
+    """A row that is not an object, or has a value that does not convert."""
 
     def __init__(self, reject: Reject) -> None:
         super().__init__(reject.problem)
@@ -31,9 +31,9 @@ class _BadRow(Exception):
 
 
 class JsonReader:
-    """Reads one JSON object a line as typed columns. A missing key is null, a key without a column is ignored.
+    """Reads one JSON object per line as typed columns. A missing key is null, a key without a column is ignored.
 
-    Blocks are read by Arrow; a block that Arrow does not take is read again line by line, which finds the bad rows.
+    Blocks are read by Arrow; a block that Arrow refuses is read again line by line, which finds the bad rows.
     """
 
     def __init__(self, path: Path, schema: pa.Schema, place: str = "source", limits: Sequence[Limit] = ()) -> None:
@@ -56,7 +56,7 @@ class JsonReader:
         self.rejects.summarize()
 
     def _lines(self, file: BinaryIO, number: int) -> list[bytes]:
-        """The next lines; of one that is too long nothing but its end is left."""
+        """The next lines; a line that is too long becomes a blank one."""
         lines: list[bytes] = []
         size = 0
         while len(lines) < _BLOCK_LINES and size < _BLOCK_BYTES and (line := file.readline(LONGEST + 1)):
@@ -143,7 +143,7 @@ def _shown(line: bytes) -> str:
 
 
 def _is_sound(column: pa.Array) -> bool:
-    """Is it as strict a reading as that line by line? Arrow takes any bytes as text, and reals out of range."""
+    """Is this as strict as reading line by line? Arrow accepts any bytes as text, and floats out of range."""
     if pa.types.is_floating(column.type):
         return pc.all(pc.is_finite(column)).as_py() is not False
     try:
@@ -154,7 +154,7 @@ def _is_sound(column: pa.Array) -> bool:
 
 
 def _quick_schema(schema: pa.Schema) -> pa.Schema | None:
-    """What Arrow's JSON reader is asked for: times and changes as text, to be converted; None: it cannot."""
+    """The schema for Arrow's JSON reader: times and changes as text, to be converted. None: it cannot read a type."""
     fields = []
     for field in schema:
         kind = field.type

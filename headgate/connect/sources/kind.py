@@ -1,4 +1,4 @@
-"""What a kind of source is: its settings, and how a stream is opened with them."""
+"""The base class of kinds of sources: their settings, and how a stream is opened with them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SourceContext:
     stream: Stream
     folder: Path = Path()  # where relative file names start
     seed: int = 0  # the application's
-    epoch_us: int = 0  # what time 0 of the run is called, in microseconds since 1970
+    epoch_us: int = 0  # the date and time of the run's time 0, in microseconds since 1970
     sample: bool = False  # only the first rows will be read, of what another source reads in full: log nothing
     on_reject: OnReject | None = None  # is called with each row that is put aside
 
@@ -39,7 +39,7 @@ class SourceContext:
 
     @property
     def schema(self) -> pa.Schema:
-        """What the source gives out: the stream's columns, then the stamps."""
+        """What the source delivers: the stream's columns, then the stamps."""
         try:
             schema = arrow_schema(self.stream.schema)
         except ValueError as error:
@@ -58,11 +58,11 @@ class SourceKind(Connector):
     `batches`.
 
     For more control (arrival times, a source that pushes) define `open` instead. `headgate.register` makes the class
-    known by its `kind`; `headgate.testing.check_source` tells whether it keeps to what the runtimes expect.
+    known by its `kind`; `headgate.testing.check_source` checks that it does what the runtimes expect.
     """
 
     def batches(self, context: SourceContext) -> Iterator[Any]:
-        """Give batches of rows: lists of dicts or of tuples, Arrow tables, pandas data frames.
+        """Yield batches of rows: lists of dicts or of tuples, Arrow tables, pandas data frames.
 
         Rows arrive as soon as they can be processed; reading waits while memory is short. A row that does not fit the
         stream's schema is put aside, as a malformed row of a file is.
@@ -87,12 +87,12 @@ class SourceKind(Connector):
 
     @property
     def endless(self) -> bool:
-        """Does it never end by itself? The simulator then needs a bound."""
+        """Does it never end by itself? Then a simulation needs a limit."""
         return False
 
     @property
     def in_time(self) -> bool:
-        """Do its tuples arrive in the course of time? False: all are there at once."""
+        """Do its tuples arrive over time? False: all are there at once."""
         return False
 
 

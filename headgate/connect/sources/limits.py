@@ -1,4 +1,4 @@
-"""What a stream asks of its rows beyond the types that Arrow knows, and the rows that do not keep to it."""
+"""Limits that a stream sets for its rows, which Arrow's types cannot express, and the rows beyond them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from headgate.plan.model import Stream, Table
 
 
 class Limit(Protocol):
-    """Readers ask it about each block of rows, in the order of the stream."""
+    """A limit; readers ask it about each block of rows, in the order of the stream."""
 
     def may_have(self, table: pa.Table) -> bool:
-        """Might any row of the block be beyond the limit? False: the block is taken note of, all its rows are good."""
+        """Might any row of the block be beyond the limit? False: the block counts as seen, all its rows are good."""
         ...
 
     def beyond(self, table: pa.Table, without: Collection[int] = ()) -> dict[int, Reject]:

@@ -45,7 +45,7 @@ class Push(SourceKind):
 
 
 def nobody_can_push(stream: str) -> ApplicationError:
-    """What a run says of a pushed stream that has no way in."""
+    """The error for a pushed stream in a run that nothing can be pushed into."""
     problem = "rows are pushed into this stream, and nobody can push into this run"
     remedy = "start it from Python with Application.start(), or give the stream another source"
     return ApplicationError(f"streams.{stream}.source", problem, remedy)
@@ -76,11 +76,11 @@ class PushChannel:
 
     @property
     def closed(self) -> bool:
-        """Has it been closed for good, at the end of the run or because nobody reads the stream any more?"""
+        """Has it been closed for good, at the end of the run or because no query reads the stream anymore?"""
         return self._closed
 
     def put(self, rows: Any, now: Callable[[], float], timeout_s: float | None = None) -> int:
-        """Take rows in, all or none; how many there were. `now` is the clock of the run: rows arrive when they are in.
+        """Accept all rows or none; returns how many. `now` is the clock of the run: rows arrive when they are accepted.
 
         Waits while there is no room. Rows of more bytes than there can be room for wait until all others are gone.
         ApplicationError: a row does not fit, or the stream has ended. TimeoutError: there was no room in time.
@@ -90,7 +90,7 @@ class PushChannel:
             raise self._no_room(timeout_s)
         try:
             self._refuse_after_end()
-            limits = copy.deepcopy(self._limits)  # what they have seen of rows that are not taken does not count
+            limits = copy.deepcopy(self._limits)  # rows that are refused must not change them
             table = self._typed(rows, limits)
             if table.num_rows:
                 with self._changed:
@@ -139,13 +139,13 @@ class PushChannel:
         return found.table.cast(self._columns)
 
     def end(self) -> None:
-        """No more rows will come."""
+        """End the stream: no more rows will come."""
         with self._changed:
             self._ended = True
             self._changed.notify_all()
 
     def close(self) -> None:
-        """The run takes no more rows."""
+        """Drop the rows that wait; the run takes no more."""
         with self._changed:
             self._closed = True
             self._chunks.clear()
@@ -165,7 +165,7 @@ class PushChannel:
             return self._closed or (self._ended and not self._chunks)
 
     def take(self, now: float, limit: int | None) -> pa.Table | None:
-        """The rows that arrived up to `now`, stamped; at most `limit`. What was taken before has been delivered."""
+        """The rows that arrived up to `now`, stamped; at most `limit`. Those taken before count as delivered."""
         now_us, tables, left = round(now * 1e6), [], limit
         with self._changed:
             while self._chunks and self._chunks[0].arrival_us <= now_us and left != 0:
@@ -186,7 +186,7 @@ class PushChannel:
         return pa.concat_tables(tables) if tables else None
 
     def first_due(self) -> float | None:
-        """When the first row that waits arrived."""
+        """When the first row that waits arrived; None when none waits."""
         with self._changed:
             return self._chunks[0].arrival_us / 1e6 if self._chunks else None
 

@@ -1,4 +1,4 @@
-"""CSV text cut into blocks of whole records, so that one record that never ends costs itself and no other.
+"""CSV text cut into blocks of whole records, so that a record that never ends harms no other.
 
 A quotation mark that is never closed would make one record of the rest of a file. So a record has at most `LONGEST`
 bytes, and a closing mark must be followed by a delimiter or the end of the line. Where that does not hold, the first
@@ -77,7 +77,7 @@ class Records:
         return found
 
     def split_first(self, block: Block) -> tuple[bytes, Block]:
-        """The first record that is no blank line (empty: there is none), and the block after it."""
+        """The first record that is not a blank line (empty: there is none), and the block after it."""
         for record in self._record.finditer(block.text):
             if text := record[0].strip(b"\r\n"):
                 before = block.text[: record.end()]
@@ -98,13 +98,13 @@ class Records:
         return clean.end()
 
     def _goes_on(self, text: bytes) -> bool:
-        """May what begins here be a record of which the end has not been read yet?"""
+        """Might this be the beginning of a record whose end has not been read yet?"""
         if len(text) > LONGEST:
             return False
         return _LINE_END.search(text) is None or self._begun.match(text) is not None
 
     def _set_aside(self, rest: bytes, line: int, file: BinaryIO) -> tuple[bytes, int]:
-        """Refuse the first line; what follows it, and how many lines went."""
+        """Refuse the first line. Returns what follows it, and how many lines were dropped."""
         end = _LINE_END.search(rest)
         if end is not None:
             self._refuse(line, rest[: end.start()], _NO_END)

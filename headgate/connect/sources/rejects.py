@@ -1,4 +1,4 @@
-"""Rows that a source puts aside: counted, the first few told to the log, each given to the dead letters."""
+"""Rows that a source puts aside: counted, the first few logged, each passed to the dead letters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _log = logging.getLogger("headgate.source")
 _MOST_LINES = 5
 _LONGEST = 80  # characters of a value
 
-# The line of a row in its file, its text, the reason, and of which kind that is.
+# Called with the line of a row in its file, its text, the reason, and the kind of reason.
 OnReject = Callable[[int, str, str, str], None]
 
 
@@ -34,7 +34,7 @@ class Rejects:
 
     def __init__(self, file: str) -> None:
         self.count = 0
-        self.quiet = False  # count only, for a reader of what will be read again
+        self.quiet = False  # only count: another source will read the same rows
         self.on_reject: OnReject | None = None
         self._summarized = False
         self._file = file
@@ -56,7 +56,7 @@ class Rejects:
         _log.warning("%s, %s: %r %s; the row is put aside", self._file, where, reject.shown, reject.problem)
 
     def summarize(self) -> None:
-        """Say once how many there were; called at the end of the file and when it is closed before."""
+        """Log once how many there were; called at the end of the file, or when it is closed before that."""
         if self.count > _MOST_LINES and not self._summarized and not self.quiet:
             self._summarized = True
             _log.warning("%s: %d malformed rows were put aside", self._file, self.count)

@@ -22,7 +22,7 @@ from headgate.plan.arrow_values import is_in_range, python_values
 from headgate.sql.schema import CHANGE
 
 _FAILURES = (pa.ArrowException, ArithmeticError, AttributeError, KeyError, TypeError, ValueError)
-_MISSING = ("NaTType", "NAType")  # what pandas has for null, beside None
+_MISSING = ("NaTType", "NAType")  # what pandas has for null, besides None
 _NAIVE = pa.timestamp("us")
 _PLAIN: dict[pa.DataType, str] = {
     pa.string(): "STRING",
@@ -57,8 +57,8 @@ class Rows:
 def rows_to_table(rows: Any, schema: pa.Schema) -> Rows:
     """Rows in the columns of `schema`, which may begin with the changes of a relation.
 
-    A dict needs no key for a null; a tuple has a value for every column. ValueError: it is nothing that has rows, or
-    columns of a table are missing or unknown.
+    A dict needs no key for a null; a tuple has a value for every column. ValueError: these are no rows, or columns
+    of a table are missing or unknown.
     """
     table = as_arrow(rows)
     if table is not None:
@@ -69,7 +69,7 @@ def rows_to_table(rows: Any, schema: pa.Schema) -> Rows:
 
 
 def as_arrow(data: Any) -> pa.Table | None:
-    """The Arrow table of what is one, or can be made one: Arrow, pandas, Spark. None: it is something else."""
+    """Arrow, pandas or Spark data as an Arrow table. None: it is something else."""
     if isinstance(data, pa.Table):
         return data
     if isinstance(data, pa.RecordBatch):

@@ -26,7 +26,7 @@ from headgate.settings.sections import Filled, refuse, shown
 def _replay(value: Any) -> Any:
     if value in ("fast", "real") or (_is_number(value) and 0 < value < float("inf")):
         return value
-    raise refuse(f"{shown(value)} is no way to replay", "use fast, real, or a speed factor above 0 such as 10")
+    raise refuse(f"{shown(value)} is not a way to replay", "use fast, real, or a speed factor above 0 such as 10")
 
 
 def _is_number(value: Any) -> bool:
@@ -37,7 +37,7 @@ Replay = Annotated[Any, BeforeValidator(_replay)]
 
 
 class CsvFormat(Connector):
-    """How a CSV file is written."""
+    """The format of a CSV file."""
 
     kind = "csv"
     path: Filled
@@ -102,7 +102,7 @@ class Csv(StoredSource, CsvFormat):
     def check(self, stream: Stream, place: str, folder: Path) -> None:
         """See `SourceKind`."""
         if stream.relation and self.null.strip() == "-":
-            problem = "'-' cannot stand for null where it says that a row goes"
+            problem = "'-' cannot stand for null in a relation, where it removes a row"
             raise ApplicationError(f"{place}.null", problem, "write nulls in another way")
         super().check(stream, place, folder)
 

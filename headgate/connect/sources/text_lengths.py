@@ -1,4 +1,4 @@
-"""Texts longer than their column's VARCHAR(n) or CHAR(n) has room for: Arrow knows text of any length only."""
+"""Texts longer than their column's VARCHAR(n) or CHAR(n) has room for: Arrow's text has no such limit."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _LAST = 2**63 - 1
 
 
 def make_jump_limit(stream: Stream) -> JumpLimit | None:
-    """What a stream's `max_jump` asks for; None when it is off, or the stream has no time of its own."""
+    """The limit that a stream's `max_jump` sets; None when it is off, or the stream has no time of its own."""
     most = stream.max_jump_ticks
     column = stream.schema.find(stream.time) if stream.time else None
     if most is None or column is None:
@@ -48,11 +48,11 @@ class JumpLimit:
         self._reached: int | None = None
 
     def may_have(self, table: pa.Table) -> bool:
-        """Is any row of the next block too far ahead of all blocks before? If not, the block is taken note of."""
+        """Is any row of the next block too far ahead of all blocks before? If not, the block counts as seen."""
         return self._passes(table.column(self._column).cast(pa.int64())) is False
 
     def beyond(self, table: pa.Table, without: Collection[int] = ()) -> dict[int, Reject]:
-        """The rows of the next block that are too far ahead, and why; those in `without` are no rows of the stream."""
+        """The rows of the next block that are too far ahead, and why; those in `without` do not count."""
         times = table.column(self._column).cast(pa.int64())
         if without:
             left_out = pa.array([at in without for at in range(table.num_rows)])

@@ -235,7 +235,7 @@ def test_replay_needs_a_time_column(tmp_path: Path) -> None:
         source_of(tmp_path, "t\n5\n", "t BIGINT", replay="real")
     with pytest.raises(ApplicationError, match="of type string"):
         source_of(tmp_path, "t\n5\n", "t STRING", "t", replay="real")
-    with pytest.raises(ApplicationError, match="no way to replay"):
+    with pytest.raises(ApplicationError, match="not a way to replay"):
         source_of(tmp_path, "t\n5\n", "t BIGINT", "t", replay="slow")
 
 

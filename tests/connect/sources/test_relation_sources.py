@@ -105,9 +105,9 @@ def test_replayed_by_time_and_admitted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("schema", "source", "said"),
     [
-        ("k INT", {"kind": "feeder", "rate": 5}, "a feeder cannot make the changes"),
-        ("k INT, change STRING", {"kind": "csv", "path": "in.csv"}, "is the first one"),
-        ("change INT, k INT", {"kind": "csv", "path": "in.csv"}, "is the first one, a STRING"),
+        ("k INT", {"kind": "feeder", "rate": 5}, "a feeder cannot generate the changes"),
+        ("k INT, change STRING", {"kind": "csv", "path": "in.csv"}, "must be the first one"),
+        ("change INT, k INT", {"kind": "csv", "path": "in.csv"}, "must be the first one, a STRING"),
         ("change STRING", {"kind": "csv", "path": "in.csv"}, "no column besides 'change'"),
         ("k INT", {"kind": "csv", "path": "in.csv", "null": "-"}, "cannot stand for null"),
     ],
