@@ -11,15 +11,15 @@ from tests.application.apps import write_app
 
 
 def test_keys_and_numbers(tmp_path: Path) -> None:
-    told = explain(load_application(write_app(tmp_path)))
-    assert json.loads(json.dumps(told, allow_nan=False)) == told
-    assert set(told) >= {"streams", "tables", "classes", "queries", "paths", "segments", "policy", "slots"}
-    assert told["classes"] == {
+    explained = explain(load_application(write_app(tmp_path)))
+    assert json.loads(json.dumps(explained, allow_nan=False)) == explained
+    assert set(explained) >= {"streams", "tables", "classes", "queries", "paths", "segments", "policy", "slots"}
+    assert explained["classes"] == {
         "critical": {"priority": 6, "queries": ["fire"]},
         "normal": {"priority": 3, "queries": ["some", "more"]},
     }
-    assert told["policy"] == {"name": "rr", "parameters": {"quantum": 0.05}}
-    assert told["streams"]["clicks"]["schema"] == [{"name": "k", "type": "INT"}, {"name": "v", "type": "DOUBLE"}]
+    assert explained["policy"] == {"name": "rr", "parameters": {"quantum": 0.05}}
+    assert explained["streams"]["clicks"]["schema"] == [{"name": "k", "type": "INT"}, {"name": "v", "type": "DOUBLE"}]
 
 
 def test_operators(tmp_path: Path) -> None:
@@ -39,24 +39,24 @@ def test_operators(tmp_path: Path) -> None:
 
 def test_paths_and_segments(tmp_path: Path) -> None:
     changes = ["queries.fire.operators.out.cost=10us"]
-    told = explain(load_application(write_app(tmp_path), changes))
-    (path,) = told["queries"]["fire"]["paths"]
+    explained = explain(load_application(write_app(tmp_path), changes))
+    (path,) = explained["queries"]["fire"]["paths"]
     assert path["operators"] == ["fire/hot", "fire/floor", "fire/out"]
     assert path["cost"] == pytest.approx(20e-6 + 0.1 * 50e-6 + 0.1 * 10e-6)
     assert path["capacity"] == pytest.approx(1 / path["cost"])
     assert path["selectivity"] == pytest.approx(0.1)
-    assert len(told["queries"]["more"]["paths"]) == 2
-    assert [path["id"] for path in told["paths"]] == ["fire#1", "some#1", "some#2", "more#1", "more#2"]
-    assert all(segment in told["segments"] for segment in told["queries"]["fire"]["segments"])
-    assert [segment["operators"] for segment in told["queries"]["fire"]["segments"]] == [
+    assert len(explained["queries"]["more"]["paths"]) == 2
+    assert [path["id"] for path in explained["paths"]] == ["fire#1", "some#1", "some#2", "more#1", "more#2"]
+    assert all(segment in explained["segments"] for segment in explained["queries"]["fire"]["segments"])
+    assert [segment["operators"] for segment in explained["queries"]["fire"]["segments"]] == [
         ["fire/hot"],
         ["fire/floor", "fire/out"],
     ]
 
 
 def test_undeclared_costs_are_not_known(tmp_path: Path) -> None:
-    told = explain(load_application(write_app(tmp_path)))
-    assert {path["cost"] for path in told["paths"] if path["query"] == "some"} == {None}
+    explained = explain(load_application(write_app(tmp_path)))
+    assert {path["cost"] for path in explained["paths"] if path["query"] == "some"} == {None}
 
 
 def test_to_which_window_a_tuple_at_a_boundary_belongs(tmp_path: Path) -> None:
@@ -69,8 +69,10 @@ queries:
   session: {cql: "SELECT k, count(*) AS n FROM s GROUP BY k, session_window(at, '10 seconds')"}
   sliding: {cql: "SELECT k, count(*) AS n FROM s [RANGE 20 SECONDS] GROUP BY k"}
 """
-    told = explain(load_application(write_app(tmp_path, text)))
-    bounds = {name: [b for one in query["operators"] for b in one["bounds"]] for name, query in told["queries"].items()}
+    explained = explain(load_application(write_app(tmp_path, text)))
+    bounds = {
+        name: [b for one in query["operators"] for b in one["bounds"]] for name, query in explained["queries"].items()
+    }
     assert bounds == {
         "cql": [
             "[RANGE 20 SECONDS SLIDE 10 SECONDS] holds (end - 20 SECONDS, end]; "

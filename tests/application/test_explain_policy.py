@@ -23,7 +23,7 @@ queries:
 """
 
 
-def told(tmp_path: Path, policy: str, *changes: str, text: str = CHAIN) -> dict[str, Any]:
+def schedule_of(tmp_path: Path, policy: str, *changes: str, text: str = CHAIN) -> dict[str, Any]:
     return explain_policy(load_application(write_app(tmp_path, text), [f"policy={policy}", *changes]))
 
 
@@ -32,13 +32,13 @@ def priorities(schedule: dict[str, Any]) -> dict[str, float]:
 
 
 def test_path_capacity(tmp_path: Path) -> None:
-    schedule = told(tmp_path, "pcs")
+    schedule = schedule_of(tmp_path, "pcs")
     assert schedule["unit"] == "path"
     assert priorities(schedule) == {"one+two+three": pytest.approx(1 / 3)}
 
 
 def test_segments_and_what_they_release(tmp_path: Path) -> None:
-    schedule = told(tmp_path, "segment")
+    schedule = schedule_of(tmp_path, "segment")
     assert priorities(schedule) == {"one": pytest.approx(0.5), "two+three": pytest.approx(0.25)}
     assert schedule["cuts"] == [
         {
@@ -52,7 +52,7 @@ def test_segments_and_what_they_release(tmp_path: Path) -> None:
 
 
 def test_progress_chart(tmp_path: Path) -> None:
-    schedule = told(tmp_path, "chain")
+    schedule = schedule_of(tmp_path, "chain")
     (chart,) = schedule["charts"]
     assert [point["after"] for point in chart["points"]] == [None, "q/one", "q/two", "q/three"]
     assert [point["seconds"] for point in chart["points"]] == pytest.approx([0, 1, 2, 3])
@@ -63,7 +63,7 @@ def test_progress_chart(tmp_path: Path) -> None:
 
 
 def test_thresholds_and_modes(tmp_path: Path) -> None:
-    schedule = told(tmp_path, "{name: threshold, memory: 100}")
+    schedule = schedule_of(tmp_path, "{name: threshold, memory: 100}")
     assert schedule["thresholds"] == {"memory": 100, "mean": 25, "saving_begins": 62.5, "saving_ends": 25}
     assert [(one["id"], one["mode"]) for one in schedule["units"]] == [
         ("q#1", "normal"),
@@ -73,19 +73,19 @@ def test_thresholds_and_modes(tmp_path: Path) -> None:
 
 
 def test_fixed_costs_weigh_on_a_single_tuple(tmp_path: Path) -> None:
-    (unit,) = told(tmp_path, "pcs", "queries.q.operators.one.fixed_cost=3s")["units"]
+    (unit,) = schedule_of(tmp_path, "pcs", "queries.q.operators.one.fixed_cost=3s")["units"]
     assert (unit["priority"], unit["alone"]) == (pytest.approx(1 / 3), pytest.approx(1 / 6))
 
 
 def test_what_is_not_known_is_said(tmp_path: Path) -> None:
-    schedule = told(tmp_path, "chain", "queries.q.operators.two.cost=null")
+    schedule = schedule_of(tmp_path, "chain", "queries.q.operators.two.cost=null")
     assert {one["known"] for one in schedule["units"]} == {False}
     assert {one["priority"] for one in schedule["units"]} == {None}
     assert schedule["charts"][0]["points"] is None
 
 
 def test_turns(tmp_path: Path) -> None:
-    schedule = told(tmp_path, "{name: wrr, quantum: 0.05, leaf: 3}")
+    schedule = schedule_of(tmp_path, "{name: wrr, quantum: 0.05, leaf: 3}")
     assert [one["turn"] for one in schedule["units"]] == pytest.approx([0.15, 0.05, 0.05])
     assert schedule["ranked"] is False
 
@@ -94,7 +94,7 @@ def test_portions(tmp_path: Path) -> None:
     text = CHAIN.replace("queries:", "classes: {high: {priority: 3}, low: {priority: 1}}\nqueries:").replace(
         "  q:\n", "  q:\n    class: high\n"
     )
-    (unit,) = told(tmp_path, "mprr", text=text)["units"]
+    (unit,) = schedule_of(tmp_path, "mprr", text=text)["units"]
     assert (unit["portion"], "turn" in unit) == (0.75, False)
 
 

@@ -45,9 +45,9 @@ def test_operators_get_what_is_declared(tmp_path: Path) -> None:
 def test_explain_and_the_simulator_go_by_it(tmp_path: Path) -> None:
     load(tmp_path, JOIN)
     app = load_application(tmp_path / "app.yaml")
-    told = {one["id"]: one for one in explain(app)["queries"]["pairs"]["operators"]}
-    assert told["pairs/where"]["cost"] == 20e-6
-    assert [side["selectivity"] for side in told["pairs/join"]["sides"]] == pytest.approx([0.1 * 30, 0.1 * 100])
+    operators = {one["id"]: one for one in explain(app)["queries"]["pairs"]["operators"]}
+    assert operators["pairs/where"]["cost"] == 20e-6
+    assert [side["selectivity"] for side in operators["pairs/join"]["sides"]] == pytest.approx([0.1 * 30, 0.1 * 100])
     counts = simulate(app, RunLimits(until_idle=True)).operators
     assert counts["pairs/where"]["out"] == pytest.approx(100, abs=25)
     assert counts["pairs/join"]["out"] > 0
@@ -77,7 +77,7 @@ PLAIN = "  a:\n    cql: SELECT k + 1 AS k FROM s WHERE v > 1\n    stats: "
 
 
 @pytest.mark.parametrize(
-    ("queries", "told"),
+    ("queries", "message"),
     [
         (
             PLAIN + "{wehre: {cost: 1us}}\n",
@@ -116,7 +116,7 @@ PLAIN = "  a:\n    cql: SELECT k + 1 AS k FROM s WHERE v > 1\n    stats: "
         ),
     ],
 )
-def test_errors(tmp_path: Path, queries: str, told: str) -> None:
+def test_errors(tmp_path: Path, queries: str, message: str) -> None:
     with pytest.raises(ApplicationError) as caught:
         load(tmp_path, queries)
-    assert told in str(caught.value)
+    assert message in str(caught.value)

@@ -58,7 +58,7 @@ def test_a_line_is_short_enough_for_any_terminal() -> None:
 
 
 def test_without_a_terminal_there_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
-    """There was none: whoever ran it in the background saw nothing until it ended."""
+    """There was none: in the background nothing was seen until the end."""
     with progress() as show:
         for seconds in (0.5, 9.5, 10.1, 10.6, 20.0, 59.9, 60.2, 90.0, 120.5, 600.0):
             show(report(seconds=seconds))

@@ -13,16 +13,16 @@ runner = CliRunner()
 
 
 def test_json() -> None:
-    told = {one["name"]: one for one in json.loads(runner.invoke(app, ["policies", "--json"]).stdout)}
-    assert set(told) == set(POLICIES)
-    assert told["rr"]["parameters"]["quantum"] == 0.1
-    for name, one in told.items():
+    described = {one["name"]: one for one in json.loads(runner.invoke(app, ["policies", "--json"]).stdout)}
+    assert set(described) == set(POLICIES)
+    assert described["rr"]["parameters"]["quantum"] == 0.1
+    for name, one in described.items():
         assert set(one) >= {"unit", "preemption", "needs", "paper", "parameters", "summary"}
         assert one["summary"]
         assert make_policy(name).preemption == one["preemption"]
         assert one["paper"]
-    assert (told["rr"]["preemption"], told["fifo"]["preemption"]) == ("quantum", "none")
-    assert {name: one["unit"] for name, one in told.items() if one["unit"] != "operator"} == {
+    assert (described["rr"]["preemption"], described["fifo"]["preemption"]) == ("quantum", "none")
+    assert {name: one["unit"] for name, one in described.items() if one["unit"] != "operator"} == {
         "fifo": "path",
         "pcs": "path",
         "segment": "segment",
@@ -30,8 +30,8 @@ def test_json() -> None:
         "threshold": "path",
         **dict.fromkeys(("mbd", "ambd", "mrr", "mprr", "ml", "pct", "pct-s"), "query"),
     }
-    assert told["chain"]["needs"] == ["fixed_s", "cost_s", "selectivity", "tuple_bytes"]
-    assert told["pcs"]["parameters"] == {"starvation": None, "period": 20}
+    assert described["chain"]["needs"] == ["fixed_s", "cost_s", "selectivity", "tuple_bytes"]
+    assert described["pcs"]["parameters"] == {"starvation": None, "period": 20}
 
 
 def test_it_begins_with_which_to_choose() -> None:

@@ -21,25 +21,25 @@ class StandIn:
 
     errors: dict[str, str] = {}  # noqa: RUF012
     raises: BaseException | None = None
-    told: list[str] = []  # noqa: RUF012
+    steps: list[str] = []  # noqa: RUF012
 
     rehearse: bool | None = None
 
     def __init__(self, app: Any, announce: Any, record: Any = None) -> None:
-        self.told.clear()
+        self.steps.clear()
         StandIn.rehearse = app.rehearse
         announce("starting Spark")
 
     def start(self) -> None:
-        self.told.append("start")
+        self.steps.append("start")
 
     def wait(self, *_: Any) -> None:
-        self.told.append("wait")
+        self.steps.append("wait")
         if self.raises is not None:
             raise self.raises
 
     def stop(self) -> dict[str, Any]:
-        self.told.append("stop")
+        self.steps.append("stop")
         return {"errors": self.errors, "seconds": 1.0}
 
 
@@ -66,7 +66,7 @@ def test_a_stopped_query_is_exit_code_1(
     words = [command, *([str(write_app(tmp_path))] if command == "run" else []), "--seconds", "1", *options]
     result = runner.invoke(app, words)
     assert result.exit_code == code, result.output
-    assert stand_in.told == ["start", "wait", "stop"]
+    assert stand_in.steps == ["start", "wait", "stop"]
     if options:
         assert json.loads(result.stdout)["errors"] == errors
 
@@ -76,14 +76,14 @@ def test_an_interrupted_run_ends_with_its_report(
 ) -> None:
     monkeypatch.setattr(stand_in, "raises", KeyboardInterrupt())
     result = runner.invoke(app, ["run", str(write_app(tmp_path)), "--json"])
-    assert (result.exit_code, stand_in.told) == (0, ["start", "wait", "stop"])
+    assert (result.exit_code, stand_in.steps) == (0, ["start", "wait", "stop"])
 
 
 def test_a_scheduler_that_fails_is_stopped_too(stand_in: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(stand_in, "raises", AssertionError("a bug in a policy"))
     result = runner.invoke(app, ["run", str(write_app(tmp_path))])
     assert isinstance(result.exception, AssertionError)
-    assert stand_in.told == ["start", "wait", "stop"]
+    assert stand_in.steps == ["start", "wait", "stop"]
 
 
 @pytest.mark.parametrize(("options", "wanted"), [([], None), (["--rehearse"], True), (["--no-rehearse"], False)])

@@ -22,11 +22,11 @@ def report(*options: str) -> dict[str, Any]:
 
 
 def test_report() -> None:
-    told = report("--seconds", "2")
-    assert (told["runtime"], told["policy"], told["slots"], told["seconds"]) == ("simulated", "rr", 2, 2.0)
-    assert set(told["classes"]) == {"critical", "normal", "archive"}
-    assert {"fire", "climate", "visitors", "discomfort", "hot_floors"} <= set(told["queries"])
-    assert told["queries"]["fire"]["outputs"] > 0
+    result = report("--seconds", "2")
+    assert (result["runtime"], result["policy"], result["slots"], result["seconds"]) == ("simulated", "rr", 2, 2.0)
+    assert set(result["classes"]) == {"critical", "normal", "archive"}
+    assert {"fire", "climate", "visitors", "discomfort", "hot_floors"} <= set(result["queries"])
+    assert result["queries"]["fire"]["outputs"] > 0
 
 
 def test_same_seed_same_report() -> None:
@@ -37,10 +37,10 @@ def test_same_seed_same_report() -> None:
 @pytest.mark.parametrize("options", [[], ["--until-idle"]])
 def test_until_idle_takes_all_rows(options: list[str]) -> None:
     few = ["--set", "streams.sensors.source.rows=300", "--set", "streams.doors.source.rows=200"]
-    told = report(*options, *few, "--policy", "fifo", "--slots", "1")
-    assert told["queries"]["fire"]["inputs"] == 300
-    assert told["queries"]["visitors"]["inputs"] == 200
-    assert (told["policy"], told["slots"]) == ("fifo", 1)
+    result = report(*options, *few, "--policy", "fifo", "--slots", "1")
+    assert result["queries"]["fire"]["inputs"] == 300
+    assert result["queries"]["visitors"]["inputs"] == 200
+    assert (result["policy"], result["slots"]) == ("fifo", 1)
 
 
 def test_tables_for_people() -> None:
@@ -63,14 +63,14 @@ slots: 1
 def test_costs_that_nobody_declared_are_assumed_and_named(tmp_path: Path) -> None:
     file = tmp_path / "costless.yaml"
     file.write_text(COSTLESS, encoding="utf-8")
-    told = json.loads(runner.invoke(app, ["simulate", str(file), "--json"]).stdout)
-    assert told["assumed"] == {
+    result = json.loads(runner.invoke(app, ["simulate", str(file), "--json"]).stdout)
+    assert result["assumed"] == {
         "cost": 1e-05,
         "costs": ["few/where", "few/select"],
         "selectivity": 1.0,
         "selectivities": ["few/where"],
     }
-    assert told["queries"]["few"]["latency"]["mean"] >= 2e-05, "two operators of 10 us"
+    assert result["queries"]["few"]["latency"]["mean"] >= 2e-05, "two operators of 10 us"
     shown = runner.invoke(app, ["simulate", str(file)]).stdout
     assert "assumed: cost 10 us a tuple for few/where, few/select, not declared in the file" in shown
     assert "assumed: selectivity 1 for few/where, not declared in the file" in shown
@@ -79,6 +79,6 @@ def test_costs_that_nobody_declared_are_assumed_and_named(tmp_path: Path) -> Non
 
 def test_nothing_is_assumed_where_all_is_declared() -> None:
     first = EXAMPLE.parent / "first.yaml"
-    told = json.loads(runner.invoke(app, ["simulate", str(first), "--json"]).stdout)
-    assert (told["assumed"]["costs"], told["assumed"]["selectivities"]) == ([], [])
+    result = json.loads(runner.invoke(app, ["simulate", str(first), "--json"]).stdout)
+    assert (result["assumed"]["costs"], result["assumed"]["selectivities"]) == ([], [])
     assert "assumed" not in runner.invoke(app, ["simulate", str(first)]).stdout

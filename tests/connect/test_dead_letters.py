@@ -28,9 +28,9 @@ def test_letters_say_whence_and_why(tmp_path: Path) -> None:
     letters = DeadLetters(path)
     letters.put("malformed", "s", 7, 'x,"y', "is torn")
     letters.put("failed", "s", 3, {"k": 1, "t": "é"}, "Division by zero", "q")
-    told = letters.report()
+    report = letters.report()
     letters.close()
-    assert told == {"rows": 2, "path": str(path), "streams": {"s": 2}, "queries": {"q": 1}}
+    assert report == {"rows": 2, "path": str(path), "streams": {"s": 2}, "queries": {"q": 1}}
     assert lines(path) == [
         {"kind": "malformed", "stream": "s", "position": 7, "reason": "is torn", "row": 'x,"y'},
         {

@@ -92,7 +92,7 @@ def test_a_folder_without_locks_is_written_to_all_the_same(
 
 
 class SmallDisk(FileIO):
-    """A disk with room for so many bytes more."""
+    """A disk with room for this many more bytes."""
 
     room = 0
 
