@@ -2,7 +2,7 @@
 
 It decides everything that is not computation: which tuples wait where, which units are ready, what a slot runs next and
 how much input it takes, what a finished or failed call changes, when queries end and when the run is over. It has no
-threads, no clock and no I/O of its own; queues may spill through the `QueueMemory` that they are given. The Spark
+threads, no clock and no I/O of its own; queues may spill through the `SharedMemory` that they are given. The Spark
 runtime drives it under one lock; tests drive it with a caller in plain Python; a recorded run can be replayed.
 docs/core.md explains it.
 """
@@ -51,7 +51,7 @@ from headgate.scheduling.instructions import (
     WakeSlots,
 )
 from headgate.scheduling.policy import Policy
-from headgate.scheduling.queue import BatchQueue, QueueMemory, SpillError
+from headgate.scheduling.queue import BatchQueue, SharedMemory, SpillError
 from headgate.scheduling.suspect_rows import SuspectRows
 from headgate.scheduling.timekeeper import Timekeeper
 from headgate.scheduling.units import Unit
@@ -83,13 +83,13 @@ class Core:
         self,
         settings: CoreSettings,
         make_policy: MakePolicy,
-        memory: QueueMemory | None = None,
+        memory: SharedMemory | None = None,
         monitor: Monitor | None = None,
     ) -> None:
         plan = settings.plan
         self.plan = plan  # as of now: queries come and go
         self.policy = settings.policy  # its name
-        self.memory = memory or QueueMemory()
+        self.memory = memory or SharedMemory()
         self.monitor = monitor or Monitor(plan)
         self.stats = LearnedStats(plan)
         self.queues = {edge: self._queue(edge) for edge in plan.edges}

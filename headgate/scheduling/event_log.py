@@ -19,7 +19,7 @@ from headgate.scheduling.calls import Call
 from headgate.scheduling.core import Core, CoreSettings, MakePolicy
 from headgate.scheduling.events import CallEnded, Event, QueriesAdded, TuplesArrived
 from headgate.scheduling.instructions import Instruction, QueryEnded, StartCall, UnitsChanged
-from headgate.scheduling.queue import QueueMemory
+from headgate.scheduling.queue import SharedMemory
 
 
 class EventLog:
@@ -68,7 +68,7 @@ def replay(path: Path, make_policy: MakePolicy) -> Iterator[tuple[Event, list[An
             settings, limit_bytes = pickle.load(file)
         except Exception as error:  # pickle may raise anything
             raise EventLogError("it is not a log of events, or was written by another version of Headgate") from error
-        core = Core(settings, make_policy, QueueMemory(limit_bytes, _SpillToMemory()))
+        core = Core(settings, make_policy, SharedMemory(limit_bytes, _SpillToMemory()))
         while True:
             try:
                 event = pickle.load(file)

@@ -1,6 +1,6 @@
 """The queues of the core: FIFOs of Arrow batches in front of operators, in memory or spilled to disk.
 
-Nothing here is thread-safe: the runtime holds its lock around every call, for all queues of one `QueueMemory`.
+Nothing here is thread-safe: the runtime holds its lock around every call, for all queues of one `SharedMemory`.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class _Batch:
         self.rows, self.offset, self._first = left, self.offset + rows, first
 
 
-class QueueMemory:
+class SharedMemory:
     """The memory that all queues share. Without `limit_bytes` or `folder` it is unlimited.
 
     When the batches in memory exceed the limit, the newest batches of the largest queues go to disk until a quarter of
@@ -139,7 +139,7 @@ class BatchQueue:
     it.
     """
 
-    def __init__(self, memory: QueueMemory | None = None, name: str = "") -> None:
+    def __init__(self, memory: SharedMemory | None = None, name: str = "") -> None:
         self.name = name
         self.count = 0  # tuples waiting
         self.due: float | None = None  # since when its operator has something to do although no tuple waits
@@ -150,7 +150,7 @@ class BatchQueue:
         self._filed = 0  # bytes on disk
         self._batches: deque[_Batch] = deque()
         self._schema: pa.Schema | None = None
-        self._memory = QueueMemory() if memory is None else memory
+        self._memory = SharedMemory() if memory is None else memory
         self._closed = False
         self._memory.join(self)
 
@@ -234,7 +234,7 @@ class BatchQueue:
         self._memory.leave(self)
 
     def spill(self, size: int) -> None:
-        """Move about `size` bytes, the newest in memory, to one file. Called by `QueueMemory` alone."""
+        """Move about `size` bytes, the newest in memory, to one file. Called by `SharedMemory` alone."""
         place, run = self._newest_run(size)
         written = run[0] if len(run) == 1 else _Batch(pa.concat_tables([batch.table for batch in run]))
         assert self._memory.folder is not None

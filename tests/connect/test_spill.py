@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from headgate.runtime.spark.spill import SpillFolder
-from headgate.scheduling.queue import BatchQueue, QueueMemory, SpillError
+from headgate.scheduling.queue import BatchQueue, SharedMemory, SpillError
 
 
 def test_round_trip_of_slices_and_types(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_failures_are_clear(tmp_path: Path) -> None:
 
 def test_a_lost_folder_keeps_the_queue_whole(tmp_path: Path) -> None:
     folder = SpillFolder(tmp_path)
-    queue = BatchQueue(QueueMemory(0, folder))
+    queue = BatchQueue(SharedMemory(0, folder))
     folder.close()
     table = pa.table({"_arrival": pa.array([1, 2]), "_sequence": pa.array([0, 1])})
     with pytest.raises(SpillError):

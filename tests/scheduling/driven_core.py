@@ -33,7 +33,7 @@ from headgate.scheduling.instructions import (
     UnitsChanged,
     WakeSlots,
 )
-from headgate.scheduling.queue import QueueMemory
+from headgate.scheduling.queue import SharedMemory
 from tests.scheduling.plain_caller import PlainCaller, TimedCaller, ValueCaller
 
 
@@ -71,7 +71,7 @@ class DrivenCore:
     def __post_init__(self) -> None:
         self.settings = CoreSettings(self.plan, self.policy, self.parameters, self.slots, self.seed)
         self.shelf = Shelf()
-        self.core = Core(self.settings, make_policy, QueueMemory(self.limit_bytes, self.shelf, piece_bytes=64))
+        self.core = Core(self.settings, make_policy, SharedMemory(self.limit_bytes, self.shelf, piece_bytes=64))
         self.now = 0.0
         self.calls: dict[int, Call] = {}  # in flight
         self.results: dict[str, list[pa.Table]] = {name: [] for name in self.plan.queries}

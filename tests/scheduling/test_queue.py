@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from headgate.errors import InvariantError
 from headgate.runtime.spark.spill import SpillFolder
-from headgate.scheduling.queue import BatchQueue, QueueMemory, SpillError
+from headgate.scheduling.queue import BatchQueue, SharedMemory, SpillError
 
 TUPLE = 8 + 8 + 8  # bytes of a tuple of `batch`
 
@@ -29,7 +29,7 @@ def numbers(table: pa.Table | None) -> list[int]:
 
 def test_arrivals_can_be_looked_at_in_memory_and_on_disk() -> None:
     shelf = Shelf()
-    queue = BatchQueue(QueueMemory(4 * TUPLE, shelf, piece_bytes=2 * TUPLE))
+    queue = BatchQueue(SharedMemory(4 * TUPLE, shelf, piece_bytes=2 * TUPLE))
     assert queue.arrivals().tolist() == []
     for first in range(0, 9, 3):
         queue.put(batch(first, 3))
@@ -134,7 +134,7 @@ def test_nullability_may_differ_but_columns_may_not() -> None:
 
 def test_newest_batches_of_the_largest_queue_spill() -> None:
     shelf = Shelf()
-    memory = QueueMemory(20 * TUPLE, shelf, piece_bytes=5 * TUPLE)
+    memory = SharedMemory(20 * TUPLE, shelf, piece_bytes=5 * TUPLE)
     small, large = BatchQueue(memory), BatchQueue(memory)
     small.put(batch(0, 5))
     for first in range(0, 20, 5):
@@ -153,7 +153,7 @@ def test_newest_batches_of_the_largest_queue_spill() -> None:
 
 def test_small_batches_do_not_make_a_file_each() -> None:
     shelf = Shelf()
-    queue = BatchQueue(QueueMemory(1000 * TUPLE, shelf, piece_bytes=200 * TUPLE))
+    queue = BatchQueue(SharedMemory(1000 * TUPLE, shelf, piece_bytes=200 * TUPLE))
     for n in range(5000):
         queue.put(batch(n, 1))
     assert shelf.writes < 40
@@ -162,7 +162,7 @@ def test_small_batches_do_not_make_a_file_each() -> None:
 
 def test_small_takes_do_not_read_a_file_each_although_memory_is_full() -> None:
     shelf = Shelf()
-    memory = QueueMemory(1000 * TUPLE, shelf, piece_bytes=100 * TUPLE)
+    memory = SharedMemory(1000 * TUPLE, shelf, piece_bytes=100 * TUPLE)
     queue, other = BatchQueue(memory), BatchQueue(memory)
     queue.put(batch(0, 2000))
     other.put(batch(0, 990))
@@ -178,7 +178,7 @@ def test_small_takes_do_not_read_a_file_each_although_memory_is_full() -> None:
 
 def test_a_head_that_finds_no_room_stays_on_disk() -> None:
     shelf = Shelf()
-    memory = QueueMemory(10 * TUPLE, shelf, piece_bytes=4 * TUPLE)
+    memory = SharedMemory(10 * TUPLE, shelf, piece_bytes=4 * TUPLE)
     queue, other = BatchQueue(memory), BatchQueue(memory)
     queue.put(batch(0, 12))
     other.put(batch(0, 9))
@@ -200,18 +200,18 @@ def _no_disk(table: pa.Table) -> int:
 
 
 def test_without_a_folder_or_a_limit_all_stays_in_memory() -> None:
-    for memory in (QueueMemory(10), QueueMemory(None, Shelf()), QueueMemory()):
+    for memory in (SharedMemory(10), SharedMemory(None, Shelf()), SharedMemory()):
         queue = BatchQueue(memory)
         queue.put(batch(0, 100))
         assert memory.spilled_bytes == 0
         assert memory.used == 100 * TUPLE
     with pytest.raises(ValueError, match="0 or more bytes"):
-        QueueMemory(-1)
+        SharedMemory(-1)
 
 
 def test_a_disk_that_fails_loses_nothing() -> None:
     shelf = Shelf()
-    memory = QueueMemory(10 * TUPLE, shelf, piece_bytes=4 * TUPLE)
+    memory = SharedMemory(10 * TUPLE, shelf, piece_bytes=4 * TUPLE)
     queue = BatchQueue(memory)
     queue.put(batch(0, 12))
     shelf.broken = True
@@ -229,7 +229,7 @@ def test_a_disk_that_fails_loses_nothing() -> None:
 
 def test_a_short_spill_file_is_noticed() -> None:
     shelf = Shelf()
-    queue = BatchQueue(QueueMemory(0, shelf), name="q")
+    queue = BatchQueue(SharedMemory(0, shelf), name="q")
     queue.put(batch(0, 4))
     shelf.tables = {handle: table.slice(1) for handle, table in shelf.tables.items()}
     with pytest.raises(SpillError, match="3 tuples instead of 4"):
@@ -238,7 +238,7 @@ def test_a_short_spill_file_is_noticed() -> None:
 
 def test_files_are_deleted_when_taken_and_on_close(tmp_path: Path) -> None:
     folder = SpillFolder(tmp_path)
-    memory = QueueMemory(0, folder)
+    memory = SharedMemory(0, folder)
     queue, other = BatchQueue(memory), BatchQueue(memory)
     queue.put(batch(0, 10))
     other.put(batch(0, 10))
@@ -291,7 +291,7 @@ def step(queue: BatchQueue, model: list[int], last: list[int], kind: str, amount
 @given(STEPS, st.integers(0, 30), st.integers(1, 8))
 def test_any_limit_behaves_as_a_list(steps: list[tuple[str, int, Any]], limit: int, piece: int) -> None:
     shelf = Shelf()
-    memory = QueueMemory(limit * TUPLE, shelf, piece_bytes=piece * TUPLE)
+    memory = SharedMemory(limit * TUPLE, shelf, piece_bytes=piece * TUPLE)
     queues = [BatchQueue(memory), BatchQueue(memory)]
     models: list[list[int]] = [[], []]
     last: list[list[int]] = [[], []]

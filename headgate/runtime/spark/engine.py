@@ -57,7 +57,7 @@ from headgate.scheduling.instructions import (
     UnitsChanged,
     WakeSlots,
 )
-from headgate.scheduling.queue import QueueMemory
+from headgate.scheduling.queue import SharedMemory
 
 log = logging.getLogger("headgate.spark")
 
@@ -112,7 +112,7 @@ class SparkRuntime:
         self._log = None if record is None else EventLog(record, settings, queue_bytes)
         if self._log is not None:
             self._opened.callback(self._log.close)
-        self.core = Core(settings, make_policy, QueueMemory(queue_bytes, spill), monitor)
+        self.core = Core(settings, make_policy, SharedMemory(queue_bytes, spill), monitor)
         self.caller.keep(app.plan, self.core.board.units)
         self._changed = threading.Condition()  # guards the core
         self._done = threading.Event()

@@ -17,7 +17,7 @@ _open: set[Path] = set()  # folders of this process
 
 
 class SpillFolder:
-    """Writes, reads and deletes spilled batches; implements the `Spill` of a `QueueMemory`.
+    """Writes, reads and deletes spilled batches; implements the `Spill` of a `SharedMemory`.
 
     Files go to a new folder inside `parent` (default: the system's temporary folder), so that two runs never share
     one; `close` removes it. Batches are compressed, so that less is written while the scheduler's lock is held.
