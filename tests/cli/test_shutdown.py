@@ -136,7 +136,11 @@ def test_a_signal_while_it_starts(command: Command, stage: str, number: signal.S
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    "number", [signal.SIGHUP, *[pytest.param(n, marks=pytest.mark.soak) for n in (signal.SIGINT, signal.SIGTERM)]]
+    "number",
+    [
+        pytest.param(signal.SIGHUP, marks=pytest.mark.nightly),
+        *[pytest.param(n, marks=pytest.mark.soak) for n in (signal.SIGINT, signal.SIGTERM)],
+    ],
 )
 def test_a_signal_while_it_runs_ends_it_with_the_report(command: Command, number: signal.Signals) -> None:
     command.until(_gives_results)

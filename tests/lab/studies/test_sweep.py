@@ -47,6 +47,7 @@ def test_no_points() -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.nightly
 def test_spark_gives_the_same_rows_as_the_driver(spark: Any) -> None:
     few = [
         point

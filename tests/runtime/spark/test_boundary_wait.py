@@ -57,7 +57,7 @@ class Driven:
         return {name: sorted(map(repr, pa.concat_tables(sink.tables()).to_pylist())) for name, sink in sinks.items()}
 
 
-@pytest.mark.parametrize("unit", ["query", "operator"])
+@pytest.mark.parametrize("unit", ["query", pytest.param("operator", marks=pytest.mark.nightly)])
 def test_calls_come_at_boundaries_and_results_are_the_same(
     unit: str, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,6 +62,7 @@ def rounded(found):
     return Counter(tuple(round(value, 9) for value in row) for row in found)
 
 
+@pytest.mark.nightly
 def test_both_sides_compute_the_same_rows(spark):
     came, ours = tuples(WORKLOAD), headgate_rows(spark)
     for query in WORKLOAD.members():
