@@ -69,6 +69,7 @@ class CallRunner:
     def cancel(self) -> None:
         """Cancel the Spark jobs that are still running."""
         self._context.cancelJobGroup(self.group)
+        self._caller.interrupt("the run ends")
 
     def _name_jobs(self, call: Call) -> None:
         if self._named.get(call.slot) != call.unit.id:

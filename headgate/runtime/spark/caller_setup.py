@@ -15,6 +15,8 @@ from headgate.runtime.spark.analysis.schemas import typed
 from headgate.runtime.spark.calls.caller import PARTITIONED_ROWS, Caller
 from headgate.runtime.spark.calls.spread_tables import SpreadTables, frame_of
 from headgate.runtime.spark.calls.user_functions import show_functions
+from headgate.runtime.spark.direct.server import DirectError, DirectServer
+from headgate.runtime.spark.direct.trial import tried_server
 from headgate.runtime.spark.internals.leaf import Leaf, LeafError, try_leaves
 from headgate.runtime.spark.internals.row_counts import Markers
 from headgate.runtime.spark.stateful.state import States
@@ -22,10 +24,12 @@ from headgate.runtime.spark.stateful.state import States
 log = logging.getLogger("headgate.spark")
 
 
-def make_caller(session: SparkSession, app: CheckedApplication, partitioned_rows: int | None = None) -> Caller:
+def make_caller(
+    session: SparkSession, app: CheckedApplication, partitioned_rows: int | None = None, direct: bool = False
+) -> Caller:
     """Read the tables, let Spark check every operator, and get ready to run units.
 
-    The caller holds tables in Spark's cache until its `close`.
+    The caller holds tables in Spark's cache until its `close`. With `direct`, small calls need no Spark job.
     """
     show_functions(app.folder)
     data = _tables(app, app.plan)
@@ -41,7 +45,16 @@ def make_caller(session: SparkSession, app: CheckedApplication, partitioned_rows
         log.warning("nothing can be prepared on this Spark, every call is planned: %s", reason)
         rows = 0
     states = States(session, found.single, found.spread)
-    return Caller(session, app.plan, found.schemas, single, SpreadTables(session, data), markers, states, rows)
+    server = _direct_server(session) if direct and rows else None
+    return Caller(session, app.plan, found.schemas, single, SpreadTables(session, data), markers, states, rows, server)
+
+
+def _direct_server(session: SparkSession) -> DirectServer | None:
+    try:
+        return tried_server(session)
+    except DirectError as reason:
+        log.warning("calls are Spark jobs, not direct: %s", reason)
+        return None
 
 
 def extend_caller(caller: Caller, app: CheckedApplication) -> None:

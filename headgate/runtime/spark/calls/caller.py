@@ -29,6 +29,7 @@ from headgate.runtime.spark.calls.job import JobShape, separate, shape_of
 from headgate.runtime.spark.calls.partitioned import partitions_for, run_partitioned
 from headgate.runtime.spark.calls.prepared import LeafData, NotPreparable, PreparedJob
 from headgate.runtime.spark.calls.spread_tables import SpreadTables
+from headgate.runtime.spark.direct.server import DirectServer
 from headgate.runtime.spark.internals.leaf import LeafError, conform
 from headgate.runtime.spark.internals.row_counts import Markers
 from headgate.runtime.spark.stateful.base import Instants
@@ -48,6 +49,8 @@ PARTITIONED_BYTES = 64 * 2**20  # a leaf's data is sent with its task
 # later ones its answer is compared with that of a plan made for the call.
 CHECKS = 2
 
+WAYS = ("direct", "prepared", "partitioned")
+
 
 @dataclass
 class _Prepared:
@@ -55,6 +58,11 @@ class _Prepared:
 
     job: PreparedJob
     checked: set[bytes] = field(default_factory=set)
+
+    @property
+    def way(self) -> str:
+        """How its calls are counted."""
+        return "direct" if self.job.direct else "prepared"
 
     @property
     def new(self) -> bool:
@@ -78,6 +86,7 @@ class Caller:
         markers: Markers,
         states: States,
         partitioned_rows: int = PARTITIONED_ROWS,
+        direct: DirectServer | None = None,
     ) -> None:
         self._plan = plan
         self.partitioned_rows = partitioned_rows
@@ -86,6 +95,7 @@ class Caller:
         self.fallbacks: dict[str, str] = {}  # unit -> why each of its calls is planned
         self.states = states
         self.session = session
+        self._direct = direct
         self._schemas = dict(schemas)
         self._single_tables = dict(single_tables)
         self._spread_tables = spread_tables
@@ -124,11 +134,11 @@ class Caller:
             table, given = self._partitioned(call)
         elif prepared.trusted:
             table, given = self._run_prepared(prepared, call)
-        elif prepared.new:
+        elif prepared.new and not prepared.job.direct:
             table, given = self._run_first(prepared, call)
         else:
             table, given = self._run_and_compare(prepared, call)
-        way = "prepared" if prepared is not None and steady else "partitioned"
+        way = prepared.way if prepared is not None and steady else "partitioned"
         with self._lock:
             self.calls[way] += 1
             self._trains.add(shape.operators, rows)
@@ -164,7 +174,10 @@ class Caller:
         shapes = [shape_of(plan, unit.operators, ()) for unit in units]
         with self._lock:
             self._kept = {(shape.operators, shape.outputs) for shape in shapes}
+            gone = [found for shape, found in self._prepared.items() if found is not None and not self._keeps(shape)]
             self._prepared = {shape: found for shape, found in self._prepared.items() if self._keeps(shape)}
+        for found in gone:
+            found.job.release()
 
     def _keeps(self, shape: JobShape) -> bool:
         return self._kept is None or (shape.operators, shape.outputs) in self._kept
@@ -185,7 +198,7 @@ class Caller:
         with self._lock:
             trains = self._trains.by_class(plan)
         return {
-            "calls": {way: self.calls[way] for way in ("prepared", "partitioned")},
+            "calls": {way: self.calls[way] for way in WAYS},
             "trains": trains,
             "fallbacks": dict(self.fallbacks),
             "state": self.states.sizes(),
@@ -193,8 +206,15 @@ class Caller:
 
     def close(self) -> None:
         """Release cached tables and state; called when the run ends."""
+        if self._direct is not None:
+            self._direct.close()
         self._spread_tables.close()
         self.states.release()
+
+    def interrupt(self, reason: str) -> None:
+        """End direct calls in flight, as soon as Spark's code looks. Jobs are canceled by their group."""
+        if self._direct is not None:
+            self._direct.interrupt(reason)
 
     def _schema(self, edge: Edge) -> pa.Schema:
         """The schema of what a call reads at an edge."""
@@ -225,7 +245,9 @@ class Caller:
         composer = self._composer(True, self._single_tables)
         found: _Prepared | None = None
         try:
-            job = PreparedJob(self.session, self._plan, shape, schemas, logs, composer, self.markers, call.data)
+            job = PreparedJob(
+                self.session, self._plan, shape, schemas, logs, composer, self.markers, call.data, self._direct
+            )
             found = _Prepared(job)
         except (NotPreparable, LeafError) as reason:
             self._note_fallback(shape, str(reason))
@@ -242,7 +264,7 @@ class Caller:
 
     def _run_prepared(self, prepared: _Prepared, call: _JobData) -> tuple[pa.Table, dict[Port, int]]:
         with self._dropped_on_failure(call.shape):
-            return prepared.job.run(call.data)
+            return prepared.job.run(call.data, directly=True)
 
     @contextmanager
     def _dropped_on_failure(self, shape: JobShape) -> Iterator[None]:
@@ -251,7 +273,9 @@ class Caller:
             yield
         except BaseException:
             with self._lock:
-                self._prepared.pop(shape, None)
+                gone = self._prepared.pop(shape, None)
+            if gone is not None:
+                gone.job.release()
             raise
 
     def _run_and_compare(self, prepared: _Prepared, call: _JobData) -> tuple[pa.Table, dict[Port, int]]:

@@ -1,25 +1,33 @@
-"""The prepared way to run a call: plan once, swap the leaves' bytes, run again."""
+"""Prepared plans: planned once, their leaves changed and the plan run again for every call.
+
+A call of a prepared plan goes one of two ways, with the same answer: *directly*, by a thread of the driver's JVM (see
+`direct.server`), or as a Spark job.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
 from headgate.runtime.spark.calls.composer import Composer
 from headgate.runtime.spark.calls.job import JobShape, StateInputs, compose
+from headgate.runtime.spark.direct.server import Change, DirectServer, append, move, remove, replace
 from headgate.runtime.spark.internals.collect import collect
-from headgate.runtime.spark.internals.guards import why_not_prepared
-from headgate.runtime.spark.internals.leaf import Leaf, LogLeaf
+from headgate.runtime.spark.internals.guards import runs_python, why_not_prepared
+from headgate.runtime.spark.internals.leaf import Leaf, LogLeaf, conform, serialized
 from headgate.runtime.spark.internals.row_counts import Markers
 from headgate.runtime.spark.stateful.base import Instants
 from headgate.runtime.spark.stateful.state import BOUNDS, Chunk, LogName, bounds_table
+
+Answer = tuple[pa.Table, dict[Port, int]]  # rows, and the row counts of the marked ports
 
 
 class NotPreparable(Exception):
@@ -38,7 +46,8 @@ class LeafData:
 class PreparedJob:
     """A planned query with leaves for its inputs and for its operators' logs. One call at a time.
 
-    It is planned with the data of its first call in the leaves, so that call is run like any other query.
+    With a `direct` server it is planned for direct calls, where it can be made so; a job of it is then planned apart,
+    because a plan that has run directly cannot be sent to executors.
     """
 
     def __init__(
@@ -51,6 +60,7 @@ class PreparedJob:
         composer: Composer,
         markers: Markers,
         first: LeafData,
+        direct: DirectServer | None = None,
     ) -> None:
         self._leaves = {edge: Leaf(session, schemas[edge]) for edge in shape.edges}
         self._input_leaves = {name: self._leaves[edge] for name, edge in shape.copies}
@@ -67,21 +77,50 @@ class PreparedJob:
         self._frame = frame
         self._schema = to_arrow_schema(frame.schema, timezone="UTC")
         self._markers = markers
-        self._counters = markers.counters(frame._jdf.queryExecution().executedPlan())
         self._busy = threading.Lock()
+        self._direct = (
+            _Direct(direct, frame, self._all_leaves(), markers) if direct and not runs_python(frame) else None
+        )
+        self._job: tuple[DataFrame, dict[Port, Any]] | None = None  # with its counters; made when it is needed
 
-    def run(self, data: LeafData) -> tuple[pa.Table, dict[Port, int]]:
-        """Run one job over new data: its rows, and the row counts of the marked ports."""
+    @property
+    def direct(self) -> bool:
+        """Can it be run directly?"""
+        return self._direct is not None
+
+    def run(self, data: LeafData, directly: bool) -> Answer:
+        """Run the plan over new data, directly if it can be, else as a job."""
         if not self._busy.acquire(blocking=False):
             raise RuntimeError("a prepared plan was called while another call of it was running")
         try:
+            if directly and self._direct is not None:
+                return self._direct.run(self._changes(data), self._schema)
             self._fill(data)
-            rows = collect(self._frame, self._schema)
-            return rows, {port: counter.value() for port, counter in self._counters.items()}
+            return self._run_job()
         finally:
             self._busy.release()
 
+    def run_replanned(self) -> Answer:
+        """Run the same query on the data of the last run, but plan it again: prepared runs are compared with this."""
+        return _run(*_planned(self._frame.select("*"), self._markers), self._schema)
+
+    def release(self) -> None:
+        """It will not be run again."""
+        if self._direct is not None:
+            self._direct.forget()
+
+    def _run_job(self) -> Answer:
+        if self._job is None:
+            frame = self._frame if self._direct is None else self._frame.select("*")
+            self._job = _planned(frame, self._markers)
+        return _run(*self._job, self._schema)
+
+    def _all_leaves(self) -> list[Leaf | LogLeaf]:
+        """In the order in which changes name them."""
+        return [*self._logs.values(), *self._leaves.values(), *self._bounds.values()]
+
     def _fill(self, data: LeafData) -> None:
+        """Put the data of a call into the leaves, through py4j."""
         for name, log_leaf in self._logs.items():  # first: a new chunk may be what a leaf still holds
             log_leaf.set({chunk.number: chunk.table for chunk in data.logs[name]}, self._input_leaves.get(name))
         for edge, leaf in self._leaves.items():
@@ -89,13 +128,62 @@ class PreparedJob:
         for operator, leaf in self._bounds.items():
             leaf.set(bounds_table(data.bounds[operator]))
 
-    def run_replanned(self) -> tuple[pa.Table, dict[Port, int]]:
-        """Run the same query on the data of the last run, but plan it again: prepared runs are compared with this."""
-        replanned = self._frame.select("*")
-        rows = collect(replanned, self._schema)
-        counters = self._markers.counters(replanned._jdf.queryExecution().executedPlan())
-        return rows, {port: counter.value() for port, counter in counters.items()}
+    def _changes(self, data: LeafData) -> list[Change]:
+        """The same as changes that a direct call makes on its way."""
+        found: list[Change] = []
+        positions = {leaf: number for number, leaf in enumerate(self._all_leaves())}
+        for name, log_leaf in self._logs.items():
+            chunks = {chunk.number: chunk.table for chunk in data.logs[name]}
+            gone, fresh = log_leaf.differences(chunks)
+            found += [remove(positions[log_leaf], position) for position in gone]
+            source = self._input_leaves.get(name)
+            for number in fresh:
+                if source is not None and chunks[number] is source.current:
+                    found.append(move(positions[log_leaf], positions[source]))
+                else:
+                    found.append(append(positions[log_leaf], serialized(conform(chunks[number], log_leaf.schema))))
+        for edge, leaf in self._leaves.items():
+            found.append(_replaced(leaf, positions[leaf], data.inputs[edge]))
+        for operator, leaf in self._bounds.items():
+            found.append(_replaced(leaf, positions[leaf], bounds_table(data.bounds[operator])))
+        return found
 
     def _state_inputs(self, operator: str) -> StateInputs:
         logs = {name.log: leaf.frame for name, leaf in self._logs.items() if name.operator == operator}
         return StateInputs(logs, self._bounds[operator].frame)
+
+
+class _Direct:
+    """A plan as the direct server knows it."""
+
+    def __init__(
+        self, server: DirectServer, frame: DataFrame, leaves: Sequence[Leaf | LogLeaf], markers: Markers
+    ) -> None:
+        self._server = server
+        _, counters = _planned(frame, markers)
+        self._ports = list(counters)
+        arrays = [
+            (leaf.batches, leaf.partition) if isinstance(leaf, LogLeaf) else (leaf.array, None) for leaf in leaves
+        ]
+        self._number = server.register(frame, arrays, list(counters.values()))
+
+    def run(self, changes: Sequence[Change], schema: pa.Schema) -> Answer:
+        rows, counts = self._server.call(self._number, changes, schema)
+        return rows, dict(zip(self._ports, counts, strict=True))
+
+    def forget(self) -> None:
+        self._server.forget(self._number)
+
+
+def _replaced(leaf: Leaf, position: int, table: pa.Table) -> Change:
+    leaf.current = table
+    return replace(position, serialized(conform(table, leaf.schema)))
+
+
+def _planned(frame: DataFrame, markers: Markers) -> tuple[DataFrame, dict[Port, Any]]:
+    return frame, markers.counters(frame._jdf.queryExecution().executedPlan())
+
+
+def _run(frame: DataFrame, counters: Mapping[Port, Any], schema: pa.Schema) -> Answer:
+    rows = collect(frame, schema)
+    return rows, {port: counter.value() for port, counter in counters.items()}

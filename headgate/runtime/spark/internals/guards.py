@@ -43,6 +43,8 @@ _SAFE_NODES = frozenset(
     }
 )
 
+_PYTHON_NODES = frozenset({"MapInArrowExec", "ArrowEvalPythonExec"})
+
 # Words that Spark turns into a date while it parses the query, before any plan exists.
 _FROZEN_WORDS = re.compile(r"""['"]\s*(now|today|tomorrow|yesterday)\b""", re.IGNORECASE)
 _WORD = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
@@ -105,3 +107,9 @@ def _is_date_word(expression: Any) -> bool:
     if not expression.dataType().typeName().startswith(("date", "timestamp")):
         return False
     return text.getClass().getSimpleName() != "Literal" or bool(_WORD.match(str(text.value())))
+
+
+def runs_python(frame: DataFrame) -> bool:
+    """Does the plan hand rows to Python workers? They belong to tasks of jobs."""
+    plan = frame._jdf.queryExecution().executedPlan()
+    return any(node.getClass().getSimpleName() in _PYTHON_NODES for node in nodes(plan))

@@ -37,17 +37,17 @@ class Leaf:
         self._copy, self._put = jvm.java.lang.System.arraycopy, jvm.java.lang.reflect.Array.set
         with _layout_checked():
             self.frame, partition = _empty_leaf(session, schema)
-            self._array = partition.values().unsafeArray()
+            self.array = partition.values().unsafeArray()  # in the JVM; its one element is the batch
             self.batches = jvm.scala.jdk.javaapi.CollectionConverters.asJava(partition.values())  # a Java list
 
     def set(self, table: pa.Table) -> None:
         """Replace the data. Must not be called while a job reads the leaf."""
         given = conform(table, self.schema)
         if given.nbytes > _FILE_BYTES:
-            self._copy(_batches_in_jvm(self._session, given).toArray(), 0, self._array, 0, 1)
+            self._copy(_batches_in_jvm(self._session, given).toArray(), 0, self.array, 0, 1)
         else:
             # One trip to the JVM; indexing the array through py4j would ask for its length first.
-            self._put(self._array, 0, _serialized(given))
+            self._put(self.array, 0, serialized(given).to_pybytes())
         self.current = table
 
 
@@ -55,15 +55,15 @@ class LogLeaf:
     """A leaf for the chunks of a log. Only chunks that it does not hold yet are sent to the JVM."""
 
     def __init__(self, session: SparkSession, schema: pa.Schema) -> None:
-        self._schema = schema
+        self.schema = schema
         self._session = session
         jvm: Any = session._jvm
         self._as_scala = jvm.scala.jdk.javaapi.CollectionConverters.asScala
         with _layout_checked():
-            self.frame, self._partition = _empty_leaf(session, schema)
+            self.frame, self.partition = _empty_leaf(session, schema)
         self._numbers: list[int] = []  # of the chunks that it holds, in the order of their batches
         # Their serialized batches. A Vector, because its removeElementAt does not return the bytes to Python.
-        self._batches = jvm.java.util.Vector()
+        self.batches = jvm.java.util.Vector()
         with _layout_checked():
             self._publish()
 
@@ -72,29 +72,36 @@ class LogLeaf:
 
         If `input_leaf` still holds one of the tables from the last call, its bytes are not sent again.
         """
+        gone, fresh = self.differences(chunks)
+        for position in gone:
+            self.batches.removeElementAt(position)
+        for number in fresh:
+            self._add(chunks[number], input_leaf)
+        if gone or fresh:
+            self._publish()
+
+    def differences(self, chunks: Mapping[int, pa.Table]) -> tuple[list[int], list[int]]:
+        """The positions of chunks to remove, one after the other, and the numbers of those to append after that. From
+        now on the leaf counts as holding exactly these chunks, so the caller must see to it."""
         if chunks.keys() == set(self._numbers):
-            return
-        for at in reversed(range(len(self._numbers))):
-            if self._numbers[at] not in chunks:
-                del self._numbers[at]
-                self._batches.removeElementAt(at)
-        for number, table in chunks.items():
-            if number not in self._numbers:
-                self._add(table, input_leaf)
-                self._numbers.append(number)
-        self._publish()
+            return [], []
+        gone = [at for at in reversed(range(len(self._numbers))) if self._numbers[at] not in chunks]
+        held = set(self._numbers)
+        fresh = [number for number in chunks if number not in held]
+        self._numbers = [number for number in self._numbers if number in chunks] + fresh
+        return gone, fresh
 
     def _add(self, table: pa.Table, input_leaf: Leaf | None) -> None:
         if input_leaf is not None and table is input_leaf.current:
-            self._batches.addAll(input_leaf.batches)
+            self.batches.addAll(input_leaf.batches)
         elif table.nbytes > _FILE_BYTES:
-            self._batches.addAll(_batches_in_jvm(self._session, conform(table, self._schema)))
+            self.batches.addAll(_batches_in_jvm(self._session, conform(table, self.schema)))
         else:
-            self._batches.addElement(_serialized(conform(table, self._schema)))
+            self.batches.addElement(serialized(conform(table, self.schema)).to_pybytes())
 
     def _publish(self) -> None:
         """Point the partition at the current chunks; their bytes are not copied."""
-        getattr(self._partition, "values_$eq")(self._as_scala(self._batches).toSeq())
+        getattr(self.partition, "values_$eq")(self._as_scala(self.batches).toSeq())
 
 
 @contextmanager
@@ -124,7 +131,7 @@ def _empty_leaf(session: SparkSession, schema: pa.Schema) -> tuple[DataFrame, An
     """A DataFrame over one empty batch, and the partition that holds the batch."""
     jvm: Any = session._jvm
     batches = jvm.java.util.ArrayList()
-    batches.add(_serialized(schema.empty_table()))
+    batches.add(serialized(schema.empty_table()).to_pybytes())
     rows = jvm.scala.jdk.javaapi.CollectionConverters.asScala(batches.iterator())
     jdf = jvm.PythonSQLUtils.toDataFrame(rows, from_arrow_schema(schema).json(), session._jsparkSession)
     return _one_partition(session, jdf), _partition(jdf)
@@ -135,8 +142,9 @@ def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return table if table.schema == schema else table.select(schema.names).cast(schema)
 
 
-def _serialized(table: pa.Table) -> bytes:
-    return _one_batch(table).serialize().to_pybytes()
+def serialized(table: pa.Table) -> pa.Buffer:
+    """The rows as one serialized batch, as a leaf holds them."""
+    return _one_batch(table).serialize()
 
 
 def _batches_in_jvm(session: SparkSession, table: pa.Table) -> Any:

@@ -241,8 +241,8 @@ def test_a_wrong_prepared_answer_is_caught_and_never_used(session: Any, monkeypa
     caller = caller_of(session, plan)
     run, first = PreparedJob.run, []
 
-    def frozen(self: PreparedJob, *data: Any) -> Any:
-        found = run(self, *data)
+    def frozen(self: PreparedJob, *data: Any, **way: Any) -> Any:
+        found = run(self, *data, **way)
         first.append(found)
         return first[0]
 

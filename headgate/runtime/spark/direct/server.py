@@ -1,0 +1,231 @@
+"""Direct calls: the code that Spark planned and generated, run by threads of the driver's JVM without a Spark job.
+
+A prepared plan is one partition without exchanges, so any thread that has a task context can iterate its RDD. Left out
+are the scheduling of jobs, the serialization of tasks and the result server. `DirectCalls.java` does this behind a Unix
+socket. Janino, which Spark carries for its generated code, compiles it when Spark starts: no jar, no build step.
+
+This depends on Spark internals, so it is tried when Spark is set up; where it does not work, calls are prepared jobs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import shutil
+import socket
+import struct
+import tempfile
+import threading
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors.exceptions.captured import unwrap_spark_exception
+from pyspark.sql import DataFrame, SparkSession
+
+log = logging.getLogger("headgate.spark")
+
+_REPLACE, _APPEND, _REMOVE, _MOVE = range(4)  # as in DirectCalls.java
+_HEAD = struct.Struct(">iiqq")
+_CHANGE = struct.Struct(">iiq")
+
+
+class DirectError(RuntimeError):
+    """Plans cannot be run directly on this JVM or with this version of Spark; the message says why."""
+
+
+class Change(NamedTuple):
+    """A change to a leaf of a plan, made just before a call."""
+
+    kind: int
+    leaf: int
+    argument: int
+    payload: Any = None  # a buffer
+
+
+def replace(leaf: int, payload: Any) -> Change:
+    """The leaf holds this serialized batch from now on."""
+    return Change(_REPLACE, leaf, len(payload), payload)
+
+
+def append(leaf: int, payload: Any) -> Change:
+    """A serialized batch joins a log."""
+    return Change(_APPEND, leaf, len(payload), payload)
+
+
+def remove(leaf: int, position: int) -> Change:
+    """The batch at a position leaves a log."""
+    return Change(_REMOVE, leaf, position)
+
+
+def move(leaf: int, source: int) -> Change:
+    """The batch that another leaf holds now joins a log; no bytes are sent."""
+    return Change(_MOVE, leaf, source)
+
+
+class DirectServer:
+    """The server in the JVM, and a connection for each thread that makes calls."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="headgate-direct-"))  # only this user may enter it
+        self.path = str(self._folder / "calls")
+        self._session = session
+        self._numbers = itertools.count(1)
+        self._own = threading.local()
+        self._connections: list[socket.socket] = []
+        try:
+            self._java = _started(session, self.path)
+            self._properties = _properties(session)
+        except (Py4JError, OSError) as error:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise DirectError(f"the helper does not compile on this JVM with this Spark: {_reason(error)}") from error
+
+    def register(self, frame: DataFrame, leaves: Sequence[tuple[Any, Any]], counters: Sequence[Any]) -> int:
+        """Make a plan known; returns its number. A leaf is its array or Vector in the JVM, with the partition of a log.
+
+        The frame must be for direct calls alone: a plan that has been run directly cannot be sent as a job any more.
+        """
+        gateway: Any = self._session.sparkContext._gateway
+        jdf: Any = frame._jdf
+        rdd = jdf.toArrowBatchRdd(jdf.queryExecution().executedPlan())
+        number = next(self._numbers)
+        arrays = [_array(gateway, items) for items in ([leaf for leaf, _ in leaves], [part for _, part in leaves])]
+        self._java.register(number, rdd, *arrays, _array(gateway, counters), self._properties)
+        return number
+
+    def forget(self, plan: int) -> None:
+        """Let go of a plan."""
+        self._java.forget(plan)
+
+    def call(self, plan: int, changes: Sequence[Change], schema: pa.Schema) -> tuple[pa.Table, tuple[int, ...]]:
+        """Change the leaves of a plan, run it, and return its rows and the values of its counters.
+
+        Raises what Spark raises, as a job would. ConnectionError: the JVM is gone.
+        """
+        status, counters, number, body = self._exchange(plan, changes)
+        if status:
+            with unwrap_spark_exception():
+                self._java.rethrow(number)
+        return _table(memoryview(body)[8 * counters :], schema), struct.unpack_from(f">{counters}q", body)
+
+    def _exchange(self, plan: int, changes: Sequence[Change]) -> tuple[int, int, int, bytearray]:
+        """Send a request and receive the reply: its status, number of counters, number, and what follows."""
+        payloads = [change.payload for change in changes if change.payload is not None]
+        parts = [_CHANGE.pack(change.kind, change.leaf, change.argument) for change in changes]
+        head = struct.pack(">iii", 8 + _CHANGE.size * len(parts), plan, len(parts))
+        connection = self._connection()
+        try:
+            _send(connection, [head + b"".join(parts), *payloads])
+            status, counters, number, length = _HEAD.unpack(_receive(connection, _HEAD.size))
+            return status, counters, number, _receive(connection, 8 * counters + length)
+        except BaseException:  # what comes next on this connection would belong to this call
+            connection.close()
+            del self._own.connection
+            raise
+
+    def interrupt(self, reason: str) -> None:
+        """End the calls in flight, as soon as Spark's code looks."""
+        self._java.interrupt(reason)
+
+    def close(self) -> None:
+        """End all connections. A JVM that is gone has ended them."""
+        for connection in self._connections:
+            connection.close()
+        try:
+            self._java.close()
+        except (Py4JError, OSError):
+            log.debug("the server of direct calls had ended before it was closed", exc_info=True)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _connection(self) -> socket.socket:
+        """This thread's own."""
+        found: socket.socket | None = getattr(self._own, "connection", None)
+        if found is None:
+            found = self._own.connection = socket.socket(socket.AF_UNIX)
+            found.connect(self.path)
+            self._connections.append(found)
+        return found
+
+
+def _started(session: SparkSession, path: str) -> Any:
+    """A server in the JVM, listening."""
+    gateway: Any = session.sparkContext._gateway
+    return _constructor(gateway.jvm).newInstance(_array(gateway, [path, _memory_manager(gateway.jvm)]))
+
+
+@lru_cache(maxsize=1)
+def _constructor(jvm: Any) -> Any:
+    """Compiled once per JVM, because py4j remembers methods by the name of their class."""
+    source = files(__package__).joinpath("DirectCalls.java").read_text(encoding="utf-8")
+    compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
+    compiler.cook(source)
+    kind = compiler.getClassLoader().loadClass("headgate.DirectCalls")
+    return next(one for one in kind.getConstructors() if one.getParameterCount() == 2)
+
+
+def _properties(session: SparkSession) -> Any:
+    """The session's settings, as a task of one of its jobs would find them."""
+    jvm: Any = session._jvm
+    found = jvm.java.util.Properties()
+    conf = session._jsparkSession.sessionState().conf()
+    found.putAll(jvm.scala.jdk.javaapi.CollectionConverters.asJava(conf.getAllConfs()))
+    return found
+
+
+def _memory_manager(jvm: Any) -> Any:
+    """Spark's own, through method handles: reflection on SparkEnv needs a class that the pip distribution lacks."""
+    handles, kind = jvm.java.lang.invoke.MethodHandles, jvm.java.lang.invoke.MethodType
+    environment = jvm.java.lang.Class.forName("org.apache.spark.SparkEnv")
+    memory = jvm.java.lang.Class.forName("org.apache.spark.memory.MemoryManager")
+    get = handles.publicLookup().findStatic(environment, "get", kind.methodType(environment))
+    of = handles.publicLookup().findVirtual(environment, "memoryManager", kind.methodType(memory))
+    return handles.filterReturnValue(get, of).invokeWithArguments(jvm.java.util.ArrayList())
+
+
+def _array(gateway: Any, items: Sequence[Any]) -> Any:
+    made = gateway.new_array(gateway.jvm.java.lang.Object, len(items))
+    for position, item in enumerate(items):
+        if item is not None:
+            made[position] = item
+    return made
+
+
+def _send(connection: socket.socket, parts: list[Any]) -> None:
+    """All of it, without copying it together."""
+    views = [memoryview(part) for part in parts]
+    while views:
+        sent = connection.sendmsg(views[:64])
+        while views and sent >= views[0].nbytes:
+            sent -= views.pop(0).nbytes
+        if sent:
+            views[0] = views[0].cast("B")[sent:]
+
+
+def _receive(connection: socket.socket, size: int) -> bytearray:
+    data = bytearray(size)
+    view, got = memoryview(data), 0
+    while got < size:
+        read = connection.recv_into(view[got:])
+        if not read:
+            raise ConnectionResetError("Spark's JVM ended during a direct call")
+        got += read
+    return data
+
+
+def _table(data: memoryview, schema: pa.Schema) -> pa.Table:
+    """Serialized batches, one behind the other, as a table."""
+    reader = pa.BufferReader(pa.py_buffer(data))
+    batches = []
+    while reader.tell() < len(data):
+        batches.append(pa.ipc.read_record_batch(pa.ipc.read_message(reader), schema))
+    return pa.Table.from_batches(batches, schema=schema)
+
+
+def _reason(error: Exception) -> str:
+    text = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
+    return (text.splitlines() or [type(error).__name__])[0]
