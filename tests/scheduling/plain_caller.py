@@ -53,13 +53,13 @@ class PlainCaller:
         return CallResult(outputs, taken, taken_by, given, seconds, "plain", next_instants=self.next_instants(call))
 
     def rows(self, table: pa.Table, plan: Plan, edge: Edge) -> list[Any]:
-        raise NotImplementedError
+        raise NotImplementedError  # abstract
 
     def table(self, rows: list[Any], call: Call) -> pa.Table:
-        raise NotImplementedError
+        raise NotImplementedError  # abstract
 
     def evaluate(self, operator: Operator, rows: list[list[Any]], call: Call) -> dict[Port, list[Any]]:
-        raise NotImplementedError
+        raise NotImplementedError  # abstract
 
     def next_instants(self, call: Call) -> dict[str, int]:
         return {}

@@ -38,7 +38,32 @@ EXAMPLES = settings(max_examples=examples(*SCHEDULES.values()), deadline=None, s
 CHANCE = st.randoms(use_true_random=False)
 
 
-class Script:
+class SlotEvents:
+    """What may happen in slots, drawn: a free one asks for a call, a call ends well or badly."""
+
+    chance: Random
+    driven: DrivenCore
+
+    def ask(self) -> None:
+        free = [slot for slot in range(self.driven.slots) if slot not in self.driven.calls]
+        if free:
+            self.driven.ask(self.chance.choice(free))
+
+    def finish(self) -> None:
+        if slots := sorted(self.driven.calls):
+            self.driven.finish(self.chance.choice(slots))
+
+    def give_up(self) -> None:
+        if slots := sorted(self.driven.calls):
+            self.driven.give_up(self.chance.choice(slots))
+
+    def fail(self) -> None:
+        if (slots := sorted(self.driven.calls)) and self.chance.random() < 0.3:
+            slot = self.chance.choice(slots)
+            self.driven.fail(slot, self.chance.choice(self.driven.calls[slot].unit.operators))
+
+
+class Script(SlotEvents):
     """A run of a stateless plan: what happens next is drawn, until everything has arrived and been processed."""
 
     def __init__(self, plan: Plan, policy: PolicySettings, chance: Random) -> None:
@@ -91,24 +116,6 @@ class Script:
                 tables[name] = _table(part, round(self.driven.now * 1e6))
                 self.sent[name] += len(part)
         self.driven.arrive(tables, complete=self.chance.choice([[], list(self.rows)]))
-
-    def ask(self) -> None:
-        free = [slot for slot in range(self.driven.slots) if slot not in self.driven.calls]
-        if free:
-            self.driven.ask(self.chance.choice(free))
-
-    def finish(self) -> None:
-        if slots := sorted(self.driven.calls):
-            self.driven.finish(self.chance.choice(slots))
-
-    def give_up(self) -> None:
-        if slots := sorted(self.driven.calls):
-            self.driven.give_up(self.chance.choice(slots))
-
-    def fail(self) -> None:
-        if (slots := sorted(self.driven.calls)) and self.chance.random() < 0.3:
-            slot = self.chance.choice(slots)
-            self.driven.fail(slot, self.chance.choice(self.driven.calls[slot].unit.operators))
 
     def refuse(self) -> None:
         if (slots := sorted(self.driven.calls)) and self.chance.random() < 0.3:
@@ -204,7 +211,7 @@ def test_a_query_may_be_removed_during_its_call() -> None:
     assert not driven.core.monitor.queries & set(call.unit.queries)
 
 
-class TimedScript:
+class TimedScript(SlotEvents):
     """A run of a plan with state: times go up and down a little, some tuples are late, queries join and stop."""
 
     def __init__(self, plan: Plan, policy: PolicySettings, chance: Random) -> None:
@@ -259,24 +266,6 @@ class TimedScript:
             tables[name] = source_table(times, len(self.sent[name]))
             self.sent[name] += times
         self.driven.arrive(tables)
-
-    def ask(self) -> None:
-        free = [slot for slot in range(self.driven.slots) if slot not in self.driven.calls]
-        if free:
-            self.driven.ask(self.chance.choice(free))
-
-    def finish(self) -> None:
-        if slots := sorted(self.driven.calls):
-            self.driven.finish(self.chance.choice(slots))
-
-    def give_up(self) -> None:
-        if slots := sorted(self.driven.calls):
-            self.driven.give_up(self.chance.choice(slots))
-
-    def fail(self) -> None:
-        if (slots := sorted(self.driven.calls)) and self.chance.random() < 0.2:
-            slot = self.chance.choice(slots)
-            self.driven.fail(slot, self.chance.choice(self.driven.calls[slot].unit.operators))
 
     def stop(self) -> None:
         if len(running := list(self.driven.core.plan.queries)) > 1 and self.chance.random() < 0.2:

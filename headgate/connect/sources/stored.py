@@ -91,7 +91,7 @@ class StoredSource(SourceKind):
         return source
 
     def _reader(self, path: Path, columns: pa.Schema, context: SourceContext) -> Reader:
-        raise NotImplementedError
+        raise NotImplementedError  # abstract
 
 
 class Csv(StoredSource, CsvFormat):
@@ -141,7 +141,7 @@ class TableKind(Connector):
 
     def read(self, table: Table, folder: Path) -> pa.Table:
         """All rows, without stamps."""
-        raise NotImplementedError
+        raise NotImplementedError  # abstract
 
 
 class StoredTable(TableKind):
@@ -165,7 +165,7 @@ class StoredTable(TableKind):
         return pa.concat_tables([schema.empty_table(), *self._reader(path, schema, table).blocks()])
 
     def _reader(self, path: Path, schema: pa.Schema, table: Table) -> Reader:
-        raise NotImplementedError
+        raise NotImplementedError  # abstract
 
 
 class CsvTable(StoredTable, CsvFormat):
