@@ -111,7 +111,7 @@ def totals(report: Mapping[str, Any], most: int | None = None) -> Table:
         ("priority inversion", f"{_number(report.get('priority_inversion'))}{_at(inversion, 'p75', _number)}"),
         ("starvation ratio", _number(report.get("starvation_ratio"))),
         ("queued, mean / max", f"{_bytes(memory.get('mean'))} / {_bytes(memory.get('max'))}"),
-        ("inputs / outputs a second", f"{_number(throughput.get('inputs'))} / {_number(throughput.get('outputs'))}"),
+        ("inputs / outputs per second", f"{_number(throughput.get('inputs'))} / {_number(throughput.get('outputs'))}"),
     ]
     if schedule.get("updates"):
         made = f"{_count(schedule['updates'])}, {_seconds(schedule['updated_at'])}"
