@@ -9,7 +9,7 @@ from rich.console import Console
 
 from headgate.application.checked import RunLimits
 from headgate.application.load import load_application
-from headgate.cli.comparison import Comparison, told
+from headgate.cli.comparison import Comparison, summary_lines
 from headgate.cli.demo import APP, TURNS, load_in_words
 from headgate.display.report import policy_table, query_table
 from headgate.runtime.spark.engine import run
@@ -35,7 +35,7 @@ console.print(load_in_words(app.plan), "", policy_table(report), "", sep="\n", h
 console.print(
     query_table(report["queries"], "queries, the whole run"),
     "",
-    *told(report, comparison.left_out_s),
+    *summary_lines(report, comparison.left_out_s),
     sep="\n",
     highlight=False,
 )
