@@ -63,6 +63,7 @@ class CheckedApplication:
     simulator: SimulatorSettings = SimulatorSettings()
     changes: tuple[Change, ...] = ()  # for the simulator; on Spark, changes are made while it runs
     rehearse: bool | None = None  # run every unit on a sample before the clock starts? None: where it pays
+    driver_share: float | None = None  # of the driver's cores that direct calls may use; None: see docs/spark.md
     spark: Mapping[str, str] = field(default_factory=dict)  # extra Spark settings; `master` among them
 
 

@@ -155,6 +155,7 @@ class ApplicationFile(Section):
     seed: Count = 0
     share: bool = False
     rehearse: bool | None = None
+    driver_share: Share | None = None  # default: see `runtime.spark.direct.places`
     simulator: SimulatorSection = SimulatorSection()
     spark: dict[str, Annotated[str, BeforeValidator(as_text)]] = {}
 

@@ -61,6 +61,7 @@ def check(
         dead_letters=folder / letters if letters else None,
         checkpoint=file.checkpoint,
         rehearse=file.rehearse,
+        driver_share=file.driver_share,
         simulator=SimulatorSettings(
             noise=simulator.noise,
             decision_s=simulator.decision,

@@ -23,6 +23,7 @@ from headgate.plan.operators import Operator
 from headgate.runtime.spark import engine
 from headgate.runtime.spark.calls import caller
 from headgate.runtime.spark.calls.caller import Caller
+from headgate.runtime.spark.calls.ways import Ways
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.sql.schema import CHANGE, parse_schema
 from tests.applications import app_of_plan, bare_plan
@@ -177,9 +178,9 @@ def trusting(patch: pytest.MonkeyPatch) -> Iterator[None]:
     made: dict[int, tuple[Plan, Caller]] = {}
     make: Callable[..., Caller] = engine.make_caller
 
-    def kept(session: Any, app: CheckedApplication, partitioned_rows: int | None = None) -> Caller:
-        if partitioned_rows is not None:
-            return make(session, app, partitioned_rows)
+    def kept(session: Any, app: CheckedApplication, ways: Ways | None = None) -> Caller:
+        if ways is not None:
+            return make(session, app, ways)
         if id(app.plan) not in made:
             made[id(app.plan)] = (app.plan, make(session, app))
         _, caller = made[id(app.plan)]

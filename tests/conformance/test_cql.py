@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from headgate.application.checked import PolicySettings
 from headgate.policies.registry import POLICIES
+from headgate.runtime.spark.calls.ways import Ways
 from tests.conformance.choices import ALL, CHOSEN, choices
 from tests.conformance.cql_runs import PLACES, Cut, Data, differences, expected, plan_of, run, trusting
 from tests.conformance.cql_strategies import applications
@@ -174,7 +175,7 @@ def check_policies(spark: Any, folder: Path, policies: Sequence[PolicySettings])
 
 def test_the_partitioned_way_gives_the_reference_answer(spark: Any, folder: Path) -> None:
     # Planned for each call, which takes seconds: one query, few calls.
-    check(spark, folder, {"recent": QUERIES["recent"]}, [Cut(size=12, policy=FIFO)], partitioned_rows=0)
+    check(spark, folder, {"recent": QUERIES["recent"]}, [Cut(size=12, policy=FIFO)], ways=Ways(partitioned_rows=0))
 
 
 @pytest.mark.parametrize("options", [{"rules": ()}, {"shared": True}], ids=["as written", "shared"])

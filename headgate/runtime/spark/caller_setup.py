@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -12,9 +13,11 @@ from headgate.application.checked import CheckedApplication
 from headgate.connect.sources import read_table
 from headgate.plan.model import Plan
 from headgate.runtime.spark.analysis.schemas import typed
-from headgate.runtime.spark.calls.caller import PARTITIONED_ROWS, Caller
+from headgate.runtime.spark.calls.caller import Caller
 from headgate.runtime.spark.calls.spread_tables import SpreadTables, frame_of
 from headgate.runtime.spark.calls.user_functions import show_functions
+from headgate.runtime.spark.calls.ways import Ways
+from headgate.runtime.spark.direct.places import direct_places
 from headgate.runtime.spark.direct.server import DirectError, DirectServer
 from headgate.runtime.spark.direct.trial import tried_server
 from headgate.runtime.spark.internals.leaf import Leaf, LeafError, try_leaves
@@ -24,13 +27,12 @@ from headgate.runtime.spark.stateful.state import States
 log = logging.getLogger("headgate.spark")
 
 
-def make_caller(
-    session: SparkSession, app: CheckedApplication, partitioned_rows: int | None = None, direct: bool = False
-) -> Caller:
+def make_caller(session: SparkSession, app: CheckedApplication, ways: Ways | None = None) -> Caller:
     """Read the tables, let Spark check every operator, and get ready to run units.
 
-    The caller holds tables in Spark's cache until its `close`. With `direct`, small calls need no Spark job.
+    The caller holds tables in Spark's cache until its `close`. `ways`: those that calls may use; by default all.
     """
+    ways = ways or Ways(driver_share=app.driver_share)
     show_functions(app.folder)
     data = _tables(app, app.plan)
     with ThreadPoolExecutor(1, thread_name_prefix="headgate-leaves") as beside:
@@ -38,20 +40,23 @@ def make_caller(
         single = {name: _single(session, name, table) for name, table in data.items()}
         markers = Markers(app.plan)
         found = typed(session, app.plan, single, markers)
-    rows = PARTITIONED_ROWS if partitioned_rows is None else partitioned_rows
     try:
         tried.result()
     except LeafError as reason:
         log.warning("nothing can be prepared on this Spark, every call is planned: %s", reason)
-        rows = 0
+        ways = replace(ways, partitioned_rows=0)
     states = States(session, found.single, found.spread)
-    server = _direct_server(session) if direct and rows else None
-    return Caller(session, app.plan, found.schemas, single, SpreadTables(session, data), markers, states, rows, server)
+    server = _direct_server(session, ways)
+    return Caller(session, app.plan, found.schemas, single, SpreadTables(session, data), markers, states, ways, server)
 
 
-def _direct_server(session: SparkSession) -> DirectServer | None:
+def _direct_server(session: SparkSession, ways: Ways) -> DirectServer | None:
+    """None: calls are Spark jobs."""
+    places = direct_places(session, ways.driver_share)
+    if not ways.direct or not ways.partitioned_rows or places == 0:
+        return None
     try:
-        return tried_server(session)
+        return tried_server(session, places)
     except DirectError as reason:
         log.warning("calls are Spark jobs, not direct: %s", reason)
         return None

@@ -24,6 +24,7 @@ from headgate.policies.registry import make_policy
 from headgate.runtime.spark.call_runner import CallRunner
 from headgate.runtime.spark.caller_setup import extend_caller, make_caller
 from headgate.runtime.spark.calls.rehearsal import rehearsal_s, rehearses, sample, warm_up
+from headgate.runtime.spark.calls.ways import Ways
 from headgate.runtime.spark.failures.error_messages import essence
 from headgate.runtime.spark.launch.session import goes_with_spark, own_session, spark_runs, start_spark, stop_spark
 from headgate.runtime.spark.query_sinks import QuerySinks
@@ -78,7 +79,7 @@ class SparkRuntime:
         app: CheckedApplication,
         spark: SparkSession | None = None,
         queue_bytes: int = QUEUE_BYTES,
-        partitioned_rows: int | None = None,
+        ways: Ways | None = None,
         monitor: Monitor | None = None,
         announce: Callable[[str], None] = lambda doing: None,
         record: Path | None = None,
@@ -92,18 +93,16 @@ class SparkRuntime:
         if owns_spark:
             self._opened.callback(stop_spark, self._spark)
         try:
-            self._set_up(queue_bytes, partitioned_rows, monitor, record)
+            self._set_up(queue_bytes, ways, monitor, record)
         except BaseException:
             self._opened.close()
             raise
 
-    def _set_up(
-        self, queue_bytes: int, partitioned_rows: int | None, monitor: Monitor | None, record: Path | None
-    ) -> None:
+    def _set_up(self, queue_bytes: int, ways: Ways | None, monitor: Monitor | None, record: Path | None) -> None:
         app = self._app
         self._began: float | None = None
         self._announce(f"letting Spark check {len(app.plan.queries)} queries")
-        self.caller = make_caller(own_session(self._spark), app, partitioned_rows)
+        self.caller = make_caller(own_session(self._spark), app, ways)
         self._opened.callback(self.caller.close)
         spill = SpillFolder()
         self._opened.callback(spill.close)

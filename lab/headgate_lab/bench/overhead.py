@@ -1,6 +1,6 @@
 """headgate bench overhead: the cost of a unit call, compared with the same SQL written by hand and with Spark's floor.
 
-All ways run the same query on the same batches, alternating in one process, so that ratios are meaningful even if the
+Unit calls are made directly, as prepared jobs, and over partitions. All ways run the same query on the same batches, alternating in one process, so that ratios are meaningful even if the
 machine's speed drifts.
 """
 
@@ -11,7 +11,8 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from pyspark.sql import SparkSession
 
 import headgate as hg
 from headgate.plan.arrow_types import arrow_schema
+from headgate.runtime.spark.calls.ways import Ways
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.launch.session import own_session, start_spark
 from headgate.sql.schema import parse_schema
@@ -32,6 +34,7 @@ COLUMNS = {"k": "k", "w": "v * 2"}
 SQL = "SELECT k, v * 2 AS w, _arrival, _sequence FROM {view} WHERE v > 0.3"
 SCHEMA = "k INT, v DOUBLE"
 QUERIES = 8  # for the slots comparison
+ONE_PARTITION = {"direct": Ways(), "prepared": Ways(direct=False)}
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,14 @@ def run(quick: bool = False, sizes: OverheadBenchSize | None = None) -> dict[str
     slots = part("calls_per_second_by_slots", lambda: _compare_slots(spark, chosen))
     by_rows = part("milliseconds_by_rows", lambda: _compare_sizes(spark, chosen))
     return {
-        "unit_over_handwritten": small["unit"] / small["handwritten"],
-        "unit_over_floor": small["unit"] / small["floor"],
+        "direct_over_handwritten": small["direct"] / small["handwritten"],
+        "direct_over_prepared": small["direct"] / small["prepared"],
+        "direct_calls_per_second": slots["direct"],
+        "direct_calls_over_prepared": {n: slots["direct"][n] / slots["prepared"][n] for n in slots["direct"]},
+        "unit_over_handwritten": small["prepared"] / small["handwritten"],
+        "unit_over_floor": small["prepared"] / small["floor"],
         "partitioned_over_handwritten": large["partitioned"] / large["handwritten"],
-        "two_slots_over_one": slots["2"] / slots["1"],
+        "two_slots_over_one": slots["prepared"]["2"] / slots["prepared"]["1"],
         "crossover_rows": _crossover(by_rows),
         "milliseconds": {f"{chosen.rows} rows": small, f"{chosen.large_rows} rows": large, "by rows": by_rows},
         "calls_per_second_by_slots": slots,
@@ -81,25 +88,25 @@ def run(quick: bool = False, sizes: OverheadBenchSize | None = None) -> dict[str
 
 
 def _compare_small(spark: SparkSession, sizes: OverheadBenchSize) -> dict[str, float]:
-    runtime = _runtime(spark, queries=1)
+    """Whole unit calls, directly and as prepared jobs, beside SQL by hand and Spark's floor."""
     batches = [_batch(sizes.rows, seed) for seed in range(20)]
     by_hand = _handwritten(spark, partitions=1)
     floor = _floor(spark, batches[0])
-    ways: dict[str, Callable[[pa.Table], object]] = {
-        "handwritten": by_hand,
-        "floor": lambda _: floor(),
-        "unit": lambda batch: _unit_call(runtime, batch),
-    }
+    runtimes = {way: _runtime(spark, queries=1, ways=only) for way, only in ONE_PARTITION.items()}
+    ways: dict[str, Callable[[pa.Table], object]] = {"handwritten": by_hand, "floor": lambda _: floor()}
+    ways |= {way: partial(_unit_call, runtime) for way, runtime in runtimes.items()}
     try:
         found = _alternate(ways, batches, sizes.rounds, sizes.rounds)
-        assert runtime.report()["calls"]["prepared"] >= sizes.rounds, "the unit was not run the prepared way"
+        for way, runtime in runtimes.items():
+            assert runtime.report()["calls"][way] >= sizes.rounds, f"the unit was not run the {way} way"
         return found
     finally:
-        runtime.stop()
+        for runtime in runtimes.values():
+            runtime.stop()
 
 
 def _compare_large(spark: SparkSession, sizes: OverheadBenchSize) -> dict[str, float]:
-    runtime = _runtime(spark, queries=1, partitioned_rows=0)
+    runtime = _runtime(spark, queries=1, ways=Ways(partitioned_rows=0))
     ways: dict[str, Callable[[pa.Table], object]] = {
         "handwritten": _handwritten(spark, partitions=None),
         "partitioned": lambda batch: _unit_call(runtime, batch),
@@ -112,42 +119,45 @@ def _compare_large(spark: SparkSession, sizes: OverheadBenchSize) -> dict[str, f
 
 
 def _compare_sizes(spark: SparkSession, sizes: OverheadBenchSize) -> dict[str, dict[str, float]]:
-    """The prepared against the partitioned way over batch sizes, to find the crossover."""
-    prepared, partitioned = _runtime(spark, 1, partitioned_rows=2**40), _runtime(spark, 1, partitioned_rows=0)
+    """All ways over batch sizes, to find out from which size on partitions pay."""
+    unbounded = {way: replace(only, partitioned_rows=2**40) for way, only in ONE_PARTITION.items()}
+    chosen = {**unbounded, "partitioned": Ways(partitioned_rows=0)}
+    runtimes = {way: _runtime(spark, queries=1, ways=only) for way, only in chosen.items()}
+    ways: dict[str, Callable[[pa.Table], object]] = {way: partial(_unit_call, one) for way, one in runtimes.items()}
     found = {}
     try:
         for rows in sizes.sizes:
-            ways: dict[str, Callable[[pa.Table], object]] = {
-                "prepared": lambda batch: _unit_call(prepared, batch),
-                "partitioned": lambda batch: _unit_call(partitioned, batch),
-            }
             found[str(rows)] = _alternate(ways, [_batch(rows, seed) for seed in range(3)], 3, sizes.sizes_rounds)
     finally:
-        prepared.stop()
-        partitioned.stop()
+        for runtime in runtimes.values():
+            runtime.stop()
     return found
 
 
 def _crossover(sizes: dict[str, dict[str, float]]) -> int | None:
     """The first measured size from which on the partitioned way is quicker; None if there is none."""
-    slower = [int(rows) for rows, ms in sizes.items() if ms["prepared"] <= ms["partitioned"]]
+    slower = [int(rows) for rows, ms in sizes.items() if min(ms["direct"], ms["prepared"]) <= ms["partitioned"]]
     quicker = [int(rows) for rows in sizes if int(rows) > max(slower, default=0)]
     return min(quicker, default=None)
 
 
-def _compare_slots(spark: SparkSession, sizes: OverheadBenchSize) -> dict[str, float]:
-    """Calls per second with one and with two slots while eight queries always wait; the better half of alternations."""
-    runtime, seconds = _runtime(spark, QUERIES, slots=2), sizes.slots_s
+def _compare_slots(spark: SparkSession, sizes: OverheadBenchSize) -> dict[str, dict[str, float]]:
+    """Calls per second, directly and as jobs, with one slot and with two, while eight queries always wait: medians."""
+    seconds = sizes.slots_s
+    runtimes = {way: _runtime(spark, QUERIES, slots=2, ways=only) for way, only in ONE_PARTITION.items()}
     batches = [_batch(sizes.rows, seed) for seed in range(20)]
-    found: dict[str, list[float]] = {"1": [], "2": []}
+    found: dict[str, dict[str, list[float]]] = {way: {"1": [], "2": []} for way in runtimes}
     try:
-        _calls_per_second(runtime, batches, 2, seconds)
+        for runtime in runtimes.values():
+            _calls_per_second(runtime, batches, 2, seconds)
         for _ in range(3):
-            for slots in (1, 2):
-                found[str(slots)].append(_calls_per_second(runtime, batches, slots, seconds / 3))
+            for way, runtime in runtimes.items():
+                for slots in (1, 2):
+                    found[way][str(slots)].append(_calls_per_second(runtime, batches, slots, seconds / 3))
     finally:
-        runtime.stop()
-    return {slots: statistics.median(values) for slots, values in found.items()}
+        for runtime in runtimes.values():
+            runtime.stop()
+    return {way: {n: statistics.median(values) for n, values in by_slots.items()} for way, by_slots in found.items()}
 
 
 def _calls_per_second(runtime: SparkRuntime, batches: Sequence[pa.Table], slots: int, seconds: float) -> float:
@@ -219,8 +229,8 @@ def _alternate(
     return {name: statistics.median(values) for name, values in taken.items()}
 
 
-def _runtime(spark: SparkSession, queries: int, slots: int = 1, partitioned_rows: int | None = None) -> SparkRuntime:
-    runtime = SparkRuntime(_application(queries, slots).checked(), spark, partitioned_rows=partitioned_rows)
+def _runtime(spark: SparkSession, queries: int, slots: int = 1, ways: Ways | None = None) -> SparkRuntime:
+    runtime = SparkRuntime(_application(queries, slots).checked(), spark, ways=ways)
     runtime.open()
     return runtime
 

@@ -21,6 +21,7 @@ from headgate.errors import ApplicationError
 from headgate.plan.model import Plan, Query, Stream, Table
 from headgate.plan.operators import Port, Select, TableJoin
 from headgate.runtime.spark import caller_setup, engine
+from headgate.runtime.spark.calls.ways import Ways
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.internals.leaf import LeafError
 from headgate.runtime.spark.slots import SlotThreads
@@ -158,7 +159,7 @@ def test_cached_tables_are_let_go(spark: Any, tmp_path: Path, spill: Path) -> No
 
     assert not cached()
     app = replace(app_of(joined_plan(tmp_path)), folder=tmp_path)
-    runtime = SparkRuntime(app, spark, partitioned_rows=0)  # calls with several partitions use them
+    runtime = SparkRuntime(app, spark, ways=Ways(partitioned_rows=0))  # calls with several partitions use them
     runtime.open()
     runtime.deliver({"s": numbers(10, 1)})
     runtime.step(0)

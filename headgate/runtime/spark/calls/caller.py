@@ -1,6 +1,6 @@
-"""Runs calls of units: the prepared way where that is safe and worthwhile, else the partitioned way.
+"""Runs calls of units: directly or as a prepared job where that is safe and worthwhile, else over partitions.
 
-Both ways give the same answer.
+All ways give the same answer.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from headgate.runtime.spark.calls.job import JobShape, separate, shape_of
 from headgate.runtime.spark.calls.partitioned import partitions_for, run_partitioned
 from headgate.runtime.spark.calls.prepared import LeafData, NotPreparable, PreparedJob
 from headgate.runtime.spark.calls.spread_tables import SpreadTables
+from headgate.runtime.spark.calls.ways import WAYS, RowCosts, Ways
 from headgate.runtime.spark.direct.server import DirectServer
 from headgate.runtime.spark.internals.leaf import LeafError, conform
 from headgate.runtime.spark.internals.row_counts import Markers
@@ -40,16 +41,11 @@ from headgate.scheduling.units import Unit
 
 log = logging.getLogger("headgate.spark")
 
-# From this many input rows on, moving bytes through the driver costs more than planning. `headgate bench overhead`
-# measures the crossover; docs/spark.md has the figures.
-PARTITIONED_ROWS = 2_000_000
-PARTITIONED_BYTES = 64 * 2**20  # a leaf's data is sent with its task
-
 # A prepared plan is trusted after this many different batches. The first one it was planned with, as any query is; on
 # later ones its answer is compared with that of a plan made for the call.
 CHECKS = 2
 
-WAYS = ("direct", "prepared", "partitioned")
+_Answer = tuple[pa.Table, dict[Port, int], str]  # rows, row counts of marked ports, and the way
 
 
 @dataclass
@@ -58,11 +54,7 @@ class _Prepared:
 
     job: PreparedJob
     checked: set[bytes] = field(default_factory=set)
-
-    @property
-    def way(self) -> str:
-        """How its calls are counted."""
-        return "direct" if self.job.direct else "prepared"
+    costs: RowCosts = field(default_factory=RowCosts)
 
     @property
     def new(self) -> bool:
@@ -85,16 +77,17 @@ class Caller:
         spread_tables: SpreadTables,
         markers: Markers,
         states: States,
-        partitioned_rows: int = PARTITIONED_ROWS,
+        ways: Ways,
         direct: DirectServer | None = None,
     ) -> None:
         self._plan = plan
-        self.partitioned_rows = partitioned_rows
+        self.ways = ways
         self.calls: Counter[str] = Counter()  # by way
         self._trains = CallSizes()
         self.fallbacks: dict[str, str] = {}  # unit -> why each of its calls is planned
         self.states = states
         self.session = session
+        self._parallelism = session.sparkContext.defaultParallelism  # kept, because asking takes a trip to the JVM
         self._direct = direct
         self._schemas = dict(schemas)
         self._single_tables = dict(single_tables)
@@ -127,18 +120,16 @@ class Caller:
         call = _JobData(shape, tables, self.states.logs(shape.logs), within, now_us)
         rows = sum(table.num_rows for table in inputs.values())
         started = time.perf_counter()
-        small = call.rows < self.partitioned_rows and call.bytes < PARTITIONED_BYTES
-        prepared = self._prepare(call) if small and not once else None
+        prepared = None if once or not self.ways.fits_one_partition(call.rows, call.bytes) else self._prepare(call)
         steady = prepared is None or prepared.trusted
         if prepared is None:
-            table, given = self._partitioned(call)
+            table, given, way = self._partitioned(call)
         elif prepared.trusted:
-            table, given = self._run_prepared(prepared, call)
+            table, given, way = self._run_cheapest(prepared, call)
         elif prepared.new and not prepared.job.direct:
-            table, given = self._run_first(prepared, call)
+            table, given, way = self._run_first(prepared, call)
         else:
-            table, given = self._run_and_compare(prepared, call)
-        way = prepared.way if prepared is not None and steady else "partitioned"
+            table, given, way = self._run_and_compare(prepared, call)
         with self._lock:
             self.calls[way] += 1
             self._trains.add(shape.operators, rows)
@@ -256,15 +247,33 @@ class Caller:
                 self._prepared[shape] = found
         return found
 
-    def _run_first(self, prepared: _Prepared, call: _JobData) -> tuple[pa.Table, dict[Port, int]]:
+    def _run_first(self, prepared: _Prepared, call: _JobData) -> _Answer:
         """The plan was just made with this data, so there is nothing to compare the answer with."""
-        found = self._run_prepared(prepared, call)
+        table, given, _ = self._run_prepared(prepared, call)
         prepared.checked.add(_digest(call.inputs))
+        return table, given, "partitioned"
+
+    def _run_cheapest(self, prepared: _Prepared, call: _JobData) -> _Answer:
+        """Run a trusted plan in one partition, unless it is known to be quicker over several."""
+        started = time.perf_counter()
+        spread = prepared.costs.spread_pays(call.rows, partitions_for(call.rows, self._parallelism))
+        found = self._partitioned(call) if spread else self._run_prepared(prepared, call)
+        prepared.costs.learn(call.rows, time.perf_counter() - started, spread)
         return found
 
-    def _run_prepared(self, prepared: _Prepared, call: _JobData) -> tuple[pa.Table, dict[Port, int]]:
-        with self._dropped_on_failure(call.shape):
-            return prepared.job.run(call.data, directly=True)
+    def _run_prepared(self, prepared: _Prepared, call: _JobData) -> _Answer:
+        with self._dropped_on_failure(call.shape), self._direct_place(prepared) as directly:
+            table, given = prepared.job.run(call.data, directly)
+        return table, given, "direct" if directly else "prepared"
+
+    @contextmanager
+    def _direct_place(self, prepared: _Prepared) -> Iterator[bool]:
+        """May the plan be run directly now? If so, it has a place among the direct calls of the driver."""
+        if self._direct is None or not prepared.job.direct:
+            yield False
+            return
+        with self._direct.place() as free:
+            yield free
 
     @contextmanager
     def _dropped_on_failure(self, shape: JobShape) -> Iterator[None]:
@@ -278,12 +287,12 @@ class Caller:
                 gone.job.release()
             raise
 
-    def _run_and_compare(self, prepared: _Prepared, call: _JobData) -> tuple[pa.Table, dict[Port, int]]:
+    def _run_and_compare(self, prepared: _Prepared, call: _JobData) -> _Answer:
         """Run the prepared plan and a new plan, compare rows and counts, and return the new plan's answer.
 
         Both read the same leaves; that leaves return what was put in is checked once, when Spark is set up.
         """
-        table, given = self._run_prepared(prepared, call)
+        table, given, _ = self._run_prepared(prepared, call)
         with self._dropped_on_failure(call.shape):
             expected, counts = prepared.job.run_replanned()
         # A query planned on empty input may lose branches, and with them their counts.
@@ -296,15 +305,17 @@ class Caller:
             self._note_fallback(call.shape, f"its prepared answer differs from a newly planned one ({difference})")
         else:
             prepared.checked.add(_digest(call.inputs))
-        return expected, counts
+        return expected, counts, "partitioned"
 
-    def _partitioned(self, call: _JobData) -> tuple[pa.Table, dict[Port, int]]:
-        partitions = partitions_for(self.session, call.rows)
+    def _partitioned(self, call: _JobData) -> _Answer:
+        self._parallelism = self.session.sparkContext.defaultParallelism
+        partitions = partitions_for(call.rows, self._parallelism)
         composer = self._composer(partitions == 1, self._spread_tables)
         session, plan, markers = self.session, self._plan, self.markers
-        return run_partitioned(
+        table, given = run_partitioned(
             session, plan, call.shape, call.inputs, call.logs, call.instants, composer, markers, partitions
         )
+        return table, given, "partitioned"
 
     def _note_fallback(self, shape: JobShape, reason: str) -> None:
         name = " + ".join(shape.operators)

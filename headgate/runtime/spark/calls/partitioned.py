@@ -21,9 +21,9 @@ from headgate.runtime.spark.stateful.state import Log, LogName
 ROWS_PER_PARTITION = 25_000
 
 
-def partitions_for(session: SparkSession, rows: int) -> int:
-    """How many partitions this number of rows justifies."""
-    return max(1, min(session.sparkContext.defaultParallelism, rows // ROWS_PER_PARTITION))
+def partitions_for(rows: int, parallelism: int) -> int:
+    """How many partitions this number of rows justifies, with Spark's default parallelism."""
+    return max(1, min(parallelism, rows // ROWS_PER_PARTITION))
 
 
 def run_partitioned(

@@ -16,7 +16,8 @@ import socket
 import struct
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -70,7 +71,8 @@ def move(leaf: int, source: int) -> Change:
 class DirectServer:
     """The server in the JVM, and a connection for each thread that makes calls."""
 
-    def __init__(self, session: SparkSession) -> None:
+    def __init__(self, session: SparkSession, places: int | None = None) -> None:
+        self._places = None if places is None else threading.BoundedSemaphore(places)
         self._folder = Path(tempfile.mkdtemp(prefix="headgate-direct-"))  # only this user may enter it
         self.path = str(self._folder / "calls")
         self._session = session
@@ -83,6 +85,16 @@ class DirectServer:
         except (Py4JError, OSError) as error:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise DirectError(f"the helper does not compile on this JVM with this Spark: {_reason(error)}") from error
+
+    @contextmanager
+    def place(self) -> Iterator[bool]:
+        """Take one of the places for calls, if one is free: if not, False, and the call should be a job."""
+        free = self._places is None or self._places.acquire(blocking=False)
+        try:
+            yield free
+        finally:
+            if free and self._places is not None:
+                self._places.release()
 
     def register(self, frame: DataFrame, leaves: Sequence[tuple[Any, Any]], counters: Sequence[Any]) -> int:
         """Make a plan known; returns its number. A leaf is its array or Vector in the JVM, with the partition of a log.

@@ -12,9 +12,12 @@ from headgate.runtime.spark.internals.leaf import Leaf, LogLeaf, serialized
 _SCHEMA = pa.schema([pa.field("a", pa.int64())])
 
 
-def tried_server(session: SparkSession) -> DirectServer:
-    """A server that has given right answers. DirectError: it cannot, with this JVM or this Spark."""
-    server = DirectServer(session)
+def tried_server(session: SparkSession, places: int | None = None) -> DirectServer:
+    """A server that has given right answers. DirectError: it cannot, with this JVM or this Spark.
+
+    `places` is how many calls may run at once; None: any number.
+    """
+    server = DirectServer(session, places)
     try:
         _try(session, server)
     except DirectError:

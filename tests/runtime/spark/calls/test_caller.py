@@ -1,4 +1,4 @@
-"""Calls of units: prepared and partitioned plans give the same answer on all data and after every kind of failure."""
+"""Calls of units: all three ways give the same answer on all data and after every kind of failure."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from headgate.runtime.spark.caller_setup import make_caller
 from headgate.runtime.spark.calls import caller as caller_module
 from headgate.runtime.spark.calls.caller import CHECKS, Caller
 from headgate.runtime.spark.calls.prepared import PreparedJob
+from headgate.runtime.spark.calls.ways import Ways
 from headgate.runtime.spark.internals.leaf import Leaf
 from headgate.scheduling.board import Board
 from headgate.scheduling.queue import BatchQueue
@@ -29,10 +30,11 @@ from tests.runtime.spark.helpers import app_of, batch, plan_of, queued_numbers, 
 
 pytestmark = pytest.mark.spark
 IN = Edge("q/select", 0)
+ONLY = {"direct": Ways(), "prepared": Ways(direct=False), "partitioned": Ways(partitioned_rows=0)}
 
 
-def caller_of(session: Any, plan: Plan, partitioned_rows: int | None = None) -> Caller:
-    return make_caller(session, app_of(plan), partitioned_rows)
+def caller_of(session: Any, plan: Plan, ways: Ways | None = None) -> Caller:
+    return make_caller(session, app_of(plan), ways)
 
 
 def gain_trust(caller: Caller, operators: Any, batches: list[dict[Edge, pa.Table]]) -> None:
@@ -41,26 +43,34 @@ def gain_trust(caller: Caller, operators: Any, batches: list[dict[Edge, pa.Table
         assert not caller.run(operators, inputs).steady
 
 
-def test_prepared_and_partitioned_calls_agree_and_count_the_same(session: Any) -> None:
+def callers_of(session: Any, plan: Plan) -> dict[str, Caller]:
+    """A caller for each way."""
+    return {way: caller_of(session, plan, ways) for way, ways in ONLY.items()}
+
+
+def test_all_ways_agree_and_count_the_same(session: Any) -> None:
     plan = simple_plan()
-    callers = caller_of(session, plan), caller_of(session, plan, partitioned_rows=0)
+    callers = callers_of(session, plan)
     for seed, rows in enumerate((500, 3, 0, 1, 4000)):
         inputs = {IN: queued_numbers(rows, seed)}
-        prepared, partitioned = (caller.run(plan.operators, inputs) for caller in callers)
-        assert rows_of(prepared.outputs[Port("q/project")]) == rows_of(partitioned.outputs[Port("q/project")])
-        assert prepared.rows_out == partitioned.rows_out
-        selected = prepared.rows_out[Port("q/select")]
-        assert prepared.rows_in == partitioned.rows_in == {"q/select": rows, "q/project": selected}
-    assert callers[0].calls["prepared"] == 3
-    assert callers[1].calls["prepared"] == 0
+        results = {way: caller.run(plan.operators, inputs) for way, caller in callers.items()}
+        expected = results["partitioned"]
+        selected = expected.rows_out[Port("q/select")]
+        assert expected.rows_in == {"q/select": rows, "q/project": selected}
+        for result in results.values():
+            assert rows_of(result.outputs[Port("q/project")]) == rows_of(expected.outputs[Port("q/project")])
+            assert (result.rows_in, result.rows_out) == (expected.rows_in, expected.rows_out)
+    assert callers["direct"].calls == {"partitioned": 2, "direct": 3}
+    assert callers["prepared"].calls == {"partitioned": 2, "prepared": 3}
+    assert callers["partitioned"].calls == {"partitioned": 5}
 
 
 def test_large_batches_are_partitioned(session: Any) -> None:
     plan = simple_plan()
-    caller = caller_of(session, plan, partitioned_rows=1000)
+    caller = caller_of(session, plan, Ways(partitioned_rows=1000))
     for seed, rows in enumerate((10, 20, 30, 60_000)):
         result = caller.run(plan.operators, {IN: queued_numbers(rows, seed)})
-        assert (result.way == "prepared") == (rows == 30)
+        assert (result.way == "direct") == (rows == 30)
         table = queued_numbers(rows, seed).to_pandas()
         assert result.outputs[Port("q/project")].num_rows == int((table.v > 0.5).sum())
 
@@ -106,23 +116,28 @@ def test_large_batches_are_partitioned(session: Any) -> None:
 def test_all_types_pass_through(session: Any, schema: str, columns: Any, where: str, project: dict[str, str]) -> None:
     plan = simple_plan(where, project, schema)
     declared = parse_schema(schema, "s")
-    callers = caller_of(session, plan), caller_of(session, plan, partitioned_rows=0)
+    callers = callers_of(session, plan)
     for turn in range(CHECKS + 1):
         table = batch(declared, {name: values[turn:] + values for name, values in columns.items()}, first=turn)
-        prepared, partitioned = (caller.run(plan.operators, {IN: table}) for caller in callers)
-        assert rows_of(prepared.outputs[Port("q/project")]) == rows_of(partitioned.outputs[Port("q/project")])
-    assert not callers[0].fallbacks
-    assert callers[0].calls["prepared"] == 1
+        direct, prepared, partitioned = (
+            rows_of(caller.run(plan.operators, {IN: table}).outputs[Port("q/project")]) for caller in callers.values()
+        )
+        assert direct == prepared == partitioned
+    assert not any(caller.fallbacks for caller in callers.values())
+    assert (callers["direct"].calls["direct"], callers["prepared"].calls["prepared"]) == (1, 1)
 
 
-def test_the_first_call_runs_once_and_the_second_is_compared(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("ways", [ONLY["direct"], ONLY["prepared"]], ids=["direct", "prepared"])
+def test_first_calls_are_compared(session: Any, monkeypatch: pytest.MonkeyPatch, ways: Ways) -> None:
+    """A prepared job is planned with the data of the first call, so there is nothing to compare the first answer with.
+    What runs directly is compared from the first call on."""
     plan, compared = simple_plan(), []
     run_replanned = PreparedJob.run_replanned
     monkeypatch.setattr(PreparedJob, "run_replanned", lambda job: (compared.append(job), run_replanned(job))[1])
-    caller = caller_of(session, plan)
+    caller = caller_of(session, plan, ways)
     for seed in range(CHECKS + 1):
         caller.run(plan.operators, {IN: queued_numbers(20, seed)})
-        assert len(compared) == min(seed, CHECKS - 1)
+        assert len(compared) == min(seed + ways.direct, CHECKS - (not ways.direct))
 
 
 def test_current_time_is_never_frozen(session: Any) -> None:
@@ -171,7 +186,7 @@ def test_all_operators_in_one_job(session: Any, tmp_path: Any) -> None:
         assert result.outputs[Port("q/fun")].num_rows == expected
         assert result.rows_out[Port("q/split", "low")] == int((kept.k < 5).sum())
         assert result.rows_in["q/join"] == len(kept)
-    assert caller.calls["prepared"] == 2
+    assert caller.calls["prepared"] == 2  # a Python worker runs the function, so the calls are jobs
 
 
 def test_operators_one_by_one_give_the_same_as_the_whole_unit(session: Any) -> None:
@@ -262,7 +277,7 @@ def test_every_call_is_planned_where_leaves_do_not_work(
     caller = caller_of(session, plan)
     assert "nothing can be prepared" in caplog.text
     result = caller.run(plan.operators, {IN: queued_numbers(50, 1)})
-    assert result.way != "prepared"
+    assert result.way == "partitioned"
     assert result.outputs[Port("q/project")].num_rows == int((queued_numbers(50, 1).to_pandas().v > 0.5).sum())
 
 
@@ -313,7 +328,7 @@ def test_concurrent_calls_are_all_counted(session: Any, monkeypatch: pytest.Monk
 
     operators = [Select(id=f"{name}/select", inputs=(Port("s"),), where="v > 0") for name in "ab"]
     plan = plan_of(operators, {name: Port(f"{name}/select") for name in "ab"})
-    caller = caller_of(session, plan, partitioned_rows=0)
+    caller = caller_of(session, plan, Ways(partitioned_rows=0))
     caller.calls = SlowCounter()
     both_have_run = threading.Barrier(2)
     run = caller_module.run_partitioned

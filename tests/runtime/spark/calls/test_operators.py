@@ -53,7 +53,7 @@ def test_one_plan_serves_a_union_whichever_inputs_have_tuples(session: Any) -> N
     for turn, index in enumerate((0, 1, 0, 1)):
         table = batch(NUMBERS, {"k": [turn], "v": [0.5]}, first=turn)
         caller.run(plan.operators, {Edge("q/union", index): table})
-    assert caller.calls == {"partitioned": 2, "prepared": 2}
+    assert caller.calls == {"partitioned": 2, "direct": 2}
 
 
 @pytest.mark.parametrize(
@@ -108,4 +108,4 @@ def test_a_plan_stays_trusted_when_one_of_its_inputs_is_empty(session: Any) -> N
             1,
         )
     assert caller.fallbacks == {}
-    assert result.way == "prepared"
+    assert result.way == "direct"

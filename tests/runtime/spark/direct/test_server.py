@@ -15,6 +15,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from headgate.plan.operators import Port
 from headgate.runtime.spark.caller_setup import make_caller
+from headgate.runtime.spark.calls.ways import Ways
 from headgate.runtime.spark.direct.server import DirectServer, replace
 from headgate.runtime.spark.direct.trial import tried_server
 from headgate.runtime.spark.internals.collect import collect
@@ -95,8 +96,8 @@ def test_closing_leaves_no_folder(session: Any) -> None:
 
 def test_units_are_called_directly_and_count_the_same(session: Any) -> None:
     plan = simple_plan()
-    direct = make_caller(session, app_of(plan), direct=True)
-    partitioned = make_caller(session, app_of(plan), partitioned_rows=0)
+    direct = make_caller(session, app_of(plan))
+    partitioned = make_caller(session, app_of(plan), Ways(partitioned_rows=0))
     for seed, rows in enumerate((500, 3, 0, 1, 4000)):
         inputs = {plan.consumers[Port("s")][0]: queued_numbers(rows, seed)}
         results = [caller.run(plan.operators, inputs) for caller in (direct, partitioned)]
