@@ -1,7 +1,7 @@
 """headgate bench overhead: the cost of a unit call, compared with the same SQL written by hand and with Spark's floor.
 
-Unit calls are made directly, as prepared jobs, and over partitions. All ways run the same query on the same batches, alternating in one process, so that ratios are meaningful even if the
-machine's speed drifts.
+Unit calls are made directly, as prepared jobs, and over partitions. All ways run the same query on the same batches,
+alternating in one process, so that ratios are meaningful even if the machine's speed drifts.
 """
 
 from __future__ import annotations
