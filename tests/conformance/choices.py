@@ -1,7 +1,7 @@
-"""The settings of policies that runs on Spark try: every way in which a policy cuts a plan into units.
+"""The policy settings that the tests run on Spark: every way in which a policy cuts a plan into units.
 
-All of them take `make nightly`. `make test` runs `CHOSEN`, one setting for each thing that a policy can ask of the
-runtime; what only the policy itself decides is the same in the simulator, where every policy runs in `make quick`.
+`make nightly` runs all of them. `make test` runs `CHOSEN`, one setting for each thing that a policy can ask of the
+runtime; what the policy alone decides is the same in the simulator, where `make quick` runs every policy.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from tests.tiers import only_nightly
 
 
 def choices(policy: str) -> Iterator[PolicySettings]:
-    """A policy in every way that it can be told to cut a plan."""
+    """A policy with every setting that changes how it cuts a plan."""
     known = policy_parameters(POLICIES[policy])
     if "unit" in known:
         for unit in ("operator", "path", "query"):
@@ -28,20 +28,20 @@ def label(policy: PolicySettings) -> str:
     return "-".join([policy.name, *map(str, policy.parameters.values())])
 
 
-ALL = [choice for name in POLICIES for choice in choices(name)]  # a new policy joins by being registered
-# The reason for each; `test_choices.py` says when a new policy brings something that none of them has.
+ALL = [choice for name in POLICIES for choice in choices(name)]  # a registered policy is included automatically
+# Why each is chosen; `test_choices.py` fails if a new policy asks for something that none of them asks for.
 REASONS = {
-    "fifo-operator": "a unit for each operator, and calls bounded in tuples",
+    "fifo-operator": "a unit for each operator, and calls bounded by a number of tuples",
     "rr-path": "a unit for each path, and calls bounded by a quantum of time",
     "prb": "a running call may be preempted by an arrival",
     "segment": "a unit for each segment, regrouped when statistics have been learned",
-    "threshold": "units of paths, regrouped by the memory in use",
-    "cqc": "classes in turn, each with a share of time; operators ranked by learned rates",
-    "abd": "slices of time for classes, calls bounded in tuples by learned costs; groups of its own",
-    "mbd": "a unit for each query, which slots meet on a walk; what is met while it runs is run once more",
-    "mbd-3": "several queries are one unit, and one call",
-    "ml": "units drawn by chance",
+    "threshold": "a unit for each path, regrouped according to the memory in use",
+    "cqc": "classes take turns, each with a share of the time; operators ranked by learned rates",
+    "abd": "time slices for classes, calls bounded in tuples according to learned costs; its own groups",
+    "mbd": "a unit for each query, in a round shared by all slots; one that comes up while it runs is run once more",
+    "mbd-3": "several queries form one unit and share one call",
+    "ml": "units drawn at random",
     "pct": "not work-conserving: a slot may stay idle while tuples wait",
 }
 CHOSEN = [choice for choice in ALL if label(choice) in REASONS]
-SETTINGS: list[Any] = only_nightly(ALL, CHOSEN)  # as parameters of a test
+SETTINGS: list[Any] = only_nightly(ALL, CHOSEN)  # to parametrize tests

@@ -1,4 +1,4 @@
-"""Reports that may differ by rounding."""
+"""Compares reports that may differ by rounding."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PERCENTILES = {"p10", "p25", "p50", "p75", "p90", "p95", "p99"}
 
 
 def assert_close(one: Any, other: Any, relative: float) -> None:
-    """Percentiles are those of a histogram: a value may fall into the next bucket, 0.2 % away, by rounding alone."""
+    """Percentiles come from a histogram: rounding alone may move a value to the next bucket, 0.2% away."""
     if isinstance(one, dict):
         assert one.keys() == other.keys()
         for key in one:

@@ -1,4 +1,4 @@
-"""A small, slow evaluator of CQL, for tests: every relation is computed anew at every instant, by sqlite.
+"""A small, slow CQL evaluator for tests: sqlite recomputes every relation at every instant.
 
 Windows and stream functions become SELECTs of a marker column, so that what is left is plain SQL:
 `s [NOW] AS x` is `(SELECT window_0 FROM s) AS x`, `ISTREAM(q)` is `(SELECT istream_ FROM (q) AS of_)`.
@@ -19,59 +19,59 @@ import sqlglot
 from sqlglot import exp
 
 Values = tuple[Any, ...]
-Changes = dict[int | None, Counter[tuple[str, Values]]]  # instant -> ('+' or '-', row), each as often as it is there
+Changes = dict[int | None, Counter[tuple[str, Values]]]  # instant -> ('+' or '-', row), with multiplicities
 
 
 class Tuple(NamedTuple):
-    """One tuple of a stream. `time` is None when it came too late, or has none."""
+    """One tuple of a stream. `time` is None if the tuple came too late or has no time."""
 
     time: int | None
     values: Values
-    said: int | None  # its time as its column says it, late or not
+    column_time: int | None  # the time in its column, late or not
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Tuples in order of sequence. `change` (1 or -1 for each) makes it a relation, whose time is the last column."""
+    """Tuples in sequence order. `change` (1 or -1 for each) makes it a relation, with its time in the last column."""
 
     columns: tuple[str, ...]
     tuples: Sequence[Tuple]
     change: Sequence[int] | None = None
 
     @cached_property
-    def placed(self) -> list[Tuple]:
-        """Those that have a place in time, in order of time, then sequence."""
+    def by_time(self) -> list[Tuple]:
+        """The tuples with a time, ordered by time, then by sequence."""
         return sorted((t for t in self.tuples if t.time is not None), key=lambda t: t.time or 0)
 
 
 @dataclass(frozen=True)
 class Relation:
-    """`at(t)` is what it holds at instant t; that changes at `events` only. RSTREAM speaks at `asked`."""
+    """`at(t)` is its content at instant t, which changes only at `events`. RSTREAM outputs it at `output_times`."""
 
     columns: tuple[str, ...]
     at: Callable[[int], list[Values]]
     events: frozenset[int]
-    asked: frozenset[int]
+    output_times: frozenset[int]
 
 
 def stream_of(
     columns: Sequence[str], rows: Iterable[Values], time: str, slack: int = 0, change: Sequence[int] | None = None
 ) -> Stream:
-    """A base stream from its rows in order of sequence. Late: before the latest time in front of it, less the slack."""
+    """A base stream from its rows in sequence order. Late: before the latest time so far minus the slack."""
     at = list(columns).index(time)
     latest: int | None = None
     tuples: list[Tuple] = []
     for row in rows:
-        said = row[at]
-        late = said is None or (latest is not None and said < latest - slack)
-        tuples.append(Tuple(None if late else said, tuple(row), said))
-        latest = latest if said is None else max(said, said if latest is None else latest)
+        column_time = row[at]
+        late = column_time is None or (latest is not None and column_time < latest - slack)
+        tuples.append(Tuple(None if late else column_time, tuple(row), column_time))
+        latest = latest if column_time is None else max(column_time, column_time if latest is None else latest)
     return Stream(tuple(columns), tuples, change)
 
 
 @dataclass
 class Reference:
-    """Streams, tables and the texts of named queries; `changes(name)` is what a query gives out."""
+    """Streams, tables and the texts of named queries; `changes(name)` is what a query outputs."""
 
     streams: Mapping[str, Stream]
     tables: Mapping[str, tuple[tuple[str, ...], list[Values]]] = field(default_factory=dict)
@@ -82,13 +82,15 @@ class Reference:
         if isinstance(found, Stream):
             result: Changes = {}
             for one in found.tuples:
-                result.setdefault(one.said, Counter())[("+", one.values)] += 1
+                result.setdefault(one.column_time, Counter())[("+", one.values)] += 1
             return result
         return _differences(found, self.last(name))
 
     def last(self, name: str) -> int:
-        """The last event of all streams of a query: time ends there."""
-        times = [t.said for s in self._streams(name) for t in self.streams[s].tuples if t.said is not None]
+        """The last event time of all streams of a query, at which time ends."""
+        times = [
+            t.column_time for s in self._streams(name) for t in self.streams[s].tuples if t.column_time is not None
+        ]
         return max(times, default=-(2**62))
 
     def _streams(self, name: str) -> set[str]:
@@ -103,10 +105,10 @@ def _differences(relation: Relation, last: int) -> Changes:
     before: Counter[Values] = Counter()
     for instant in sorted(t for t in relation.events if t <= last):
         now = Counter(relation.at(instant))
-        came = Counter({("+", row): n for row, n in (now - before).items()})
-        went = Counter({("-", row): n for row, n in (before - now).items()})
-        if came or went:
-            result[instant] = came + went
+        inserted = Counter({("+", row): n for row, n in (now - before).items()})
+        deleted = Counter({("-", row): n for row, n in (before - now).items()})
+        if inserted or deleted:
+            result[instant] = inserted + deleted
         before = now
     return result
 
@@ -135,7 +137,7 @@ def _read(text: str) -> tuple[exp.Expr, list[str]]:
 
 
 def _before(text: str, end: int) -> int:
-    """Where the name or parenthesis that ends before `end` begins."""
+    """Where the name or parenthesized text that ends at `end` begins."""
     if text[end - 1] != ")":
         found = re.search(r"\w+$", text[:end])
         assert found is not None
@@ -161,8 +163,8 @@ def _closing(text: str, opening: int) -> int:
 
 
 def _window(stream: Stream, text: str, last: int) -> Relation:
-    """What the window on a stream holds at each instant, word by word as the design defines it."""
-    tuples = stream.placed
+    """The content of a window on a stream at each instant, exactly as the design defines it."""
+    tuples = stream.by_time
     times = frozenset(t.time for t in tuples if t.time is not None)
     words = text.split()
     if words[0] == "NOW":
@@ -171,16 +173,16 @@ def _window(stream: Stream, text: str, last: int) -> Relation:
         length = None if words[1] == "UNBOUNDED" else int(words[1])
         slide = int(words[words.index("SLIDE") + 1]) if "SLIDE" in words else None
 
-        def held(instant: int) -> list[Values]:
+        def content(instant: int) -> list[Values]:
             at = instant if slide is None else instant // slide * slide
             return [t.values for t in tuples if t.time is not None and t.time <= at and _within(t.time, at, length)]
 
         events = times | ({t + length for t in times} if length is not None else set())
         if slide is None:
-            return Relation(stream.columns, held, frozenset(events), times)
+            return Relation(stream.columns, content, frozenset(events), times)
         first = min(times, default=last + 1)
         multiples = frozenset(range(-(-first // slide) * slide, last + 1, slide))
-        return Relation(stream.columns, held, multiples, multiples)
+        return Relation(stream.columns, content, multiples, multiples)
     partition: list[str] = []
     if "BY" in words:
         partition = [c.strip().lower() for c in text[text.index("BY") + 2 : text.index("ROWS")].split(",")]
@@ -212,19 +214,19 @@ def _as_relation(found: Stream | Relation, last: int) -> Relation:
     pairs = [(t, n) for t, n in zip(found.tuples, found.change, strict=True) if t.time is not None]
     pairs.sort(key=lambda pair: pair[0].time or 0)
 
-    def held(instant: int) -> list[Values]:
+    def content(instant: int) -> list[Values]:
         rows: list[Tuple] = []
         for one, n in pairs:
             if one.time is None or one.time > instant:
                 continue
             if n > 0:
                 rows.append(one)
-            else:  # the row that goes is the one that is equal but for the time, which says when
+            else:  # remove a row that is equal except for the time: that is the time of the change
                 rows.remove(next(row for row in rows if _untimed(row) == _untimed(one)))
         return [row.values for row in rows]
 
     times = frozenset(t.time for t, _ in pairs if t.time is not None)
-    return Relation(found.columns, held, times, times)
+    return Relation(found.columns, content, times, times)
 
 
 def _untimed(one: Tuple) -> Values:
@@ -272,7 +274,7 @@ class _Evaluation:
             stream = inner.query(below)
             assert isinstance(stream, Stream)
             window = inner.windows[int(marker[7:])]
-            # The default, said aloud, changes nothing.
+            # The default, written out, changes nothing.
             return stream if window.split() == ["RANGE", "UNBOUNDED"] else _window(stream, window, self.last)
         if marker in ("istream_", "dstream_", "rstream_"):
             return self.to_stream(inner.query(below), marker)
@@ -283,7 +285,7 @@ class _Evaluation:
             return found
         relation = _as_relation(found, self.last)
         if marker == "rstream_":
-            rows = [(t, row) for t in sorted(relation.asked) if t <= self.last for row in relation.at(t)]
+            rows = [(t, row) for t in sorted(relation.output_times) if t <= self.last for row in relation.at(t)]
         else:
             sign = "+" if marker == "istream_" else "-"
             changed = _differences(relation, self.last)
@@ -297,7 +299,7 @@ class _Evaluation:
             return Stream(left.columns, [*left.tuples, *right.tuples])
         a, b = _as_relation(left, self.last), _as_relation(right, self.last)
 
-        def held(instant: int) -> list[Values]:
+        def content(instant: int) -> list[Values]:
             x, y = Counter(a.at(instant)), Counter(b.at(instant))
             if isinstance(tree, exp.Union):
                 return list(set(x) | set(y)) if distinct else list((x + y).elements())
@@ -305,7 +307,7 @@ class _Evaluation:
                 return list(set(x) - set(y)) if isinstance(tree, exp.Except) else list(set(x) & set(y))
             return list((x - y if isinstance(tree, exp.Except) else x & y).elements())
 
-        return Relation(a.columns, _remembered(held), a.events | b.events, a.asked | b.asked)
+        return Relation(a.columns, _cached(content), a.events | b.events, a.output_times | b.output_times)
 
     def select(self, tree: exp.Select) -> Stream | Relation:
         places = [tree.args["from_"].this, *(join.this for join in tree.args.get("joins") or [])]
@@ -319,25 +321,25 @@ class _Evaluation:
             return self._tuple_by_tuple(streams[0], found, names, sql)
         items = [_as_relation(one, self.last) for one in found]
         events = frozenset(t for item in items for t in item.events if t <= self.last)
-        asked = frozenset(t for item in items for t in item.asked if t <= self.last)
+        output_times = frozenset(t for item in items for t in item.output_times if t <= self.last)
         run = _Sql(names, [item.columns for item in items])
         began: int | None = -(2**63)
-        if aggregates and not tree.args.get("group"):  # one row, from the first tuple on
+        if aggregates and not tree.args.get("group"):  # one row, once there is a tuple
             below = _rows_below(tree, places)
             began = min((t for t in events if run(below, [item.at(t) for item in items])), default=None)
 
-        def held(instant: int) -> list[Values]:
+        def content(instant: int) -> list[Values]:
             if began is None or instant < began:
                 return []
             return run(sql, [item.at(instant) for item in items])
 
         columns = run.columns(sql)
-        return Relation(columns, _at_events(held, events), events, asked)
+        return Relation(columns, _at_events(content, events), events, output_times)
 
     def _tuple_by_tuple(
         self, stream: Stream, found: Sequence[Stream | Relation], names: Sequence[str], sql: str
     ) -> Stream:
-        """Selections, projections and lookups in tables make a stream of a stream; late tuples are tuples too."""
+        """Selections, projections and table lookups turn a stream into a stream, late tuples included."""
         run = _Sql(names, [one.columns for one in found])
         tuples = [
             one._replace(values=row)
@@ -352,25 +354,25 @@ def _table_rows(item: Stream | Relation) -> list[Values]:
     return item.at(0)
 
 
-def _remembered(held: Callable[[int], list[Values]]) -> Callable[[int], list[Values]]:
-    known: dict[int, list[Values]] = {}
+def _cached(content: Callable[[int], list[Values]]) -> Callable[[int], list[Values]]:
+    cache: dict[int, list[Values]] = {}
 
     def at(instant: int) -> list[Values]:
-        if instant not in known:
-            known[instant] = held(instant)
-        return known[instant]
+        if instant not in cache:
+            cache[instant] = content(instant)
+        return cache[instant]
 
     return at
 
 
-def _at_events(held: Callable[[int], list[Values]], events: frozenset[int]) -> Callable[[int], list[Values]]:
-    """Nothing changes between two events, and nothing is there before the first."""
+def _at_events(content: Callable[[int], list[Values]], events: frozenset[int]) -> Callable[[int], list[Values]]:
+    """`content` at the last event so far: it is constant between events, and empty before the first."""
     ordered = sorted(events)
-    known = _remembered(held)
+    cached = _cached(content)
 
     def at(instant: int) -> list[Values]:
         position = bisect_right(ordered, instant)
-        return known(ordered[position - 1]) if position else []
+        return cached(ordered[position - 1]) if position else []
 
     return at
 
@@ -379,7 +381,7 @@ def _at_events(held: Callable[[int], list[Values]], events: frozenset[int]) -> C
 
 
 def _plain(tree: exp.Select, places: Sequence[exp.Expr]) -> tuple[str, list[str]]:
-    """One SELECT as sqlite's SQL over tables that hold what is in its FROM, and the names of those tables."""
+    """A SELECT in sqlite's SQL, over tables with the contents of its FROM items, and the names of those tables."""
     copy = tree.copy()
     copy.set("with_", None)
     targets = [copy.args["from_"].this, *(join.this for join in copy.args.get("joins") or [])]
@@ -392,7 +394,7 @@ def _plain(tree: exp.Select, places: Sequence[exp.Expr]) -> tuple[str, list[str]
 
 
 def _rows_below(tree: exp.Select, places: Sequence[exp.Expr]) -> str:
-    """The rows that an aggregate without groups is over."""
+    """The SELECT of the rows that an aggregate without groups reads."""
     below = tree.copy()
     below.set("having", None)
     below.set("expressions", [exp.Literal.number(1)])
@@ -400,20 +402,20 @@ def _rows_below(tree: exp.Select, places: Sequence[exp.Expr]) -> str:
 
 
 class _Sql:
-    """Runs SELECTs over given contents of tables."""
+    """Runs SELECTs over tables with given contents."""
 
     def __init__(self, names: Sequence[str], columns: Sequence[Sequence[str]]) -> None:
-        self._base = sqlite3.connect(":memory:")
+        self._database = sqlite3.connect(":memory:")
         self._names = names
         for name, own in zip(names, columns, strict=True):
-            self._base.execute(f"CREATE TABLE {name} ({', '.join(f'[{column}]' for column in own)})")
+            self._database.execute(f"CREATE TABLE {name} ({', '.join(f'[{column}]' for column in own)})")
         self._widths = [len(own) for own in columns]
 
     def __call__(self, sql: str, contents: Sequence[list[Values]]) -> list[Values]:
         for name, width, rows in zip(self._names, self._widths, contents, strict=True):
-            self._base.execute(f"DELETE FROM {name}")
-            self._base.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * width)})", rows)
-        return [tuple(row) for row in self._base.execute(sql)]
+            self._database.execute(f"DELETE FROM {name}")
+            self._database.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * width)})", rows)
+        return [tuple(row) for row in self._database.execute(sql)]
 
     def columns(self, sql: str) -> tuple[str, ...]:
-        return tuple(column[0] for column in self._base.execute(sql).description)
+        return tuple(column[0] for column in self._database.execute(sql).description)

@@ -1,6 +1,6 @@
 """Random queries in CQL and random streams, for tests that must hold for all of them.
 
-Every query has the columns k and x, so that any of them can stand in the FROM of another.
+Every query has the columns k and x, so that any of them can appear in the FROM of another.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ SIGNS = ("<", "<=", "=", "<>", ">", ">=")
 
 
 class Item(NamedTuple):
-    """Something to stand in FROM: text without alias, and its second column. `stream`: may it have a window?"""
+    """An item of FROM: its text without alias, and its second column. `stream`: whether it may have a window."""
 
     text: str
     value: str
     stream: bool
-    ordered: bool = False  # a stream of which tuples at one instant have an order, so ROWS is well defined
+    ordered: bool = False  # tuples of one instant have an order, so ROWS is well defined
 
 
 @st.composite
@@ -43,7 +43,7 @@ def windows(draw: st.DrawFn, rows: bool) -> str:
 
 @st.composite
 def items(draw: st.DrawFn, alias: str, depth: int, names: tuple[Item, ...]) -> tuple[str, str]:
-    """One thing in FROM, with its alias; and the name of its second column."""
+    """An item of FROM with its alias, and the name of its second column."""
     base = [Item("s", "v", True, True), Item("r", "w", True, True), Item("c", "p", False), *names]
     found = draw(st.sampled_from([*base, *base[:2]]))
     if depth and draw(st.integers(0, 3)) == 0:
@@ -71,7 +71,7 @@ def conditions(draw: st.DrawFn, *values: str) -> str:
 
 @st.composite
 def queries(draw: st.DrawFn, depth: int = 1, names: tuple[Item, ...] = ()) -> tuple[str, bool]:
-    """The text of a query, and whether it gives a stream."""
+    """The text of a query, and whether its result is a stream."""
     text, stream = draw(plain(depth, names))
     function = draw(st.sampled_from(["", "", "", "ISTREAM", "DSTREAM", "RSTREAM"]))
     return (f"{function}({text})", True) if function else (text, stream)
@@ -116,7 +116,7 @@ def plain(draw: st.DrawFn, depth: int, names: tuple[Item, ...]) -> tuple[str, bo
 
 
 def _is_stream(item: str, names: tuple[Item, ...]) -> bool:
-    """Is a thing in FROM an unbounded stream?"""
+    """Whether an item of FROM is an unbounded stream."""
     source = item.removesuffix(" AS a").removesuffix(" AS b").removesuffix(" [RANGE UNBOUNDED]")
     return source in ("s", "r") or any(source == known.text and known.stream for known in names)
 
@@ -135,7 +135,7 @@ def applications(draw: st.DrawFn, most: int = 3, depth: int = 1) -> dict[str, st
 
 @st.composite
 def rows(draw: st.DrawFn, most: int = 14) -> list[Row]:
-    """Rows of s or r: times go up, and down a little, so that some are late; a few have none."""
+    """Rows of s or r: times rise and sometimes fall a little, so that some rows are late; a few have no time."""
     found: list[Row] = []
     clock = 0
     keys, values = st.none() | st.integers(0, 3), st.none() | st.integers(0, 9)
@@ -147,17 +147,17 @@ def rows(draw: st.DrawFn, most: int = 14) -> list[Row]:
 
 @st.composite
 def data(draw: st.DrawFn) -> Data:
-    held: list[Row] = []
+    present: list[Row] = []
     changes: list[tuple[Row, int]] = []
     clock = 0
     for step in draw(st.lists(st.integers(0, 4), max_size=10)):
         clock += step
-        if held and draw(st.booleans()):
-            gone = held.pop(draw(st.integers(0, len(held) - 1)))
-            changes.append(((*gone[:-1], clock), -1))
+        if present and draw(st.booleans()):
+            removed = present.pop(draw(st.integers(0, len(present) - 1)))
+            changes.append(((*removed[:-1], clock), -1))
         else:
             row: Row = (draw(st.none() | st.integers(0, 3)), draw(st.integers(0, 9)), clock)
-            held.append(row)
+            present.append(row)
             changes.append((row, 1))
     streams: dict[str, Any] = {"s": draw(rows()), "r": draw(rows()), "c": [row for row, _ in changes]}
     return Data(streams, [sign for _, sign in changes])

@@ -1,4 +1,4 @@
-"""User functions of the generated plans."""
+"""User functions for the generated plans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short ways to say a plan in a test."""
+"""Short ways to write a plan in a test."""
 
 from __future__ import annotations
 
@@ -75,6 +75,6 @@ def make_plan(
 def make_app(
     plan: Plan, policy: str = "fifo", parameters: Mapping[str, Any] | None = None, **more: Any
 ) -> CheckedApplication:
-    """`simulator` may be a mapping of simulator settings; other words are the application's."""
+    """`simulator` may be a mapping of simulator settings; other keywords are settings of the application."""
     settings = SimulatorSettings(**more.pop("simulator", {}))
     return app_of_plan(plan, policy, parameters, simulator=settings, **more)

@@ -1,4 +1,4 @@
-"""A small, obviously right evaluator of the generated plans: rows in plain Python, one operator after the other."""
+"""A small, obviously correct evaluator of the generated plans: rows in plain Python, one operator after another."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headgate.plan.operators import Function, Operator, Port, Project, Select, S
 
 Values = tuple[int | None, int | None]  # k, v
 Row = tuple[int | None, int | None, int]  # k, v, sequence number
-PLACES = [0, 1, 2, 2, 3]  # the table that joins look k up in; 2 is there twice
+PLACES = [0, 1, 2, 2, 3]  # the table in which joins look up k; 2 occurs twice
 
 # SQL's three-valued logic: a condition over null is not true.
 CONDITIONS: Mapping[str, Callable[[Row], bool]] = {

@@ -39,9 +39,9 @@ def operators(draw: st.DrawFn, name: str, ports: list[Port]) -> Operator:
     if kind == "split":
         match = draw(st.sampled_from(["first", "all"]))
         shares = {branch: draw(SHARES) for branch in ("a", "b")}
-        said = Declared(fixed_s=0.0, cost_s=draw(COSTS), branches=draw(st.sampled_from([shares, {}])))
+        stats = Declared(fixed_s=0.0, cost_s=draw(COSTS), branches=draw(st.sampled_from([shares, {}])))
         conditions = {"a": "v % 2 = 0", "b": "v % 3 = 0"}
-        return Split(id=name, inputs=(source,), declared=said, conditions=conditions, match=match)
+        return Split(id=name, inputs=(source,), declared=stats, conditions=conditions, match=match)
     if kind == "project":
         return Project(
             id=name, inputs=(source,), declared=draw(declared(st.just(1.0))), columns={"k": "k", "v": "v + 1"}
@@ -50,9 +50,9 @@ def operators(draw: st.DrawFn, name: str, ports: list[Port]) -> Operator:
         target = "tests.conformance.functions:same"
         return Function(id=name, inputs=(source,), declared=draw(declared()), target=target, schema=SCHEMA)
     if kind == "join":
-        said = draw(declared())
+        stats = draw(declared())
         return TableJoin(
-            id=name, inputs=(source,), declared=said, table="places", table_schema=TABLE.schema, on={"k": "k"}
+            id=name, inputs=(source,), declared=stats, table="places", table_schema=TABLE.schema, on={"k": "k"}
         )
     return Select(id=name, inputs=(source,), declared=draw(declared()), where="v % 5 <> 0")
 

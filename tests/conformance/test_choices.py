@@ -1,4 +1,4 @@
-"""The settings that `make test` runs on Spark ask of the runtime all that any policy asks."""
+"""The settings that `make test` runs on Spark ask the runtime for everything that any policy asks for."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ from tests.conformance.choices import ALL, CHOSEN, REASONS, label
 
 
 def asks(choice: PolicySettings) -> set[str]:
-    """What a setting asks of a runtime, as far as its class says it."""
+    """What a setting asks of a runtime, as far as its class declares it."""
     policy = make_policy(choice.name, choice.parameters)
     asked = {f"{name}: {getattr(policy, name)}" for name in ("unit", "preemption", "watches_queues", "work_conserving")}
     asked |= {f"parameter {name}" for name in choice.parameters}
@@ -30,10 +30,10 @@ def test_each_reason_is_for_one_setting() -> None:
     assert sorted(map(label, CHOSEN)) == sorted(REASONS)
 
 
-def test_nothing_is_asked_that_no_chosen_setting_asks() -> None:
+def test_the_chosen_settings_ask_for_all_that_any_setting_asks_for() -> None:
     assert missing(CHOSEN) == set(), "add a setting that asks for it to REASONS in choices.py"
 
 
 @pytest.mark.parametrize("only", ["rr-path", "prb", "mbd-3", "pct"])
-def test_what_one_setting_alone_asks_would_be_missed(only: str) -> None:
+def test_leaving_out_the_only_setting_that_asks_is_noticed(only: str) -> None:
     assert missing(choice for choice in CHOSEN if label(choice) != only)

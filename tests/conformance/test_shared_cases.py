@@ -1,6 +1,6 @@
 """Published cases, end to end through `headgate run`: Stanford STREAM's own tests, and NEXMark's queries.
 
-Their data lies beside the project; tests/conformance/test_cql.py covers the same ground without it.
+Their data is stored beside the project; tests/conformance/test_cql.py covers the same ground without it.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ Values = tuple[Any, ...]
 
 
 def run(path: Path, streams: Mapping[str, Any], queries: Mapping[str, str], both: Collection[str] = ()) -> None:
-    """Run the queries; the changes of q go to out/q, of those in `both` what they hold in the end to out/q_rows."""
-    told: dict[str, Any] = {}
+    """Run the queries. The changes of q go to out/q; the final rows of those in `both` also go to out/q_rows."""
+    sections: dict[str, Any] = {}
     for name, text in queries.items():
-        told[name] = {"cql": text, "sink": {"kind": "csv", "path": f"out/{name}", "format": "changes"}}
+        sections[name] = {"cql": text, "sink": {"kind": "csv", "path": f"out/{name}", "format": "changes"}}
         if name in both:
-            told[f"{name}_rows"] = {"cql": text, "sink": {"kind": "csv", "path": f"out/{name}_rows"}}
+            sections[f"{name}_rows"] = {"cql": text, "sink": {"kind": "csv", "path": f"out/{name}_rows"}}
     file = path / "app.yaml"
     # Shared, so that asking for both forms of a result computes it once.
-    document = {"streams": streams, "queries": told, "policy": {"name": "fifo", "unit": "operator"}, "share": True}
+    document = {"streams": streams, "queries": sections, "policy": {"name": "fifo", "unit": "operator"}, "share": True}
     file.write_text(yaml.safe_dump(document, sort_keys=False))
     result = CliRunner().invoke(app, ["run", str(file), "--until-idle", "--json"])
     assert result.exit_code == 0, result.output
@@ -58,7 +58,7 @@ def read(folder: Path) -> list[list[str]]:
 
 
 def by_value(text: str) -> Any:
-    """Numbers compare by value, other text as it is."""
+    """Numbers compare by value, times without trailing zeros, other text as it is."""
     if re.fullmatch(r"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?", text):
         return round(float(Decimal(text)), 4)
     if re.fullmatch(r"\d\d:\d\d:\d\d(\.\d+)?Z?", text):
@@ -147,7 +147,7 @@ BOTH = ("q2", "q3", "q4", "q17")  # a stream, a join, and aggregates
 
 
 def words(values: list[str]) -> Values:
-    """A row as the expected files have it: values apart by blanks, also inside texts and timestamps."""
+    """A row as in the expected files, which separate values by blanks and have blanks in texts and timestamps too."""
     return tuple(by_value(word) for value in values for word in value.replace("T", " ", value[10:11] == "T").split())
 
 

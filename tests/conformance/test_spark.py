@@ -1,4 +1,4 @@
-"""On Spark every policy, granularity, batch size and number of slots gives the same result multiset."""
+"""On Spark, every policy, granularity, batch size and number of slots gives the same result multiset."""
 
 from __future__ import annotations
 
@@ -28,10 +28,8 @@ from tests.tiers import examples
 pytestmark = pytest.mark.spark
 
 ROWS = st.lists(st.tuples(st.none() | st.integers(0, 4), st.none() | st.integers(0, 30)), max_size=25)
-WAYS = (
-    ((1000, 1), (5, 4)),
-    ((5, 1), (1, 2)),
-)  # batch size and slots, for every other policy; random plans draw from all
+# Pairs of batch size and slots; policies alternate between the two rows, and random plans draw from more.
+SIZES_AND_SLOTS = (((1000, 1), (5, 4)), ((5, 1), (1, 2)))
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(
     spark: Any, plan: Plan, policy: PolicySettings, streams: dict[str, list[Row]], size: int, slots: int, folder: Path
 ) -> dict[str, Counter[Values]]:
-    """Deliver the streams in batches of `size`, a call of every slot after each; then let the slots drain."""
+    """Deliver the streams in batches of `size`, with a call on every slot after each; then run until idle."""
     runtime = SparkRuntime(app_of_plan(plan, policy, slots=slots, folder=folder), spark)
     runtime.open()
     longest = max((len(rows) for rows in streams.values()), default=0)
@@ -106,18 +104,18 @@ DATA = _stamped({"s0": [(i % 5, i) for i in range(24)], "s1": [(None if i % 7 ==
 
 
 @pytest.mark.parametrize("policy", SETTINGS, ids=label)
-def test_every_policy_batch_size_and_slot_count_gives_one_answer(
+def test_every_policy_batch_size_and_slot_count_gives_the_same_answer(
     spark: Any, folder: Path, policy: PolicySettings
 ) -> None:
-    """A plan with fan-out, a merge and shared operators. A new policy joins by being registered."""
+    """A plan with fan-out, a merge and shared operators. A registered policy is included automatically."""
     expected = evaluate(FIXED, DATA)
     assert all(expected.values())
-    for size, slots in WAYS[ALL.index(policy) % 2]:
+    for size, slots in SIZES_AND_SLOTS[ALL.index(policy) % 2]:
         assert run(spark, FIXED, policy, DATA, size, slots, folder) == expected, (size, slots)
 
 
 @pytest.mark.parametrize("policy", SETTINGS, ids=label)
-def test_slots_that_run_at_the_same_time_give_the_same_answer(spark: Any, folder: Path, policy: PolicySettings) -> None:
+def test_concurrent_slots_give_the_same_answer(spark: Any, folder: Path, policy: PolicySettings) -> None:
     """The plan above with real threads: a source thread that replays files, and four slots."""
     rows = {name: given * 40 for name, given in DATA.items()}
     streams = {name: replace(stream, source=_file(folder, name, rows[name])) for name, stream in FIXED.streams.items()}

@@ -1,4 +1,4 @@
-"""The same files through Spark Structured Streaming and through Headgate: the same results."""
+"""Spark Structured Streaming and Headgate give the same results for the same files."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def ours(spark: SparkSession, folder: Path) -> dict[str, list[Row]]:
-    """What Headgate says, for all queries in one run; of `slides` with the time in front."""
+    """The results of Headgate for all queries, from one run; rows of `slides` begin with the time."""
     stream = {"schema": SCHEMA, "time": "ts", "slack": f"{SLACK_S} seconds"}
     source = {"kind": "csv", "header": True, "replay": "fast"}
     streams = {name: {**stream, "source": {**source, "path": f"{name}/part.csv"}} for name in ("e", "f")}
@@ -78,7 +78,7 @@ def _rows(tables: Iterable[Any]) -> list[Row]:
 
 @pytest.fixture(scope="module")
 def streaming(spark: SparkSession, folder: Path) -> Callable[..., Counter[Row]]:
-    """Runs a query over the streams e and f with Structured Streaming; all rows of its result."""
+    """Runs a query over the streams e and f with Structured Streaming, and returns all rows of its result."""
     session = spark.newSession()
     session.conf.set("spark.sql.shuffle.partitions", "1")
     session.conf.set("spark.sql.session.timeZone", "UTC")
@@ -128,7 +128,7 @@ def test_session(ours: dict[str, list[Row]], streaming: Any) -> None:
 
 
 def test_time_join(ours: dict[str, list[Row]], streaming: Any) -> None:
-    """A window of 5 seconds beside [NOW] is a join of tuples at most so far apart."""
+    """A 5-second window joined with [NOW] pairs tuples less than 5 seconds apart."""
 
     def build(e: DataFrame, f: DataFrame) -> DataFrame:
         a, b = e.alias("a"), f.alias("b")
@@ -146,7 +146,7 @@ def test_distinct(ours: dict[str, list[Row]], streaming: Any) -> None:
 
 
 def test_sliding_windows_of_cql(ours: dict[str, list[Row]], streaming: Any) -> None:
-    """RSTREAM says at each boundary what the window that ends there holds; the last one ends after the last event."""
+    """At each boundary, RSTREAM outputs the window that ends there; the last one ends after the last event."""
     theirs = streaming("complete", lambda e, f: _tumbling(e))
     last = max(begins for _, begins, _, _ in theirs)
     length = timedelta(seconds=20)
