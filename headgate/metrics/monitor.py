@@ -36,10 +36,11 @@ class ScheduleUpdates(Protocol):
 class ResultTap:
     """Counts the results of one query.
 
-    A runtime with very many results may append to `times` and `latencies` itself and call `Monitor.fold` regularly.
+    Results wait here until many can be folded in together: numpy takes as long for one number as for a hundred. A
+    runtime with very many results may append to `times` and `latencies` itself and call `Monitor.fold` regularly.
     """
 
-    __slots__ = ("class_name", "latencies", "query", "recorder", "times")
+    __slots__ = ("blocks", "class_name", "latencies", "query", "recorder", "times", "waiting")
 
     def __init__(self, query: str, class_name: str) -> None:
         self.query = query
@@ -47,6 +48,8 @@ class ResultTap:
         self.recorder = LatencyRecorder()
         self.times: list[float] = []  # of results of weight 1 that are not folded in yet
         self.latencies: list[float] = []
+        self.blocks: list[tuple[float, NDArray[np.float64]]] = []  # likewise: results handed out at one time
+        self.waiting = 0  # results in the blocks
 
 
 class Monitor:
@@ -84,6 +87,15 @@ class Monitor:
         tap.times.append(now)
         tap.latencies.append(latency)
         if len(tap.times) >= _FOLD:
+            self._fold_tap(tap)
+
+    def handed_out(self, query: str, now: float, latencies: NDArray[np.float64]) -> None:
+        """Count the results of one call, handed out now; the array is kept. Called after every call on Spark."""
+        tap = self._taps[query]
+        tap.blocks.append((now, latencies))
+        tap.waiting += len(latencies)
+        self._latest = max(self._latest, now)
+        if tap.waiting >= _FOLD:
             self._fold_tap(tap)
 
     def results(
@@ -264,6 +276,11 @@ class Monitor:
         }
 
     def _fold_tap(self, tap: ResultTap) -> None:
+        if tap.blocks:
+            times, blocks = zip(*tap.blocks, strict=True)
+            tap.blocks.clear()
+            tap.waiting = 0
+            self.results(tap.query, np.repeat(times, [len(block) for block in blocks]), np.concatenate(blocks))
         if tap.times:
             self.results(tap.query, tap.times, tap.latencies)
             tap.times.clear()

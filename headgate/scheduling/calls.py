@@ -24,7 +24,7 @@ class Call:
     plan: Plan  # as of the start of the call; determines which outputs are needed
     inputs: Mapping[Edge, pa.Table]
     bounds: Mapping[str, Bounds]  # the instants that each operator with state evaluates
-    now_us: int  # the arrival stamp of results that no single tuple caused
+    now_us: int  # the arrival stamp of results that no single tuple caused; of interest to operators with state
     suspect: bool = False  # a call with these rows has failed before
 
     @property

@@ -22,6 +22,7 @@ from headgate.metrics.monitor import Monitor
 from headgate.plan.added_queries import merge_plans
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
+from headgate.plan.table_bytes import row_bytes, table_bytes
 from headgate.scheduling.board import Board, Claim
 from headgate.scheduling.boundary_wait import BoundaryWait
 from headgate.scheduling.call_input import take_input
@@ -110,6 +111,7 @@ class Core:
         )
         self._calls: dict[int, tuple[Claim, Call]] = {}  # in flight, by slot
         self._suspects = SuspectRows()
+        self._row_bytes: dict[Port, float | None] = {}  # see `plan.table_bytes`
         self._due: set[Edge] = set()  # inputs of operators that have something to do although no tuple waits
         self._stats_due = self._recheck_due = 0.0
         self._instructions: list[Instruction] = []
@@ -220,7 +222,7 @@ class Core:
             return
         self.board.arrived += table.num_rows
         came = self.time.admit(stream, table)
-        self.stats.arrived(stream, came.table.num_rows, came.table.nbytes)
+        self.stats.arrived(stream, came.table.num_rows, self._bytes(Port(stream), came.table))
         for edge in edges:
             self.queues[edge].put(came.table)
         due = self.time.advance(stream, came)
@@ -275,7 +277,8 @@ class Core:
         for edge in self._due.intersection(unit.edges) if self._due else ():
             self._due.discard(edge)
             self.queues[edge].due = None
-        bounds, now_us = self.time.begin(unit.operators), newest_arrival_us(inputs, board.now)
+        bounds = self.time.begin(unit.operators)
+        now_us = newest_arrival_us(inputs, board.now) if bounds else 0
         suspect = self._suspects.among(unit.edges)
         call = Call(event.slot, unit, self.plan, inputs, bounds, now_us, suspect)
         self._calls[event.slot] = (claim, call)
@@ -288,7 +291,7 @@ class Core:
         outputs = 0
         for query, tables in event.written.items():
             for table in tables if query in self.monitor.queries else ():  # else it was removed during the call
-                self.monitor.results(query, board.now, latencies(table, board.now))
+                self.monitor.handed_out(query, board.now, latencies(table, board.now))
                 outputs += table.num_rows
         for result in outcome.results:
             self._learn(result)
@@ -337,7 +340,7 @@ class Core:
     def _learn(self, result: CallResult) -> None:
         if not result.steady or not all(name in self.stats.operators for name in result.rows_in):
             return  # its time is not typical, or a query was removed during the call, and its statistics with it
-        sizes = {port: table.nbytes for port, table in result.outputs.items()}
+        sizes = {port: self._bytes(port, table) for port, table in result.outputs.items()}
         self.stats.learn(result.rows_in, result.rows_out, result.seconds, sizes, entered=result.rows_by_input)
         self.board.call_fixed_s = self.stats.call_fixed_s
         if self.board.now >= self._stats_due:
@@ -387,6 +390,7 @@ class Core:
     def _set_plan(self, plan: Plan, queues: dict[Edge, BatchQueue]) -> None:
         """Continue with a plan that has more queries, or fewer."""
         self.plan, self.queues = plan, queues
+        self._row_bytes.clear()  # another query may have the name of one that was removed
         self.time.set_plan(plan, queues)
         self.board.install(self.board.policy, plan)
         self._units_changed()
@@ -427,6 +431,12 @@ class Core:
         self._wake()
 
     # Inside ------------------------------------------------------------------------------------------------------
+
+    def _bytes(self, port: Port, table: pa.Table) -> int:
+        """The size of a table that came out of a port."""
+        if port not in self._row_bytes:
+            self._row_bytes[port] = row_bytes(table.schema)
+        return table_bytes(table, self._row_bytes[port])
 
     def _units_changed(self) -> None:
         self._instructions.append(UnitsChanged(self.board.plan, self.board.units))

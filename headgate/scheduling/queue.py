@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headgate.errors import InvariantError
+from headgate.plan.table_bytes import row_bytes, table_bytes
 from headgate.sql.schema import ARRIVAL
 
 _PIECE = 16 << 20  # bytes per spill file: large enough for sequential disk speed, small enough to write under the lock
@@ -40,12 +41,12 @@ class _Batch:
 
     __slots__ = ("_first", "bytes", "handle", "offset", "rows", "table")
 
-    def __init__(self, table: pa.Table) -> None:
+    def __init__(self, table: pa.Table, size: int) -> None:
         self.table: pa.Table | None = table
         self.handle: Any = None
         self.offset = 0
         self.rows: int = table.num_rows
-        self.bytes: int = table.nbytes  # of a slice: its own rows, not the buffers that it shares
+        self.bytes = size
         self._first: float | None = None
 
     @property
@@ -150,6 +151,7 @@ class BatchQueue:
         self._filed = 0  # bytes on disk
         self._batches: deque[_Batch] = deque()
         self._schema: pa.Schema | None = None
+        self._row_bytes: float | None = None
         self._memory = SharedMemory() if memory is None else memory
         self._closed = False
         self._memory.join(self)
@@ -236,10 +238,10 @@ class BatchQueue:
     def spill(self, size: int) -> None:
         """Move about `size` bytes, the newest in memory, to one file. Called by `SharedMemory` alone."""
         place, run = self._newest_run(size)
-        written = run[0] if len(run) == 1 else _Batch(pa.concat_tables([batch.table for batch in run]))
+        size = sum(batch.bytes for batch in run)
+        written = run[0] if len(run) == 1 else _Batch(pa.concat_tables([batch.table for batch in run]), size)
         assert self._memory.folder is not None
         handle = self._memory.folder.write(written.table)  # may fail, so before anything changes
-        written.bytes = sum(batch.bytes for batch in run)
         for batch in run:
             self._count_out(batch)
         for _ in run:
@@ -256,6 +258,7 @@ class BatchQueue:
             raise ValueError(f"queue {self.name}: a batch without the stamp column {ARRIVAL}")
         if self._schema is None:
             self._schema = table.schema.remove_metadata()
+            self._row_bytes = row_bytes(self._schema)
         if table.schema.equals(self._schema, check_metadata=True):
             return table
         mine = [(field.name, field.type) for field in self._schema]
@@ -267,7 +270,7 @@ class BatchQueue:
     def _add(self, table: pa.Table, at_head: bool) -> None:
         if not table.num_rows:
             return
-        batch = _Batch(table)
+        batch = self._batch(table)
         if at_head:
             self._batches.appendleft(batch)
         else:
@@ -275,6 +278,9 @@ class BatchQueue:
         self.count += batch.rows
         self._count_in(batch)
         self._memory.relieve()
+
+    def _batch(self, table: pa.Table) -> _Batch:
+        return _Batch(table, table_bytes(table, self._row_bytes))
 
     def _look(self, wanted: int) -> list[pa.Table]:
         """The tables of the batches that hold the first `wanted` tuples, read where they are on disk."""
@@ -309,7 +315,7 @@ class BatchQueue:
         return given
 
     def _keep_rest(self, batch: _Batch, rest: pa.Table, rows: int) -> None:
-        kept = _Batch(rest)
+        kept = self._batch(rest)
         if batch.table is None and not self._memory.make_room(kept.bytes):
             batch.skip(rows, kept.first)  # there is no room, so each further take reads the file again
             kept = batch
@@ -340,7 +346,8 @@ class BatchQueue:
         whole = self._batches[place]
         assert whole.table is not None
         rows = min(rows, whole.rows - 1)
-        parts = _Batch(whole.table.slice(0, whole.rows - rows)), _Batch(whole.table.slice(whole.rows - rows))
+        cut = whole.rows - rows
+        parts = self._batch(whole.table.slice(0, cut)), self._batch(whole.table.slice(cut))
         self._count_out(whole)
         self._batches[place] = parts[0]
         self._batches.insert(place + 1, parts[1])
