@@ -6,8 +6,8 @@ STAMP := $(VENV)/.installed
 PIP   := $(BIN)/python -m pip --disable-pip-version-check
 
 # The tests in tiers, as CONTRIBUTING.md has them. Two processes, each with a Spark of its own where one is needed, take
-# half the time of one on two cores. A file's tests stay together.
-PARALLEL := -n 2 --dist loadfile
+# half the time of one on two cores. A file's tests stay together; files run in order, because the longest come early.
+PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
 BY_DEFAULT := not nightly and not soak and not study
 TESTS = $(BIN)/pytest $(ARGS)
 EVERYTHING = $(TESTS) --hypothesis-profile nightly

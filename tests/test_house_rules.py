@@ -212,7 +212,6 @@ LEFT = Counter(
         "tests.connect.sinks.test_relation_sinks": 5,
         "tests.connect.sources.test_json": 1,
         "tests.runtime.spark.test_engine": 1,
-        "tests.runtime.spark.test_feed": 10,
         "tests.scheduling.test_progress": 2,
     }
 )

@@ -1,4 +1,4 @@
-"""Applications built in Python: checked as they are built, written as files, read again."""
+"""Applications built in Python: checked as they are built, written to files, and read back."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_importing_headgate_imports_nothing_heavy() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-def test_every_public_name_is_there() -> None:
+def test_every_public_name_exists() -> None:
     for name in hg.__all__:
         assert getattr(hg, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'absent'"):
@@ -85,7 +85,7 @@ def test_it_runs_in_the_simulator() -> None:
         (lambda a: hg.sinks.Csv(), ["Csv", "needs a 'path'"]),
     ],
 )
-def test_what_is_wrong_is_refused_by_its_own_call(wrong: Callable[[Any], Any], fragments: list[str]) -> None:
+def test_each_mistake_is_refused_by_the_call_that_makes_it(wrong: Callable[[Any], Any], fragments: list[str]) -> None:
     app = small()
     before = repr(app)
     with pytest.raises(hg.ApplicationError) as caught:
@@ -147,7 +147,7 @@ def test_examples_are_written_as_they_were_read(path: Path, tmp_path: Path) -> N
     assert hg.load(tmp_path / "again.yaml").checked().plan == app.checked().plan
 
 
-def test_the_whole_file_comes_back(tmp_path: Path) -> None:
+def test_the_whole_file_survives_a_round_trip(tmp_path: Path) -> None:
     path = write_app(tmp_path, GOOD)
     first = hg.load(path)
     (tmp_path / "second.yaml").write_text(first.to_yaml())
@@ -168,7 +168,7 @@ words = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), m
     slack=st.floats(0, 1e4),
     columns=st.sampled_from(["k INT", "`no` STRING, on DOUBLE", "t TIMESTAMP, v DECIMAL(10,2)"]),
 )
-def test_what_is_built_is_written_and_read_again(
+def test_what_is_built_can_be_written_and_read_back(
     tmp_path_factory: pytest.TempPathFactory,
     text: str,
     rate: float,
@@ -188,7 +188,7 @@ def test_what_is_built_is_written_and_read_again(
     assert (again.plan, again.policy, again.slots, again.seed) == (first.plan, first.policy, first.slots, first.seed)
 
 
-def test_what_lives_in_python_is_named() -> None:
+def test_to_yaml_names_what_exists_only_in_python() -> None:
     app = small()
     app.table("t", pa.table({"k": [1]}))
     app.query("q", "SELECT k FROM s", sink=hg.sinks.Callback(function=print))
@@ -208,7 +208,7 @@ def test_load_takes_changes(tmp_path: Path) -> None:
         hg.load(path, set={"slots": 0}).checked()
 
 
-def test_errors_of_a_file_name_file_and_line(tmp_path: Path) -> None:
+def test_errors_in_a_file_name_the_file_and_the_line(tmp_path: Path) -> None:
     path = write_app(tmp_path, GOOD.replace("class: critical", "class: critcal"))
     with pytest.raises(hg.ApplicationError, match=r"app\.yaml:\d+: queries\.fire\.class"):
         hg.load(path).explain()
@@ -225,7 +225,7 @@ def test_warnings_are_logged_when_it_is_checked(caplog: pytest.LogCaptureFixture
 # Values ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_pushed_stream_needs_somebody_who_pushes() -> None:
+def test_a_pushed_stream_needs_someone_to_push() -> None:
     app = hg.Application()
     app.stream("s", "k INT")
     app.query("q", "SELECT k FROM s")
@@ -235,7 +235,7 @@ def test_a_pushed_stream_needs_somebody_who_pushes() -> None:
         app.simulate()
 
 
-def test_settings_that_are_replaced_in_a_plan_count() -> None:
+def test_settings_replaced_in_a_plan_take_effect() -> None:
     app = small()
     app.query("q", "SELECT k FROM s", sink=hg.sinks.Nothing())
     plan = app.checked().plan
@@ -273,8 +273,8 @@ def test_report() -> None:
         report.plot("pie")  # type: ignore[arg-type]
 
 
-def test_a_query_is_checked_with_what_it_reads_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else building an application would take time quadratic in its size."""
+def test_a_query_is_checked_with_only_what_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise, building an application would take time quadratic in its size."""
     app = hg.Application()
     for number in range(5):
         app.stream(f"s{number}", "k INT")

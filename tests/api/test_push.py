@@ -1,4 +1,4 @@
-"""Rows in Python as typed rows of a stream, and the channel by which they come into a run."""
+"""Python rows become typed rows of a stream, and a channel brings them into a run."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def channel(text: str = "k INT, s STRING", memory: int = 10**6, **more: Any) -> 
         ("MAP<STRING, INT>", {"a": 1}, [("a", 1)]),
     ],
 )
-@pytest.mark.parametrize("beside", [[], ["odd"]], ids=["alone", "beside what does not fit"])
+@pytest.mark.parametrize("beside", [[], ["odd"]], ids=["alone", "beside one that does not fit"])
 def test_values_that_fit(kind: str, value: Any, expected: Any, beside: list[Any]) -> None:
     odd = [{"v": object()} for _ in beside]
     found = rows_to_table([{"v": value}, *odd], columns(f"v {kind}"))
@@ -92,12 +92,12 @@ def test_values_that_fit(kind: str, value: Any, expected: Any, beside: list[Any]
 )
 def test_values_that_do_not_fit(kind: str, value: Any) -> None:
     found = rows_to_table([{"v": None}, {"v": value}], columns(f"v {kind}"))
-    ((at, (column, said, problem)),) = found.bad.items()
+    ((at, (column, refused, problem)),) = found.bad.items()
     assert (at, column, problem) == (1, "v", f"does not fit the type {kind.replace(' ', '') if '(' in kind else kind}")
-    assert said is value
+    assert refused is value
 
 
-def test_whole_columns_are_read_as_single_values_are() -> None:
+def test_whole_columns_are_read_like_single_values() -> None:
     schema = columns("k INT, t TIMESTAMP, s STRING")
     rows = [{"k": k, "t": NAIVE, "s": str(k)} for k in range(5)]
     want = rows_to_table(rows, schema).table
@@ -107,7 +107,7 @@ def test_whole_columns_are_read_as_single_values_are() -> None:
     assert rows_to_table([tuple(row.values()) for row in rows], schema).table.equals(want)
 
 
-def test_a_schema_follows_from_a_table() -> None:
+def test_a_schema_is_derived_from_a_table() -> None:
     table = pa.table({"k": [1], "a b": ["x"], "l": [[1.5]], "t": pa.array([NAIVE], pa.timestamp("us", "UTC"))})
     assert schema_text(table.schema) == "k BIGINT, `a b` STRING, l ARRAY<DOUBLE>, t TIMESTAMP"
     assert columns(schema_text(table.schema)).names == table.column_names
@@ -128,12 +128,12 @@ def test_a_push_is_taken_as_a_whole_or_not_at_all() -> None:
 
 
 @pytest.mark.parametrize("rows", [7, "text", {"k": 1}, [5], [(1,)], [{"kk": 1}], pd.DataFrame({"k": [1]})])
-def test_what_are_no_rows_of_the_stream(rows: Any) -> None:
+def test_what_is_not_rows_of_the_stream_is_refused(rows: Any) -> None:
     with pytest.raises(ApplicationError, match="push to s"):
         channel().put(rows, lambda: 0.0)
 
 
-def test_rows_are_given_when_they_have_arrived_and_never_too_many() -> None:
+def test_rows_are_taken_once_they_have_arrived_and_never_too_many() -> None:
     pushed = channel()
     pushed.put([(k, "") for k in range(5)], lambda: 1.0)
     assert pushed.take(0.9, None) is None
@@ -141,12 +141,12 @@ def test_rows_are_given_when_they_have_arrived_and_never_too_many() -> None:
     assert first is not None
     assert second is not None
     assert first.column("_sequence").to_pylist() + second.column("_sequence").to_pylist() == [0, 1, 2, 3, 4]
-    assert pushed.waiting == 2, "those of the last poll are on their way"
+    assert pushed.waiting == 2, "the rows of the last poll are still on their way"
     assert pushed.take(1.0, 3) is None
     assert pushed.waiting == 0
 
 
-def test_too_long_and_too_far_ahead() -> None:
+def test_values_that_are_too_long_or_too_far_ahead_are_refused() -> None:
     short = channel("s VARCHAR(3)")
     with pytest.raises(ApplicationError, match=r"rows\[1\], column s: 'long' has more than the 3 characters"):
         short.put([{"s": "abc"}, {"s": "long"}], lambda: 0.0)
@@ -155,7 +155,7 @@ def test_too_long_and_too_far_ahead() -> None:
     with pytest.raises(ApplicationError, match="max_jump"):
         timed.put([{"t": 105}, {"t": 200}], lambda: 0.0)
     with pytest.raises(ApplicationError, match="max_jump"):
-        timed.put([{"t": 112}], lambda: 0.0)  # the 105 above was not taken
+        timed.put([{"t": 112}], lambda: 0.0)  # the 105 above was not accepted
     assert timed.put([{"t": 109}], lambda: 0.0) == 1
 
 
@@ -172,7 +172,7 @@ def test_the_changes_of_a_relation() -> None:
 def test_a_push_waits_while_there_is_no_room() -> None:
     pushed = channel(memory=100)
     rows = [(k, "0123456789") for k in range(10)]
-    pushed.put(rows, lambda: 0.0)  # more than there is room for, but alone
+    pushed.put(rows, lambda: 0.0)  # more than there is room for, but accepted because nothing else waits
     began = time.monotonic()
     with pytest.raises(TimeoutError, match=r"no room for more rows within 0\.05 s"):
         pushed.put(rows, lambda: 0.0, 0.05)
@@ -215,7 +215,7 @@ def test_a_push_that_waits_ends_with_the_run() -> None:
     assert "the run has ended" in str(errors[0])
 
 
-def test_many_threads_push_and_no_row_is_lost_or_doubled() -> None:
+def test_many_threads_push_and_no_row_is_lost_or_duplicated() -> None:
     pushed = channel("k INT", memory=500)
     began = time.monotonic()
     clock = lambda: time.monotonic() - began  # noqa: E731

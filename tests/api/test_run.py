@@ -1,4 +1,4 @@
-"""Runs that were started from Python, on Spark: push, read, change, report, stop."""
+"""Runs started from Python, on Spark: push, read, change, report, stop."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_push_read_change_report(spark: Any, app: hg.Application) -> None:
         run.push("clicks", [("ann", 1.0)])
 
 
-def test_results_come_while_it_runs(spark: Any, app: hg.Application) -> None:
+def test_results_arrive_while_it_runs(spark: Any, app: hg.Application) -> None:
     with app.start(spark) as run:
         found: list[dict[str, Any]] = []
         ended = threading.Event()
@@ -84,10 +84,10 @@ def test_results_come_while_it_runs(spark: Any, app: hg.Application) -> None:
     assert found == [{"user": "ann", "price": 11.0}]
 
 
-def test_what_cannot_be_asked_of_a_run(spark: Any, app: hg.Application) -> None:
+def test_requests_that_a_run_refuses(spark: Any, app: hg.Application) -> None:
     app.query("counted", "SELECT user FROM clicks", in_class="rest", sink=hg.sinks.Nothing())
     with app.start(spark) as run:
-        for ask, problem in (
+        for request, problem in (
             (lambda: run.push("click", []), "did you mean 'clicks'"),
             (lambda: run.results("frod"), "did you mean 'fraud'"),
             (lambda: run.results("counted"), "not kept in memory"),
@@ -98,7 +98,7 @@ def test_what_cannot_be_asked_of_a_run(spark: Any, app: hg.Application) -> None:
             (lambda: run.set_policy("rr", quantum=-1), "quantum"),
         ):
             with pytest.raises(hg.ApplicationError, match=problem):
-                ask()
+                request()
         assert run.report().policy == "mbd"
 
 
@@ -138,27 +138,27 @@ def test_queries_come_and_go(spark: Any, app: hg.Application) -> None:
         run.push("clicks", [("ann", 20.0)])
         assert run.drain(PATIENCE_S)
         run.add_class("new", priority=3)
-        run.add_query("dear", "SELECT price FROM clicks WHERE price > 15", in_class="new")
+        run.add_query("expensive", "SELECT price FROM clicks WHERE price > 15", in_class="new")
         run.add_query("twice", "SELECT price * 2 AS p FROM fraud", in_class="new")
         run.add_stream("visits", "page STRING")
         run.add_query("pages", "SELECT page FROM visits", in_class="new")
         run.push("clicks", [("bob", 30.0), ("bob", 16.0)])
         run.push("visits", [("home",)])
         assert run.drain(PATIENCE_S)
-        assert run.results("dear").to_arrow().column("price").to_pylist() == [30.0, 16.0]
+        assert run.results("expensive").to_arrow().column("price").to_pylist() == [30.0, 16.0]
         assert run.results("twice").to_arrow().column("p").to_pylist() == [60.0]
         assert run.results("pages").to_arrow().to_pylist() == [{"page": "home"}]
-        run.stop_query("dear")
-        assert [batch.num_rows for batch in run.results("dear")] == [2], "a reader of a stopped query comes to an end"
-        assert run.report().queries["dear"].outputs == 2
-        with pytest.raises(hg.ApplicationError, match="already one named 'dear'"):
-            run.add_query("dear", "SELECT user FROM clicks", in_class="new")
-        run.remove_query("dear")
-        assert "dear" not in run.report().queries
-        run.add_query("dear", "SELECT user FROM clicks", in_class="new")
+        run.stop_query("expensive")
+        assert [batch.num_rows for batch in run.results("expensive")] == [2], "the results of a stopped query end"
+        assert run.report().queries["expensive"].outputs == 2
+        with pytest.raises(hg.ApplicationError, match="already one named 'expensive'"):
+            run.add_query("expensive", "SELECT user FROM clicks", in_class="new")
+        run.remove_query("expensive")
+        assert "expensive" not in run.report().queries
+        run.add_query("expensive", "SELECT user FROM clicks", in_class="new")
         run.push("clicks", [("eve", 1.0)])
         assert run.drain(PATIENCE_S)
-        assert run.results("dear").to_arrow().to_pylist() == [{"user": "eve"}]
+        assert run.results("expensive").to_arrow().to_pylist() == [{"user": "eve"}]
         with pytest.raises(hg.ApplicationError, match=r"queries\.wrong\.cql"):
             run.add_query("wrong", "SELECT nothing FROM clicks", in_class="new")
         with pytest.raises(hg.ApplicationError, match="there is no such query"):

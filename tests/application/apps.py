@@ -1,4 +1,4 @@
-"""Application files for the tests of this folder."""
+"""Application files for tests."""
 
 from pathlib import Path
 
@@ -57,7 +57,7 @@ spark: {master: "local[2]", spark.sql.shuffle.partitions: 1}
 
 
 def write_app(folder: Path, text: str = GOOD) -> Path:
-    """An application file with the files it reads."""
+    """Write an application file and the files that it reads. Returns the path of the application file."""
     (folder / "sensors.csv").write_text("location,humidity,temperature,ts\nlobby,40,20,2024-01-01 00:00:00\n")
     (folder / "places.csv").write_text("location,floor\nlobby,0\n")
     (folder / "gaps.txt").write_text("0.1 0.2 0.3\n")

@@ -54,12 +54,12 @@ def test_paths_and_segments(tmp_path: Path) -> None:
     ]
 
 
-def test_undeclared_costs_are_not_known(tmp_path: Path) -> None:
+def test_undeclared_costs_are_unknown(tmp_path: Path) -> None:
     explained = explain(load_application(write_app(tmp_path)))
     assert {path["cost"] for path in explained["paths"] if path["query"] == "some"} == {None}
 
 
-def test_to_which_window_a_tuple_at_a_boundary_belongs(tmp_path: Path) -> None:
+def test_which_window_a_tuple_at_a_boundary_belongs_to(tmp_path: Path) -> None:
     text = """\
 streams:
   s: {schema: "k INT, at TIMESTAMP", time: at, source: {kind: feeder, rate: 1}}

@@ -1,4 +1,4 @@
-"""What a policy makes of an application, as plain data; numbers of the papers' worked examples."""
+"""What a policy makes of an application, as plain data; the numbers are those of the papers' worked examples."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from headgate.application.load import load_application
 from headgate.policies.registry import POLICIES
 from tests.application.apps import write_app
 
-# path_segment.md T4: c = (1, 2, 4), sigma = (.5, .5, 1), size 1; T1: two selects into a join.
+# path_segment.md T4: c = (1, 2, 4), sigma = (.5, .5, 1), size 1.
 CHAIN = """\
 streams:
   s: {schema: "v INT", source: {kind: feeder, rate: 1, rows: 1, bytes: 1}}
@@ -77,7 +77,7 @@ def test_fixed_costs_weigh_on_a_single_tuple(tmp_path: Path) -> None:
     assert (unit["priority"], unit["alone"]) == (pytest.approx(1 / 3), pytest.approx(1 / 6))
 
 
-def test_what_is_not_known_is_said(tmp_path: Path) -> None:
+def test_what_is_not_known_is_reported_as_such(tmp_path: Path) -> None:
     schedule = schedule_of(tmp_path, "chain", "queries.q.operators.two.cost=null")
     assert {one["known"] for one in schedule["units"]} == {False}
     assert {one["priority"] for one in schedule["units"]} == {None}

@@ -84,13 +84,13 @@ def test_defaults(tmp_path: Path) -> None:
     assert app.plan.streams["s"].source["arrivals"] == "poisson"
 
 
-def test_who_declares_classes_gets_a_policy_that_knows_them(tmp_path: Path) -> None:
+def test_declared_classes_get_a_policy_that_knows_them(tmp_path: Path) -> None:
     classes = SMALL + "    class: high\nclasses: {high: {priority: 4}, low: {priority: 1}}\n"
     assert load_application(write_app(tmp_path, classes)).policy == PolicySettings("mbd")
     assert load_application(write_app(tmp_path, classes), ["policy=fifo"]).policy == PolicySettings("fifo")
 
 
-def test_one_class_needs_no_mention(tmp_path: Path) -> None:
+def test_a_single_class_need_not_be_mentioned(tmp_path: Path) -> None:
     app = load_application(write_app(tmp_path, SMALL + "classes: {only: {priority: 4}}\n"))
     assert app.plan.queries["q"].class_name == "only"
 
@@ -141,7 +141,7 @@ def test_queries_may_come_first_and_read_later_ones(tmp_path: Path) -> None:
     assert load_application(write_app(tmp_path, text)).plan.queries["early"].operators == ("q/a", "early/b")
 
 
-def test_relative_names_start_at_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_paths_start_at_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_app(tmp_path)
     monkeypatch.chdir(tmp_path.parent)
     assert load_application(f"{tmp_path.name}/app.yaml").folder == Path(tmp_path.name)
@@ -182,10 +182,10 @@ def test_overrides_apply_in_order(tmp_path: Path) -> None:
 
 def test_the_example_loads() -> None:
     plan = load_application(ROOT / "examples" / "sensors.yaml").plan
-    every = [kind for kind in vars(operators).values() if isinstance(kind, type) and hasattr(kind, "kind")]
+    all_kinds = [kind for kind in vars(operators).values() if isinstance(kind, type) and hasattr(kind, "kind")]
     found = {type(operator) for operator in plan.operators.values()}
     found |= {RStream for o in plan.operators.values() if isinstance(o, Aggregate) and o.emits == "rstream"}
-    assert found == set(every)
+    assert found == set(all_kinds)
     modes = {operator.mode for operator in plan.operators.values() if isinstance(operator, Changes)}
     assert modes == {"changes", "istream", "dstream"}
     assert plan.warnings == ()

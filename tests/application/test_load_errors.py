@@ -9,7 +9,7 @@ from headgate.application.load import load_application
 from headgate.errors import ApplicationError
 from tests.application.apps import GOOD, line_of, write_app
 
-# What to replace in GOOD, by what, and fragments of the error; the line is that of the first fragment of the change.
+# What to replace in GOOD, with what, and fragments of the error; `test_line` checks the line of some of the errors.
 MISTAKES: dict[str, tuple[str, str, list[str]]] = {
     # keys
     "unknown top key": ("slots: 3", "slot: 3", ["slot:", "no key 'slot'", "did you mean 'slots'?"]),
@@ -68,22 +68,22 @@ MISTAKES: dict[str, tuple[str, str, list[str]]] = {
     "unknown table column": ("on: location", "on: {location: place}", ["operators.floor.on", "'place'"]),
     "unknown time column": ("    time: ts", "    time: t", ["streams.sensors.time", "no column 't'"]),
     "unknown value column": ('{k: "uniform', '{kk: "uniform', ["source.values.kk", "did you mean 'k'?"]),
-    "unknown branch of a share": (
+    "share of an unknown branch": (
         "{low: 0.5, high",
         "{low: 0.5, hi",
         ["parts.selectivities.hi", "did you mean 'high'?"],
     ),
     "unknown shed column": ("    shed: random", "    shed: {attribute: heat, drop: lowest}", ["fire.shed", "'heat'"]),
     "time of the wrong type": ("    time: ts", "    time: location", ["sensors.time", "TIMESTAMP, or a BIGINT"]),
-    "a feeder's relation": (
+    "relation from a feeder": (
         '    schema: "k INT, v DOUBLE"',
         '    relation: true\n    schema: "k INT, v DOUBLE"',
         ["clicks.relation", "a feeder cannot", "csv or json"],
     ),
     "type clash": ('"temperature > 35"', '"ts > 35"', ["operators.hot.where", "compares TIMESTAMP with INT"]),
-    "computing with text": ("temperature * 2", "location * 2", ["operators.out.columns.twice", "STRING"]),
-    "no condition": ('"temperature > 35"', '"temperature"', ["hot.where", "not a condition"]),
-    "no expression": ('"temperature > 35"', '"temperature >"', ["hot.where", "cannot read"]),
+    "arithmetic on text": ("temperature * 2", "location * 2", ["operators.out.columns.twice", "STRING"]),
+    "not a condition": ('"temperature > 35"', '"temperature"', ["hot.where", "not a condition"]),
+    "not an expression": ('"temperature > 35"', '"temperature >"', ["hot.where", "cannot read"]),
     "join types": ("on: location", "on: {ts: location}", ["operators.floor.on", "comparable types"]),
     "union types": ("""side: "'high'\"""", 'side: "1"', ["operators.both.inputs", "fit together"]),
     "bad schema": ('"k INT, v DOUBLE"', '"k, v"', ["streams.clicks.schema", "cannot read the schema"]),
@@ -93,7 +93,7 @@ MISTAKES: dict[str, tuple[str, str, list[str]]] = {
     "bad value form": ('"uniform 0 20"', '"unifrm 0 20"', ["source.values.k", "not a known form"]),
     # shape
     "cycle": ("input: hot, table", "input: out, table", ["in a cycle"]),
-    "self": ("input: sensors,", "input: hot,", ["operators.hot", "in a cycle"]),
+    "operator that reads itself": ("input: sensors,", "input: hot,", ["operators.hot", "in a cycle"]),
     "cycle of queries": ("input: clicks", "input: more", ["in a cycle"]),
     "output that goes nowhere": (
         "      - {id: out,",
@@ -102,14 +102,14 @@ MISTAKES: dict[str, tuple[str, str, list[str]]] = {
     ),
     "branch that goes nowhere": ("inputs: [low, high]", "inputs: [low, low]", ["operators.high", "goes nowhere"]),
     "operator twice": ("id: out,", "id: hot,", ["queries.fire.operators.2.id", "another operator 'hot'"]),
-    "stream and query of one name": ("  some:\n", "  clicks:\n", ["queries.clicks", "a stream named"]),
-    "stream and table of one name": ("  places: {", "  clicks: {", ["tables.clicks", "a stream named"]),
+    "stream and query with the same name": ("  some:\n", "  clicks:\n", ["queries.clicks", "a stream named"]),
+    "stream and table with the same name": ("  places: {", "  clicks: {", ["tables.clicks", "a stream named"]),
     "key twice": ("slots: 3", "slots: 3\nslots: 4", ["slots", "appears twice"]),
     "stream twice": ("  clicks:", "  sensors:", ["streams.sensors", "appears twice"]),
     "both input and inputs": ("input: sensors,", "input: sensors, inputs: [x],", ["hot.inputs", "both"]),
     "two inputs": ("input: sensors,", "inputs: [sensors, clicks],", ["hot.inputs", "has one input"]),
     "union of one": ("inputs: [low, high]", "inputs: [low]", ["both.inputs", "two or more"]),
-    "empty operators": ('    operators:\n      - {id: few, kind: select, input: some, where: "k = 3"}\n', "", ["more"]),
+    "empty operators": ('    operators:\n      - {id: few, kind: select, input: some, where: "k = 3"}\n', "", ["queries.more", "empty"]),
     "no branches": ('branches: {low: "v < 0.5", high: "v > 0.9"}', "branches: {}", ["parts.branches", "no branches"]),
     "shares above 1": ("{low: 0.5, high: 0.1}", "{low: 0.9, high: 0.2}", ["parts.selectivities", "more tuples"]),
     "same sink path": (
@@ -117,7 +117,7 @@ MISTAKES: dict[str, tuple[str, str, list[str]]] = {
         "    class: normal\n    sink: {kind: csv, path: out/fire}\n  more",
         ["queries.some.sink.path", "query 'fire' also writes"],
     ),
-    "same sink path in other words": (
+    "same sink path written differently": (
         "    class: normal\n  more",
         "    class: normal\n    sink: {kind: csv, path: ./out/x/../fire/}\n  more",
         ["queries.some.sink.path", "query 'fire' also writes to './out/x/../fire/'"],
@@ -181,19 +181,19 @@ MISTAKES: dict[str, tuple[str, str, list[str]]] = {
     "no such csv": ("path: sensors.csv", "path: sensor.csv", ["sensors.source.path", "did you mean 'sensors.csv'?"]),
     "no such table file": ("path: places.csv", "path: elsewhere/p.csv", ["tables.places.path", "no file"]),
     "folder as file": ("path: places.csv", "path: .", ["tables.places.path", "folder"]),
-    "no such gaps": (
+    "no such file of gaps": (
         "rate: 1500, arrivals: poisson",
         "arrivals: recorded, path: g.txt",
         ["clicks.source.path", "no file"],
     ),
     "recorded without gaps": ("arrivals: poisson", "arrivals: recorded", ["clicks.source", "'path' is missing"]),
     "gaps for poisson": ("arrivals: poisson", "arrivals: poisson, path: gaps.txt", ["clicks.source.path", "recorded"]),
-    "gaps that are none": (
+    "gaps that are not numbers": (
         "rate: 1500, arrivals: poisson",
         "arrivals: recorded, path: places.csv",
         ["clicks.source", "seconds"],
     ),
-    # not yet
+    # two definitions of one query
     "cql": (
         "    operators:\n      - {id: few",
         "    cql: SELECT 1\n    operators:\n      - {id: few",
@@ -211,7 +211,7 @@ def failure(path: Path, *changes: str) -> ApplicationError:
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistake(tmp_path: Path, name: str) -> None:
     old, new, fragments = MISTAKES[name]
-    assert GOOD.count(old) >= 1, "the test's own mistake"
+    assert GOOD.count(old) >= 1, "GOOD does not contain the text that the test replaces"
     text = GOOD.replace(old, new, 1)
     error = failure(write_app(tmp_path, text))
     for fragment in fragments:
@@ -242,7 +242,7 @@ def test_mistake(tmp_path: Path, name: str) -> None:
         ("no such table file", "elsewhere"),
         ("cql", "cql:"),
         ("same sink path", "path: out/fire}\n  more"),
-        ("unknown branch of a share", "hi: 0.1"),
+        ("share of an unknown branch", "hi: 0.1"),
     ],
 )
 def test_line(tmp_path: Path, name: str, marker: str) -> None:
@@ -266,7 +266,7 @@ def test_line(tmp_path: Path, name: str, marker: str) -> None:
         (GOOD[: GOOD.index("queries:")], "'queries' is missing"),
     ],
 )
-def test_hardly_a_file(tmp_path: Path, text: str, fragment: str) -> None:
+def test_text_that_is_hardly_an_application(tmp_path: Path, text: str, fragment: str) -> None:
     assert fragment in str(failure(write_app(tmp_path, text)))
 
 
@@ -280,14 +280,14 @@ def test_not_text(tmp_path: Path) -> None:
     assert "not text" in str(failure(tmp_path / "app.yaml"))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can read everything")
 def test_unreadable(tmp_path: Path) -> None:
     path = write_app(tmp_path)
     (tmp_path / "places.csv").chmod(0)
     assert "cannot be read" in str(failure(path))
 
 
-def test_the_first_error_in_the_file(tmp_path: Path) -> None:
+def test_the_first_error_in_the_file_is_reported(tmp_path: Path) -> None:
     text = GOOD.replace("slots: 3", "slots: 0").replace("{priority: 3}", "{priority: 0}").replace("20us", "20 x")
     assert "classes.normal.priority" in str(failure(write_app(tmp_path, text)))
     text = (
@@ -296,7 +296,7 @@ def test_the_first_error_in_the_file(tmp_path: Path) -> None:
     assert "streams.sensors.time" in str(failure(write_app(tmp_path, text)))
 
 
-def test_replay_by_event_time_needs_one(tmp_path: Path) -> None:
+def test_replay_by_event_time_needs_a_time_column(tmp_path: Path) -> None:
     text = GOOD.replace("    time: ts\n", "").replace("replay: fast", "replay: real")
     error = failure(write_app(tmp_path, text))
     assert error.place == "streams.sensors.source.replay"

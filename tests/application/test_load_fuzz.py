@@ -1,4 +1,4 @@
-"""Whatever is done to a good file: it loads, or there is one ApplicationError. Never a traceback."""
+"""Whatever is done to a good file, it loads or gives one ApplicationError, never a traceback."""
 
 import copy
 from pathlib import Path
@@ -69,12 +69,12 @@ def _change(data: Any, place: tuple[Any, ...], draw: st.DrawFn) -> None:
     try:
         for part in above:
             data = data[part]
-        what = draw(st.sampled_from(["replace", "swap", "delete", "rename"]))
-        if what == "delete":
+        change = draw(st.sampled_from(["replace", "swap", "delete", "rename"]))
+        if change == "delete":
             del data[key]
-        elif what == "rename" and isinstance(data, dict):
+        elif change == "rename" and isinstance(data, dict):
             data[draw(st.text(min_size=1, max_size=6))] = data.pop(key)
-        elif what == "swap":
+        elif change == "swap":
             other: Any = DATA
             for part in draw(st.sampled_from(PLACES)):
                 other = other[part]
@@ -82,11 +82,11 @@ def _change(data: Any, place: tuple[Any, ...], draw: st.DrawFn) -> None:
         else:
             data[key] = draw(VALUES)
     except (KeyError, IndexError, TypeError):
-        pass  # an earlier change took the place away
+        pass  # an earlier change removed the place
 
 
 def attempt(path: Path, *changes: str) -> None:
-    """Load and explain the file; anything but an ApplicationError that says where fails the test."""
+    """Load and explain the file; any error other than an ApplicationError that says where fails the test."""
     problem: ApplicationError | None = None
     try:
         explain(load_application(path, changes))

@@ -1,4 +1,4 @@
-"""`stats` beside `cql`: what is declared of the operators that a text becomes."""
+"""`stats` beside `cql`: statistics declared for the operators that a text in CQL becomes."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def test_operators_get_what_is_declared(tmp_path: Path) -> None:
     assert operators["pairs/istream"].declared == Declared()
 
 
-def test_explain_and_the_simulator_go_by_it(tmp_path: Path) -> None:
+def test_explain_and_the_simulator_use_declared_stats(tmp_path: Path) -> None:
     load(tmp_path, JOIN)
     app = load_application(tmp_path / "app.yaml")
     operators = {one["id"]: one for one in explain(app)["queries"]["pairs"]["operators"]}
@@ -53,7 +53,7 @@ def test_explain_and_the_simulator_go_by_it(tmp_path: Path) -> None:
     assert counts["pairs/join"]["out"] > 0
 
 
-def test_the_operator_that_the_plan_adds(tmp_path: Path) -> None:
+def test_an_operator_that_the_plan_adds_can_have_stats(tmp_path: Path) -> None:
     query = "  a:\n    cql: SELECT k, count(*) AS n FROM s [RANGE 1 SECOND] GROUP BY k\n"
     stats = "    stats: {changes: {cost: 3us}, group: {selectivity: 2}}\n"
     operators = load(tmp_path, query + stats).operators
@@ -61,12 +61,12 @@ def test_the_operator_that_the_plan_adds(tmp_path: Path) -> None:
     assert operators["a/group"].declared.selectivity == 2
 
 
-def test_it_can_be_set_from_the_command_line(tmp_path: Path) -> None:
+def test_stats_can_be_set_from_the_command_line(tmp_path: Path) -> None:
     operators = load(tmp_path, JOIN, "queries.pairs.stats.where.cost=50us").operators
     assert operators["pairs/where"].declared.cost_s == 50e-6
 
 
-def test_only_operators_of_equal_stats_are_shared(tmp_path: Path) -> None:
+def test_only_operators_with_equal_stats_are_shared(tmp_path: Path) -> None:
     query = "  {}: {{cql: SELECT k FROM s WHERE v > 1, stats: {{where: {{cost: {}us}}}}}}\n"
     two = query.format("a", 2) + query.format("b", 2)
     assert "b/where" not in load(tmp_path, two, "share=true").operators

@@ -1,4 +1,4 @@
-"""What a run would replace must be none of the files that the application consists of."""
+"""A run must not replace any of the files that the application consists of."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def test_dead_letters_replace_no_results(tmp_path: Path) -> None:
 
 
 def test_an_override_is_blamed_for_its_path(tmp_path: Path) -> None:
-    said = problem(tmp_path, FILE, "app.yaml", "dead_letters=app.yaml")
-    assert said.startswith("--set dead_letters=app.yaml: ")
+    message = problem(tmp_path, FILE, "app.yaml", "dead_letters=app.yaml")
+    assert message.startswith("--set dead_letters=app.yaml: ")
 
 
 def test_a_link_to_the_application_file_is_that_file(tmp_path: Path) -> None:
@@ -60,8 +60,8 @@ def test_a_link_to_the_application_file_is_that_file(tmp_path: Path) -> None:
     assert "'app.yaml' is the application file" in problem(tmp_path, f"{FILE}dead_letters: link.jsonl\n")
 
 
-def test_letters_beside_the_file_replace_no_source(tmp_path: Path) -> None:
-    """Reading the letters of an earlier run is natural, from a file of another name."""
+def test_dead_letters_beside_the_file_replace_no_source(tmp_path: Path) -> None:
+    """It is natural to read the dead letters of an earlier run, but from a file with another name."""
     text = FILE.replace("rows.jsonl", "again.dead-letters.jsonl")
     (tmp_path / "again.dead-letters.jsonl").touch()
     assert "'again.dead-letters.jsonl' is the file of stream 's', which the dead letters" in problem(

@@ -1,4 +1,4 @@
-"""What the demonstration says of two policies, and how it goes from one to the other."""
+"""What the demo says about two policies, and how it switches between them."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ from headgate.cli.demo import APP
 from headgate.policies.registry import make_policy
 
 
-class Runtime:
-    """Remembers which policies it was given, and when."""
+class FakeRuntime:
+    """Records which policies it was given, and when."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -30,12 +30,12 @@ class Runtime:
         self.used.append((self.seconds, policy.name, reason))
 
 
-def watched(keys: dict[float, str], turn_s: float | None, policy: str = "mbd") -> list[tuple[float, str, str]]:
-    return seen(keys, turn_s, policy).used
+def policies_used(keys: dict[float, str], turn_s: float | None, policy: str = "mbd") -> list[tuple[float, str, str]]:
+    return watched_runtime(keys, turn_s, policy).used
 
 
-def seen(keys: dict[float, str], turn_s: float | None, policy: str = "mbd") -> Runtime:
-    runtime = Runtime()
+def watched_runtime(keys: dict[float, str], turn_s: float | None, policy: str = "mbd") -> FakeRuntime:
+    runtime = FakeRuntime()
     app = load_application(APP, [f"policy={policy}"])
     comparison = Comparison(app, lambda: keys.get(runtime.seconds, ""), turn_s)
     for at in range(40):
@@ -47,12 +47,12 @@ def seen(keys: dict[float, str], turn_s: float | None, policy: str = "mbd") -> R
 
 def test_a_key_switches_and_switches_back() -> None:
     reason = "the key p was pressed"
-    assert watched({3.0: "x", 5.0: "xP", 9.0: "p"}, None) == [(5.0, "rr", reason), (9.0, "mbd", reason)]
+    assert policies_used({3.0: "x", 5.0: "xP", 9.0: "p"}, None) == [(5.0, "rr", reason), (9.0, "mbd", reason)]
 
 
-def test_turns() -> None:
-    assert [(at, name) for at, name, _ in watched({}, 9.0)] == [(18.0, "rr"), (27.0, "mbd"), (36.0, "rr")]
-    assert [(at, name) for at, name, _ in watched({12.0: "p"}, 9.0)] == [
+def test_the_policies_take_turns() -> None:
+    assert [(at, name) for at, name, _ in policies_used({}, 9.0)] == [(18.0, "rr"), (27.0, "mbd"), (36.0, "rr")]
+    assert [(at, name) for at, name, _ in policies_used({12.0: "p"}, 9.0)] == [
         (12.0, "rr"),
         (21.0, "mbd"),
         (30.0, "rr"),
@@ -60,18 +60,18 @@ def test_turns() -> None:
     ]
 
 
-def test_the_comparison_begins_after_a_warm_turn() -> None:
-    assert seen({}, 9.0).began == [9.0]
-    assert seen({2.0: "p"}, 9.0).began == [9.0]
-    assert seen({}, None).began == [WARM_S]
-    assert seen({}, 60.0).began == []
+def test_the_comparison_begins_after_a_turn_to_warm_up() -> None:
+    assert watched_runtime({}, 9.0).began == [9.0]
+    assert watched_runtime({2.0: "p"}, 9.0).began == [9.0]
+    assert watched_runtime({}, None).began == [WARM_S]
+    assert watched_runtime({}, 60.0).began == []
 
 
 def test_round_robin_is_compared_with_mbd() -> None:
-    assert [name for _, name, _ in watched({}, 13.0, policy="rr")] == ["mbd", "rr"]
+    assert [name for _, name, _ in policies_used({}, 13.0, policy="rr")] == ["mbd", "rr"]
 
 
-def test_the_demonstration_runs_mbd() -> None:
+def test_the_demo_runs_mbd() -> None:
     app = load_application(APP)
     assert app.policy.name == "mbd"
     assert set(app.plan.classes) == {"critical", "normal", "archive"}
@@ -110,15 +110,15 @@ def test_the_last_lines_say_what_happened_to_each_class() -> None:
         ({"a": (0.5,), "b": (None,)}, "Mean latency under mbd: a 500 ms, b no results."),
     ],
 )
-def test_what_was_measured_is_said_whatever_it_is(means: dict[str, tuple[float | None, ...]], last: str) -> None:
+def test_the_last_line_fits_every_outcome(means: dict[str, tuple[float | None, ...]], last: str) -> None:
     assert summary_lines(report(**means))[-1].startswith(last)
 
 
-def test_what_was_left_out_is_said() -> None:
+def test_the_summary_says_what_was_left_out() -> None:
     without = ", without the first 15 s, in which Spark warms up:"
     assert summary_lines(report(critical=(0.02, 0.08)), 15.2)[0].endswith(f"under the same load{without}")
     assert summary_lines(report(critical=(0.02,)), 15.2) == [f"Mean latency under mbd{without} critical 20 ms."]
 
 
-def test_nothing_to_tell() -> None:
+def test_an_empty_report_has_no_summary() -> None:
     assert summary_lines({}) == []

@@ -83,7 +83,7 @@ def test_an_endless_stream_is_found_when_the_simulation_starts(tmp_path: Path) -
     assert result.stderr.startswith(f"error: {path}:{line_of(text, 'kind: feeder')}: streams.clicks.source")
 
 
-def test_a_bug_is_not_dressed_up_as_a_mistake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_bug_is_not_dressed_up_as_a_mistake_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def broken(*_: object) -> None:
         raise ValueError("a bug")
 

@@ -44,17 +44,17 @@ def test_text(tmp_path: Path) -> None:
 
 def test_options_apply(tmp_path: Path) -> None:
     options = ["--policy", "fifo:unit=query", "--slots", "7", "--set", "seed=9", "--json"]
-    told = json.loads(runner.invoke(app, ["explain", "--no-check", str(write_app(tmp_path)), *options]).stdout)
-    assert told["policy"] == {"name": "fifo", "parameters": {"unit": "query"}}
-    assert (told["slots"], told["seed"]) == (7, 9)
+    found = json.loads(runner.invoke(app, ["explain", "--no-check", str(write_app(tmp_path)), *options]).stdout)
+    assert found["policy"] == {"name": "fifo", "parameters": {"unit": "query"}}
+    assert (found["slots"], found["seed"]) == (7, 9)
 
 
 def test_json_is_one_value() -> None:
     result = runner.invoke(app, ["explain", "--no-check", str(EXAMPLE), "--json"])
     assert result.exit_code == 0
     assert result.stderr == ""
-    told = json.loads(result.stdout)
-    assert set(told["queries"]["climate"]) >= {"operators", "paths", "segments"}
+    found = json.loads(result.stdout)
+    assert set(found["queries"]["climate"]) >= {"operators", "paths", "segments"}
 
 
 def test_markup_in_a_file_is_only_text(tmp_path: Path) -> None:
@@ -68,11 +68,11 @@ def explained(*options: str) -> dict[str, Any]:
     return json.loads(runner.invoke(app, ["explain", "--no-check", str(EXAMPLE), "--json", *options]).stdout)
 
 
-def test_a_policy_is_told_only_when_asked_for() -> None:
-    told = explained("--policy", "pcs")
-    assert told.pop("schedule")["policy"] == "pcs"
-    told["policy"] = explained()["policy"]
-    assert told == explained()
+def test_a_policy_is_explained_only_when_asked_for() -> None:
+    found = explained("--policy", "pcs")
+    assert found.pop("schedule")["policy"] == "pcs"
+    found["policy"] = explained()["policy"]
+    assert found == explained()
 
 
 def test_text_of_a_policy() -> None:
@@ -96,10 +96,10 @@ def drawn(folder: Path, *options: str) -> Any:
     return runner.invoke(app, ["explain", "--no-check", str(EXAMPLE), "--plot", str(folder), *options])
 
 
-def test_plot_names_a_folder_as_everywhere(tmp_path: Path) -> None:
+def test_plot_names_a_folder_as_in_other_commands(tmp_path: Path) -> None:
     result = drawn(tmp_path / "charts", "--json")
     assert result.exit_code == 0
-    assert "used#1" not in result.stderr  # with --json nothing but JSON
+    assert "used#1" not in result.stderr  # with --json, nothing but JSON is printed
     assert json.loads(result.stdout)
     assert sorted(path.name for path in (tmp_path / "charts").iterdir()) == ["progress.png", "progress.svg"]
     again = drawn(tmp_path / "again")
@@ -109,18 +109,18 @@ def test_plot_names_a_folder_as_everywhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("a.svg", "--plot names a folder; write --plot "), ("file/a", "the folder cannot be made")]
+    ("name", "fragment"), [("a.svg", "--plot names a folder; write --plot "), ("file/a", "the folder cannot be made")]
 )
-def test_what_is_no_folder(tmp_path: Path, name: str, words: str) -> None:
+def test_what_is_not_a_folder_is_refused(tmp_path: Path, name: str, fragment: str) -> None:
     (tmp_path / "file").touch()
     result = drawn(tmp_path / name)
     assert result.exit_code == 2
-    assert words in result.stderr
+    assert fragment in result.stderr
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 7])
 def test_there_are_no_empty_axes(count: int) -> None:
-    """Five charts had six axes, the last of them empty."""
+    """Five charts used to get six axes, the last of them empty."""
     plan = load_application(EXAMPLE).plan
     chart = next(one for one in explain_charts(plan, AssumedStats(plan)) if one["points"])
     figure = draw_progress_charts([chart] * count)
@@ -166,7 +166,7 @@ queries:
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "fragment"),
     [
         ("no_such_function(v)", "no_such_function"),
         ("map('a')", "WRONG_NUM_ARGS"),
@@ -177,12 +177,12 @@ queries:
         ("array(map('a'), s.v)", "WRONG_NUM_ARGS"),
     ],
 )
-def test_what_only_spark_can_find_is_at_its_place(spark: Any, tmp_path: Path, text: str, said: str) -> None:
+def test_a_mistake_that_only_spark_finds_has_a_place(spark: Any, tmp_path: Path, text: str, fragment: str) -> None:
     path = write_app(tmp_path, BAD % text)
     result = runner.invoke(app, ["explain", str(path), "--json"])
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith(f"error: {path}:7: queries.bad.cql: line 2, character 8: "), result.stderr
-    assert said in result.stderr
+    assert fragment in result.stderr
     assert result.stderr.count("\n") == 1
 
 
@@ -199,7 +199,7 @@ queries:
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("text", "place", "said"),
+    ("text", "place", "fragment"),
     [
         ("SELECT k FROM s\nWHERE make_dt_interval(k)", "line 2, character 7: ", "FILTER_NOT_BOOLEAN"),
         ("SELECT k FROM s JOIN p\n ON none(s.k) = p.floor", "line 2, character 5: ", "`none`"),
@@ -212,25 +212,25 @@ queries:
     ],
 )
 def test_conditions_and_groups_that_only_spark_can_refuse(
-    spark: Any, tmp_path: Path, text: str, place: str, said: str
+    spark: Any, tmp_path: Path, text: str, place: str, fragment: str
 ) -> None:
     indented = "".join(f"      {line}\n" for line in text.splitlines())
     path = write_app(tmp_path, PLACES + indented)
     result = runner.invoke(app, ["explain", str(path), "--json"])
     assert (result.exit_code, result.stdout) == (2, "")
-    told = result.stderr.splitlines()[-1]
-    assert told.startswith(f"error: {path}:8: queries.bad.cql: {place}"), result.stderr
-    assert said in told
-    assert "_sequence" not in told
+    message = result.stderr.splitlines()[-1]
+    assert message.startswith(f"error: {path}:8: queries.bad.cql: {place}"), result.stderr
+    assert fragment in message
+    assert "_sequence" not in message
 
 
 @pytest.mark.spark
 def test_spark_checks_without_reading_anything(spark: Any, tmp_path: Path) -> None:
-    told = json.loads(runner.invoke(app, ["explain", str(write_app(tmp_path, BAD % "k + 1")), "--json"]).stdout)
-    assert told["checked"] is True
+    found = json.loads(runner.invoke(app, ["explain", str(write_app(tmp_path, BAD % "k + 1")), "--json"]).stdout)
+    assert found["checked"] is True
 
 
-def test_without_java_it_says_what_was_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_java_it_says_that_spark_has_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_java() -> None:
         raise ApplicationError("java", "there is no Java", "install one")
 

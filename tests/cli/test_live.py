@@ -1,4 +1,4 @@
-"""What people see while a run goes on, in terminals of several sizes and without one."""
+"""What people see during a run, in terminals of several sizes and without a terminal."""
 
 import io
 from typing import Any
@@ -25,28 +25,28 @@ def report(queries: int = 12, seconds: float = 60.0, policies: tuple[str, ...] =
     }
 
 
-def screen(what: dict[str, Any], width: int, height: int) -> list[str]:
+def screen(content: dict[str, Any], width: int, height: int) -> list[str]:
     out = io.StringIO()
     console = Console(file=out, width=width, height=height)
-    console.print(LiveReport(what, "p: go on with rr"))
+    console.print(LiveReport(content, "p: go on with rr"))
     return out.getvalue().splitlines()
 
 
 @pytest.mark.parametrize(("width", "height"), [(60, 20), (80, 24), (105, 24), (140, 50)])
 @pytest.mark.parametrize("policies", [("mbd",), ("mbd", "rr")])
 def test_it_fits_the_screen(width: int, height: int, policies: tuple[str, ...]) -> None:
-    """Of 27 lines in a terminal of 24 the last were cut off."""
+    """In a terminal of 24 lines, the last of 27 used to be cut off."""
     lines = screen(report(policies=policies), width, height)
     assert len(lines) <= height
     assert max(map(len, lines)) <= width
     assert lines[-1].startswith("p: go on with rr")
     assert not any("…" in line for line in lines)
     assert any("200 ms" in line for line in lines)
-    whole = sum("smoke_and_heat_" in line for line in lines)
-    assert whole == 12 or f"and {12 - whole} more queries; the report has them all" in "".join(lines)
+    listed = sum("smoke_and_heat_" in line for line in lines)
+    assert listed == 12 or f"and {12 - listed} more queries; the report has them all" in "".join(lines)
 
 
-def test_the_screen_has_the_latencies_of_each_policy() -> None:
+def test_the_screen_shows_the_latencies_of_each_policy() -> None:
     text = "\n".join(screen(report(policies=("mbd", "rr")), 100, 24))
     assert all(title in text for title in ("mean under mbd", "p95 under mbd", "mean under rr", "p95 under rr"))
 
@@ -57,14 +57,14 @@ def test_a_line_is_short_enough_for_any_terminal() -> None:
     assert stopped.endswith("stopped: q0, q1, q2 and 96 more")
 
 
-def test_without_a_terminal_there_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
-    """There was none: in the background nothing was seen until the end."""
+def test_without_a_terminal_a_line_is_printed_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without these lines, a run in the background showed nothing until its end."""
     with progress() as show:
         for seconds in (0.5, 9.5, 10.1, 10.6, 20.0, 59.9, 60.2, 90.0, 120.5, 600.0):
             show(report(seconds=seconds))
-    told = capsys.readouterr()
-    assert [line.split(" s ")[0] for line in told.err.splitlines()] == ["10", "20", "60", "60", "120", "600"]
-    assert told.out == ""
+    printed = capsys.readouterr()
+    assert [line.split(" s ")[0] for line in printed.err.splitlines()] == ["10", "20", "60", "60", "120", "600"]
+    assert printed.out == ""
 
 
 def test_a_table_has_a_screen_of_its_own_and_leaves_nothing_behind() -> None:
@@ -88,7 +88,7 @@ def test_a_table_that_nobody_could_see_becomes_lines(capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("terminal", ["dumb", "unknown"])
-def test_a_terminal_that_cannot_take_back_what_it_printed(
+def test_a_terminal_that_cannot_erase_what_it_printed_gets_lines(
     terminal: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TERM", terminal)

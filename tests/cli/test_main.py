@@ -43,12 +43,12 @@ def test_help_loads_nothing_heavy() -> None:
     ("old", "new", "fragment"),
     [
         ("streams:", "strems:", "did you mean 'streams'?"),
-        # sqlglot has something to say about these two, which is not for the user
+        # sqlglot prints a message of its own about these two, which the user must not see
         ('"k INT, v DOUBLE"', '"k INT) x"', "cannot read the schema"),
         ('"k = 3"', '"DROP )"', "cannot read"),
     ],
 )
-def test_one_line_of_a_real_process(tmp_path: Path, old: str, new: str, fragment: str) -> None:
+def test_a_real_process_reports_an_error_in_one_line(tmp_path: Path, old: str, new: str, fragment: str) -> None:
     path = write_app(tmp_path, GOOD.replace(old, new, 1))
     command = [sys.executable, "-m", "headgate.cli.main", "explain", str(path)]
     result = subprocess.run(command, capture_output=True, text=True)
@@ -58,7 +58,7 @@ def test_one_line_of_a_real_process(tmp_path: Path, old: str, new: str, fragment
     assert result.stderr.count("\n") == 1
 
 
-def test_a_reader_that_has_seen_enough() -> None:
+def test_the_reader_of_a_pipe_may_stop_early() -> None:
     command = f"{sys.executable} -m headgate.cli.main explain examples/sensors.yaml --no-check --json | head -1"
     result = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=ROOT)
     assert (result.stdout, result.stderr) == ("{\n", "")
@@ -81,15 +81,15 @@ print("after it")
 """
 
 
-def test_json_alone_is_on_stdout_whatever_others_print() -> None:
-    """Before, all of it was."""
+def test_only_json_is_on_stdout_whatever_else_is_printed() -> None:
+    """All of the noise used to be on stdout too."""
     result = subprocess.run([sys.executable, "-c", NOISY], capture_output=True, text=True, check=True)
     assert result.stdout == '{\n  "answer": 42\n}\nafter it\n'
     for noise in ("a library", "a child", "a JVM", "a child that ends late"):
         assert f"{noise}\n" in result.stderr
 
 
-def test_a_reader_of_json_that_has_seen_enough() -> None:
+def test_the_reader_of_piped_json_may_stop_early() -> None:
     command = f"{sys.executable} -m headgate.cli.main policies --json | head -c 1; echo ${{PIPESTATUS[0]}}"
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert (result.stdout, result.stderr) == ("[0\n", "")

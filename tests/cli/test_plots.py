@@ -19,7 +19,7 @@ FILES = ["boxes.png", "boxes.svg", "course.png", "course.svg"]
 
 
 class SimulatedSpark:
-    """The Spark runtime, played by the simulator."""
+    """A stand-in for the Spark runtime, which runs the simulator."""
 
     ran = False
 
@@ -59,7 +59,7 @@ def test_files_are_written_and_named(tmp_path: Path, command: str, code: int) ->
 
 
 @pytest.mark.parametrize("command", ["run", "simulate"])
-def test_json_stays_one_value(tmp_path: Path, command: str) -> None:
+def test_stdout_is_still_one_json_value(tmp_path: Path, command: str) -> None:
     result = invoke(command, tmp_path, tmp_path / "plots", "--json")
     assert json.loads(result.stdout)["course"]["bucket"] == 0.1
     assert sorted(path.name for path in (tmp_path / "plots").iterdir()) == FILES
@@ -94,7 +94,7 @@ def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, com
     assert not (tmp_path / "plots").exists()
 
 
-def test_a_picture_that_cannot_be_written_costs_no_report(tmp_path: Path) -> None:
+def test_the_report_is_printed_even_if_a_picture_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "plots" / "boxes.png").mkdir(parents=True)
     result = invoke("simulate", tmp_path, tmp_path / "plots")
     assert result.exit_code == 2

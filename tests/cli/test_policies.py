@@ -34,7 +34,7 @@ def test_json() -> None:
     assert described["pcs"]["parameters"] == {"starvation": None, "period": 20}
 
 
-def test_it_begins_with_which_to_choose() -> None:
+def test_the_output_begins_with_advice_on_which_to_choose() -> None:
     lines = runner.invoke(app, ["policies"]).stdout.splitlines()
     assert lines[:3] == list(ADVICE)
     assert lines[4].split("  ")[0] == "what you want"
@@ -44,9 +44,9 @@ def test_it_begins_with_which_to_choose() -> None:
 
 def test_the_page_begins_with_the_same_advice() -> None:
     page = (Path(__file__).parents[2] / "docs" / "policies.md").read_text(encoding="utf-8")
-    begin = page[: page.index("## The protocol")]
-    assert all(f"* {line}\n" in begin for line in ADVICE)
-    assert all(f"| {want} | `{policy}` | {how} |\n" in begin for want, policy, how in CHOICES)
+    beginning = page[: page.index("## The protocol")]
+    assert all(f"* {line}\n" in beginning for line in ADVICE)
+    assert all(f"| {want} | `{policy}` | {how} |\n" in beginning for want, policy, how in CHOICES)
 
 
 def test_table() -> None:

@@ -1,4 +1,4 @@
-"""`headgate replay`, on what a run on Spark recorded."""
+"""`headgate replay`, given what a run on Spark recorded."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ runner = CliRunner()
 
 
 @pytest.mark.spark
-def test_the_decisions_of_a_run_on_spark_are_made_again(spark: Any, tmp_path: Path) -> None:
+def test_replay_repeats_the_decisions_of_a_run_on_spark(spark: Any, tmp_path: Path) -> None:
     log = tmp_path / "run.events"
     sinks = ["queries.fire.sink={kind: memory}", "queries.averages.sink={kind: memory}"]
     runtime = SparkRuntime(load_application(FIRST, sinks), spark, record=log)
     runtime.start()
     runtime.wait(RunLimits(until_idle=True, seconds=60))
     report = runtime.stop()
-    again = runner.invoke(app, ["replay", str(log), "--json"])
-    assert again.exit_code == 0, again.output
-    steps = json.loads(again.stdout)
+    replayed = runner.invoke(app, ["replay", str(log), "--json"])
+    assert replayed.exit_code == 0, replayed.output
+    steps = json.loads(replayed.stdout)
     called = [one for step in steps for one in step["instructions"] if one.startswith("StartCall")]
     ended = [step for step in steps if step["event"].startswith("CallEnded")]
     assert len(called) == len(ended) == sum(report["calls"].values()) > 0
@@ -36,7 +36,7 @@ def test_the_decisions_of_a_run_on_spark_are_made_again(spark: Any, tmp_path: Pa
     assert "-> StartCall(slot 0, " in runner.invoke(app, ["replay", str(log)]).stdout
 
 
-def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_log_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_text("not a log")
     for path in (other, tmp_path / "missing"):

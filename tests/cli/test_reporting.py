@@ -1,4 +1,4 @@
-"""A report as tables, also when it is incomplete."""
+"""A report as tables, even when it is incomplete."""
 
 import io
 from typing import Any
@@ -40,7 +40,7 @@ def shown(report: dict[str, Any]) -> str:
     return out.getvalue()
 
 
-def test_everything_is_there() -> None:
+def test_everything_is_shown() -> None:
     text = shown(REPORT)
     for fragment in (
         "mbd on 2 slots",
@@ -65,7 +65,7 @@ def test_incomplete_reports(key: str) -> None:
     assert shown({k: v for k, v in REPORT.items() if k != key})
 
 
-def test_json_knows_no_infinity() -> None:
+def test_json_values_have_no_infinity() -> None:
     assert json_value({"a": float("nan"), "b": (1, float("inf")), 3: {None}}) == {
         "a": None,
         "b": [1, None],

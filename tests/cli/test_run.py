@@ -1,4 +1,4 @@
-"""`headgate run` and `headgate demo`: exit codes, with Spark played by a stand-in."""
+"""`headgate run` and `headgate demo`: exit codes, with a stand-in for Spark."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ runner = CliRunner()
 
 
 class StandIn:
-    """A runtime that does nothing, and remembers what was asked of it."""
+    """A runtime that does nothing but record what it was asked to do."""
 
     errors: dict[str, str] = {}  # noqa: RUF012
     raises: BaseException | None = None
@@ -63,8 +63,8 @@ def test_a_stopped_query_is_exit_code_1(
     code: int,
 ) -> None:
     monkeypatch.setattr(stand_in, "errors", errors)
-    words = [command, *([str(write_app(tmp_path))] if command == "run" else []), "--seconds", "1", *options]
-    result = runner.invoke(app, words)
+    arguments = [command, *([str(write_app(tmp_path))] if command == "run" else []), "--seconds", "1", *options]
+    result = runner.invoke(app, arguments)
     assert result.exit_code == code, result.output
     assert stand_in.steps == ["start", "wait", "stop"]
     if options:
@@ -86,21 +86,21 @@ def test_a_scheduler_that_fails_is_stopped_too(stand_in: Any, monkeypatch: pytes
     assert stand_in.steps == ["start", "wait", "stop"]
 
 
-@pytest.mark.parametrize(("options", "wanted"), [([], None), (["--rehearse"], True), (["--no-rehearse"], False)])
+@pytest.mark.parametrize(("options", "expected"), [([], None), (["--rehearse"], True), (["--no-rehearse"], False)])
 @pytest.mark.parametrize("command", ["run", "demo"])
-def test_the_rehearsal_can_be_chosen(
-    stand_in: Any, tmp_path: Path, command: str, options: list[str], wanted: bool | None
+def test_options_turn_the_rehearsal_on_and_off(
+    stand_in: Any, tmp_path: Path, command: str, options: list[str], expected: bool | None
 ) -> None:
-    words = [command, *([str(write_app(tmp_path))] if command == "run" else []), "--seconds", "1", *options]
-    assert runner.invoke(app, words).exit_code == 0
-    assert stand_in.rehearse is wanted
+    arguments = [command, *([str(write_app(tmp_path))] if command == "run" else []), "--seconds", "1", *options]
+    assert runner.invoke(app, arguments).exit_code == 0
+    assert stand_in.rehearse is expected
 
 
-def test_what_the_start_is_at_is_said_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_the_progress_of_the_start_is_printed_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     now = 0.0
     monkeypatch.setattr(live.time, "monotonic", lambda: now)
     with live.progress() as show:
-        for doing in ("starting Spark", "checking", "rehearsing: call 1 of 8", "rehearsing: call 2 of 8"):
-            show(doing)
+        for stage in ("starting Spark", "checking", "rehearsing: call 1 of 8", "rehearsing: call 2 of 8"):
+            show(stage)
             now += 6.0
     assert capsys.readouterr() == ("", "rehearsing: call 1 of 8 ...\n")

@@ -1,7 +1,8 @@
-"""Every way to end a command, at every stage of its start: no process, no folder, one line, the right exit code.
+"""Every way to end a command, at every stage of its start.
 
-Real commands, most with a JVM of their own. Two of the ways run in `make test`, two more
-nightly, the whole matrix with `-m soak`.
+No process and no folder is left behind, one line is printed, and the exit code is right. The commands are real, most
+with a JVM of their own. Those without a JVM always run; of those with one, one runs in `make test`, three more run
+nightly, and the rest with `-m soak`.
 """
 
 import json
@@ -29,7 +30,7 @@ CODES = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "terminated"
 
 
 class Command:
-    """A running `headgate run`, whose temporary files go to a folder of their own: that also marks its processes."""
+    """A running `headgate run` with a folder of its own for temporary files, by which its processes are recognized."""
 
     def __init__(self, folder: Path, *options: str) -> None:
         self.scratch = folder / 'a "folder'
@@ -44,21 +45,21 @@ class Command:
             text=True,
             cwd=folder,
             env=os.environ | {"TMPDIR": str(self.scratch)},
-            preexec_fn=_usual_signals,
+            preexec_fn=_default_signals,
         )
 
-    def until(self, stage: Callable[["Command"], bool]) -> None:
-        until = time.monotonic() + PATIENCE_S
+    def wait_until(self, stage: Callable[["Command"], bool]) -> None:
+        deadline = time.monotonic() + PATIENCE_S
         while not stage(self):
             assert self.process.poll() is None, self.process.communicate()
-            assert time.monotonic() < until
+            assert time.monotonic() < deadline
             time.sleep(0.01)
 
     def finished(self) -> tuple[int, str, str]:
-        """Its exit code and what it has said, but for what it was at: on a slow machine it says so."""
+        """Its exit code, stdout and stderr, without the progress lines that it prints on a slow machine."""
         out, err = self.process.communicate(timeout=PATIENCE_S)
-        said = [line for line in err.splitlines(keepends=True) if not line.endswith(" ...\n")]
-        return self.process.returncode, out, "".join(said)
+        kept = [line for line in err.splitlines(keepends=True) if not line.endswith(" ...\n")]
+        return self.process.returncode, out, "".join(kept)
 
     def family(self) -> list[psutil.Process]:
         """All processes that were started with its folder for temporary files, whoever their parent is now."""
@@ -71,8 +72,8 @@ class Command:
         return [*(p.name() for p in self.family()), *(path.name for path in self.scratch.iterdir())]
 
 
-def _usual_signals() -> None:
-    """A shell lets what it starts in the background ignore Ctrl-C, and so would the command, rightly."""
+def _default_signals() -> None:
+    """Undo what a shell does: what it starts in the background ignores Ctrl-C, and so, rightly, would the command."""
     for number in CODES:
         signal.signal(number, signal.SIG_DFL)
 
@@ -100,7 +101,7 @@ def _gives_results(command: Command) -> bool:
     return command.output.exists() and len(command.output.read_bytes()) > 10
 
 
-# What can be seen from outside when a start has come so far.
+# How each stage of the start can be recognized from outside.
 STAGES = {
     "imports": lambda command: any(
         "pydantic_core" in m.path for m in psutil.Process(command.process.pid).memory_maps()
@@ -126,8 +127,8 @@ def tier(stage: str, number: signal.Signals) -> Any:
     ("stage", "number"),
     [pytest.param(stage, number, marks=tier(stage, number)) for stage in STAGES for number in CODES],
 )
-def test_a_signal_while_it_starts(command: Command, stage: str, number: signal.Signals) -> None:
-    command.until(STAGES[stage])
+def test_a_signal_during_the_start(command: Command, stage: str, number: signal.Signals) -> None:
+    command.wait_until(STAGES[stage])
     command.process.send_signal(number)
     code, out, err = command.finished()
     assert (code, out, err) == (CODES[number][0], "", CODES[number][1] + "\n")
@@ -142,8 +143,8 @@ def test_a_signal_while_it_starts(command: Command, stage: str, number: signal.S
         *[pytest.param(n, marks=pytest.mark.soak) for n in (signal.SIGINT, signal.SIGTERM)],
     ],
 )
-def test_a_signal_while_it_runs_ends_it_with_the_report(command: Command, number: signal.Signals) -> None:
-    command.until(_gives_results)
+def test_a_signal_during_the_run_ends_it_with_the_report(command: Command, number: signal.Signals) -> None:
+    command.wait_until(_gives_results)
     command.process.send_signal(number)
     code, out, err = command.finished()
     assert (code, err) == (0, "")
@@ -161,7 +162,7 @@ def test_a_signal_while_it_runs_ends_it_with_the_report(command: Command, number
     ],
 )
 def test_a_jvm_that_dies(command: Command, stage: str) -> None:
-    command.until(STAGES.get(stage, _gives_results))
+    command.wait_until(STAGES.get(stage, _gives_results))
     command.jvm().kill()
     code, out, err = command.finished()
     assert (code, out, err) == (1, "", "error: Spark's JVM was killed (SIGKILL)\n")
@@ -171,33 +172,34 @@ def test_a_jvm_that_dies(command: Command, stage: str) -> None:
 @pytest.mark.spark
 @pytest.mark.soak
 @pytest.mark.parametrize("stage", ["gateway", "rehearsal"])
-def test_a_killed_command_takes_its_jvm_along(command: Command, stage: str) -> None:
-    # A spill folder is made, then Spark is told to take it along, then the sinks are opened.
-    command.until(STAGES[stage] if stage == "gateway" else lambda command: command.output.exists())
+def test_a_killed_command_takes_its_jvm_with_it(command: Command, stage: str) -> None:
+    # The spill folder is made, then Spark is told to delete it when its JVM ends, then the sinks are opened.
+    command.wait_until(STAGES[stage] if stage == "gateway" else lambda command: command.output.exists())
     command.process.kill()
     command.process.communicate()
-    until = time.monotonic() + PATIENCE_S
-    while command.family() and time.monotonic() < until:
+    deadline = time.monotonic() + PATIENCE_S
+    while command.family() and time.monotonic() < deadline:
         time.sleep(0.1)
     assert command.family() == []
-    if stage == "rehearsal":  # Spark is up, and has been told to take the folder along
+    if stage == "rehearsal":  # Spark is up, and has been told to delete the folder
         assert command.left_behind() == []
 
 
 @pytest.mark.spark
 @pytest.mark.soak
 def test_a_second_signal_ends_it_at_once(command: Command) -> None:
-    command.until(_gives_results)
+    command.wait_until(_gives_results)
     command.process.send_signal(signal.SIGTERM)
     command.process.send_signal(signal.SIGINT)
     code, _, err = command.finished()
-    assert (code, err) in [(0, ""), (130, "interrupted\n"), (143, "terminated\n")]  # it may have been quick
+    # The first signal may have ended it before the second arrived.
+    assert (code, err) in [(0, ""), (130, "interrupted\n"), (143, "terminated\n")]
     assert command.left_behind() == []
 
 
 @pytest.mark.spark
 @pytest.mark.soak
-def test_a_demonstration_that_nobody_watches_ends() -> None:
+def test_a_demo_ends_when_nobody_reads_its_output() -> None:
     result = _shell(f"set -o pipefail; {sys.executable} -m headgate demo | head -1")
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.count("\n") == 1
@@ -207,10 +209,10 @@ def _shell(line: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=PATIENCE_S)
 
 
-def test_temporary_files_have_no_room(tmp_path: Path) -> None:
+def test_no_room_for_temporary_files(tmp_path: Path) -> None:
     (tmp_path / "app.yaml").write_text(APP)
     command = [sys.executable, "-m", "headgate", "run", str(tmp_path / "app.yaml")]
-    # Python looks for another folder where it may write: as root it may everywhere.
+    # TMPDIR is not enough: Python would look for a folder where it may write, and root may write anywhere.
     tempdir = "import tempfile; tempfile.tempdir = '/proc/none'; from headgate.__main__ import main; main()"
     result = subprocess.run([sys.executable, "-c", tempdir, *command[3:]], capture_output=True, text=True)
     assert (result.returncode, result.stdout) == (2, "")

@@ -35,7 +35,7 @@ def test_same_seed_same_report() -> None:
 
 
 @pytest.mark.parametrize("options", [[], ["--until-idle"]])
-def test_until_idle_takes_all_rows(options: list[str]) -> None:
+def test_until_idle_processes_all_rows(options: list[str]) -> None:
     few = ["--set", "streams.sensors.source.rows=300", "--set", "streams.doors.source.rows=200"]
     result = report(*options, *few, "--policy", "fifo", "--slots", "1")
     assert result["queries"]["fire"]["inputs"] == 300
@@ -43,14 +43,14 @@ def test_until_idle_takes_all_rows(options: list[str]) -> None:
     assert (result["policy"], result["slots"]) == ("fifo", 1)
 
 
-def test_tables_for_people() -> None:
+def test_the_report_as_tables() -> None:
     result = runner.invoke(app, ["simulate", str(EXAMPLE), "--seconds", "1"])
     assert result.exit_code == 0
     for fragment in ("rr on 2 slots", "critical", "hot_floors", "weighted mean latency", "queued"):
         assert fragment in result.stdout
 
 
-COSTLESS = """
+PARTLY_DECLARED = """
 streams:
   s: {schema: "k INT", source: {kind: feeder, rate: 1000, rows: 200, values: {k: "uniform 0 9"}}}
 queries:
@@ -60,9 +60,9 @@ slots: 1
 """
 
 
-def test_costs_that_nobody_declared_are_assumed_and_named(tmp_path: Path) -> None:
-    file = tmp_path / "costless.yaml"
-    file.write_text(COSTLESS, encoding="utf-8")
+def test_undeclared_costs_are_assumed_and_named(tmp_path: Path) -> None:
+    file = tmp_path / "partly_declared.yaml"
+    file.write_text(PARTLY_DECLARED, encoding="utf-8")
     result = json.loads(runner.invoke(app, ["simulate", str(file), "--json"]).stdout)
     assert result["assumed"] == {
         "cost": 1e-05,
@@ -74,10 +74,10 @@ def test_costs_that_nobody_declared_are_assumed_and_named(tmp_path: Path) -> Non
     shown = runner.invoke(app, ["simulate", str(file)]).stdout
     assert "assumed: cost 10 us a tuple for few/where, few/select, not declared in the file" in shown
     assert "assumed: selectivity 1 for few/where, not declared in the file" in shown
-    assert "half/" not in shown.split("class")[0], "what is declared is not assumed, 0 included"
+    assert "half/" not in shown.split("class")[0], "declared values are not assumed, not even a cost of 0"
 
 
-def test_nothing_is_assumed_where_all_is_declared() -> None:
+def test_nothing_is_assumed_when_everything_is_declared() -> None:
     first = EXAMPLE.parent / "first.yaml"
     result = json.loads(runner.invoke(app, ["simulate", str(first), "--json"]).stdout)
     assert (result["assumed"]["costs"], result["assumed"]["selectivities"]) == ([], [])

@@ -1,4 +1,4 @@
-"""Fixtures of the tests that execute the docs."""
+"""Fixtures for the tests that execute the docs."""
 
 from __future__ import annotations
 

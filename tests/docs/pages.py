@@ -31,7 +31,7 @@ def commands(page: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def matches(shown: list[str], actual: str) -> bool:
-    """Does the output look as shown? Blanks at line ends do not count."""
+    """Does the output look as shown? Spaces at the end of a line do not count."""
     pattern = ""
     for line in shown:
         if line == "...":
@@ -49,6 +49,6 @@ def run_headgate(command: str, exit_code: int = 0) -> Any:
 
 
 def assert_printed(code: str, printed: str) -> None:
-    """Every text after `print(...)  # ` in the code is among the lines that were printed."""
+    """Check that every text after `print(...)  # ` in the code is among the printed lines."""
     for expected in re.findall(r"^ *print\(.*\)  # (.*)$", code, re.MULTILINE):
         assert expected in printed.splitlines()

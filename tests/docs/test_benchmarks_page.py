@@ -22,11 +22,11 @@ PAGE = script()
 
 
 @pytest.mark.parametrize("page", PAGE.PAGES, ids=lambda page: page.name)
-def test_the_tables_are_those_of_the_results(page):
+def test_the_tables_show_the_results(page):
     text = page.read_text(encoding="utf-8")
     shown = PAGE.all_tables()
     assert PAGE.TABLE.search(text), "the page has no table of results"
-    assert PAGE.renewed(text, shown) == text, "`make tables` writes the tables again"
+    assert PAGE.renewed(text, shown) == text, "a table is out of date; `make tables` rewrites the tables"
 
 
 def test_a_table_is_replaced_and_the_rest_left_alone():

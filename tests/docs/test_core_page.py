@@ -13,7 +13,7 @@ TEXT = (ROOT / "docs" / "core.md").read_text(encoding="utf-8")
 
 
 def rows_with(names: set[str]) -> set[str]:
-    """Those of the names that begin a row of a table."""
+    """The names that begin a row of a table."""
     first = [re.findall(r"`(\w+(?:\.py)?)`", line.split("|")[1]) for line in TEXT.splitlines() if line.startswith("|")]
     return names & {name for cell in first for name in cell}
 
@@ -28,7 +28,7 @@ def test_every_module_is_in_a_table() -> None:
     assert rows_with(modules) == modules
 
 
-def test_the_numbers_of_schedules_are_those_of_the_tests() -> None:
+def test_the_numbers_of_schedules_match_the_tests() -> None:
     assert f"{len(ALL)} settings" in TEXT
     for each in SCHEDULES.values():
         assert TEXT.count(f"| {len(ALL) * each:,} ") == 2

@@ -1,4 +1,4 @@
-"""docs/cql.md is true: its queries compile against the catalog on the page, its tables of instants are recomputed."""
+"""docs/cql.md is true: its queries compile against its catalog, and its tables of instants are recomputed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def blocks(language: str) -> list[str]:
 
 @pytest.fixture
 def app(tmp_path: Path) -> CheckedApplication:
-    """The application at the head of the page."""
+    """The application at the top of the page."""
     shutil.copy(ROOT / "examples" / "places.csv", tmp_path)
     file = tmp_path / "app.yaml"
     file.write_text(blocks("yaml")[0], encoding="utf-8")
@@ -46,7 +46,7 @@ def test_there_is_something_to_compile() -> None:
 
 
 def rows(block: str) -> list[tuple[str, list[str]]]:
-    """The lines of a table of instants: the text in front, and a cell for each of the instants 0 to 8."""
+    """The lines of a table of instants: the text at its beginning, and a cell for each of the instants 0 to 8."""
     found = []
     for line in block.splitlines():
         name, cells = line[:34].strip(), line[34:]
@@ -61,14 +61,14 @@ def evaluated(text: str) -> list[str]:
     """What a query over `letters` contains or outputs at each of the instants."""
     streams = {"letters": stream_of(("x", "kind", "t"), LETTERS, "t")}
     changes = Reference(streams, queries={"q": text}).changes("q")
-    held: Counter[str] = Counter()
+    present: Counter[str] = Counter()
     found = []
     for instant in range(9):
         if "STREAM" in text:
-            held.clear()
+            present.clear()
         for (sign, (letter,)), count in changes.get(instant, Counter()).items():
-            held[letter] += count if sign == "+" else -count
-        found.append("".join(sorted(held.elements())))
+            present[letter] += count if sign == "+" else -count
+        found.append("".join(sorted(present.elements())))
     return found
 
 

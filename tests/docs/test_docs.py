@@ -1,9 +1,9 @@
 """README, CONTRIBUTING and docs are executed: commands and their shown output, code, YAML, links, options, names.
 
 In ```console blocks a line that begins with `$ ` is a command, and what follows is its output; a line `...` stands for
-any lines, `...` at the end of a line for any text. Commands run in a copy of the examples folder. For `make` lines only
-the target is checked. In ```python blocks, `print(...)  # text` must print that text. The Python of the README and
-of the tutorial is executed by test_read_in_order.py.
+any number of lines, and `...` within a line for any text. Commands run in a copy of the examples folder. For `make`
+lines only the target is checked. In ```python blocks, `print(...)  # text` must print that text. The Python of the
+README and of the tutorial is executed by test_read_in_order.py.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tests.docs.pages import PAGES, README, ROOT, TUTORIAL, assert_printed, bloc
 IDLE = RunLimits(until_idle=True)
 
 
-def named(page: Path) -> str:
+def page_name(page: Path) -> str:
     return page.name
 
 
@@ -51,10 +51,10 @@ def test_the_matcher_can_fail() -> None:
 
 
 @pytest.mark.spark
-def test_commands_that_run_nothing(spark: Any, copy: Path) -> None:
-    done = [command.split()[:2] for page in PAGES for command, _ in commands(page)]
-    assert ["headgate", "explain"] in done
-    assert ["headgate", "simulate"] in done
+def test_commands_that_start_no_run(spark: Any, copy: Path) -> None:
+    on_pages = [command.split()[:2] for page in PAGES for command, _ in commands(page)]
+    assert ["headgate", "explain"] in on_pages
+    assert ["headgate", "simulate"] in on_pages
     for page in PAGES:
         for command, shown in commands(page):
             if command.startswith(("headgate run", "cat ")):
@@ -142,12 +142,12 @@ def test_pages_show_the_examples_themselves(page: Path, example: str) -> None:
     assert (ROOT / "examples" / example).read_text(encoding="utf-8") in blocks(page, "yaml")
 
 
-# The policy of CONTRIBUTING --------------------------------------------------------------------------------------
+# The policy in CONTRIBUTING --------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def longest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of the policy, which is a module of its own here, registered for one test."""
+    """The name of the policy, which gets a module of its own here and is registered for one test."""
     (code,) = blocks(ROOT / "CONTRIBUTING.md", "python")
     assert len(code.splitlines()) <= 15
     file = tmp_path / "longest.py"
@@ -214,7 +214,7 @@ def without_code(text: str) -> str:
     return re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_links_lead_somewhere(page: Path) -> None:
     for link in re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text(encoding="utf-8"))):
         if link.startswith(("http://", "https://")):
@@ -233,7 +233,7 @@ def test_every_page_is_linked_from_the_readme() -> None:
         assert f"({page.relative_to(ROOT)})" in text, page.name
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_options_and_commands_exist(page: Path) -> None:
     group: Any = typer.main.get_command(cli)
     options = {
@@ -246,10 +246,10 @@ def test_options_and_commands_exist(page: Path) -> None:
         assert command in group.commands, f"{page.name}: there is no command {command}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_files_and_targets_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    for name in re.findall(r"`((?:headgate|tests|docs|examples|scripts)/[\w./-]*)`", text):
+    for name in re.findall(r"`((?:headgate|lab|tests|docs|examples|scripts)/[\w./-]*)`", text):
         assert (ROOT / name).exists() or "NAME" in name, f"{page.name}: there is no {name}"
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in re.findall(r"`make ([a-z]+)", text):
@@ -274,7 +274,7 @@ def test_every_part_of_the_protocol_is_documented() -> None:
         assert kind.paper, name
 
 
-def test_the_protocol_on_the_page_is_that_of_the_code() -> None:
+def test_the_page_shows_the_protocol_as_it_is_in_the_code() -> None:
     source = (ROOT / "headgate" / "scheduling" / "policy.py").read_text(encoding="utf-8")
     lines = {line.partition("  # ")[0].strip() for line in source.splitlines()}
     shown = blocks(ROOT / "docs" / "policies.md", "text")[0].splitlines()

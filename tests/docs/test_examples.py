@@ -77,7 +77,7 @@ def test_scripts_run(spark: Any, script: Path, tmp_path: Path, capsys: pytest.Ca
 
 @pytest.mark.spark
 def test_the_tour_runs(spark: Any) -> None:
-    """The value of every cell can be shown by a notebook."""
+    """A notebook can show the value of every cell."""
     cells = [cell for cell in json.loads((EXAMPLES / "tour.ipynb").read_text())["cells"] if cell["cell_type"] == "code"]
     names: dict[str, Any] = {}
     for cell in cells:

@@ -1,7 +1,7 @@
-"""README and tutorial are read from top to bottom: their Python blocks share their names, like the cells of a notebook.
+"""README and tutorial are read from top to bottom: their Python blocks share one namespace, like notebook cells.
 
 A ```text or ```yaml block right after a Python block shows what that block prints, with `...` as in console
-blocks; empty lines at the end do not count.
+blocks; blank lines at the end do not count.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def test_a_removed_query_frees_its_name(runtime: SparkRuntime, tmp_path: Path) -
     runtime.deliver({"s": numbers(100, 2, first=100)})
     drain(runtime)
     assert runtime.report()["queries"]["counts"]["inputs"] == 100
-    runtime.add_queries(application_of(tmp_path, {"first": LARGE, "counts": LARGE}))  # known: nothing joins
+    runtime.add_queries(application_of(tmp_path, {"first": LARGE, "counts": LARGE}))  # a known name: nothing is added
     assert "counts" not in runtime.core.plan.queries
     runtime.remove_query("counts")
     assert "counts" not in runtime.report()["queries"]

@@ -38,13 +38,13 @@ def first_of_both(runtime: SparkRuntime) -> str:
 
 
 def test_mbd_follows_the_administrator(spark: Any) -> None:
-    """The important query has nine of ten turns, so it is mostly first."""
+    """The important query gets nine of ten turns, so it usually runs first."""
     runtime = SparkRuntime(app_of(two_classes(), "mbd"), spark)
     runtime.open()
     try:
         before = [first_of_both(runtime) for _ in range(6)]
         runtime.set_priority("low", 81)
-        for _ in range(12):  # a round
+        for _ in range(12):  # one round
             first_of_both(runtime)
         after = [first_of_both(runtime) for _ in range(6)]
         runtime.set_class("a", "low")
@@ -52,12 +52,11 @@ def test_mbd_follows_the_administrator(spark: Any) -> None:
         report = runtime.report()
     finally:
         runtime.stop()
-    assert before.count("a") > after.count("a")
-    assert after.count("b") > before.count("b")
+    assert before.count("a") > 3 > after.count("a")
     assert report["classes"]["low"]["priority"] == 81
     assert [report["queries"][name]["class"] for name in ("a", "b")] == ["low", "high"]
     assert report["classes"]["low"]["outputs"] == report["queries"]["a"]["outputs"]
-    course = report["course"]  # both classes gave results, each in its own time
+    course = report["course"]  # both classes gave results, at different times
     assert all(any(mean is not None for mean in means) for means in course["classes"].values())
     assert course["times"][-1] < report["seconds"] <= course["times"][-1] + course["bucket"]
     assert report["weighted_latency"]["mean"] == report["weighted_mean_latency"]
@@ -78,7 +77,7 @@ def test_what_does_not_exist_is_refused(spark: Any) -> None:
         runtime.stop()
 
 
-def test_both_work_before_the_run_begins(spark: Any) -> None:
+def test_priorities_and_classes_can_change_before_the_run_begins(spark: Any) -> None:
     runtime = SparkRuntime(app_of(two_classes(), "mbd", together=2), spark)
     runtime.set_priority("low", 4)
     runtime.set_class("b", "high")
@@ -91,7 +90,7 @@ def test_both_work_before_the_run_begins(spark: Any) -> None:
     assert report["switches"][0]["at"] == 0.0
 
 
-def test_what_is_changed_is_logged(spark: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_changes_are_logged(spark: Any, caplog: pytest.LogCaptureFixture) -> None:
     runtime = SparkRuntime(app_of(two_classes(), "mbd"), spark)
     with caplog.at_level(logging.INFO, "headgate.scheduling"):
         runtime.set_priority("low", 4)
@@ -106,7 +105,7 @@ def test_what_is_changed_is_logged(spark: Any, caplog: pytest.LogCaptureFixture)
     ]
 
 
-def test_units_that_have_gone_leave_no_plans_behind(spark: Any) -> None:
+def test_units_that_are_gone_leave_no_plans_behind(spark: Any) -> None:
     runtime = SparkRuntime(app_of(two_classes(), "mbd", together=2), spark)
     runtime.open()
 

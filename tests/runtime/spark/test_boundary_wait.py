@@ -37,8 +37,8 @@ class Driven:
         self._sources = open_sources(app)
 
     def bring(self, now: float) -> None:
-        came = {name: table for name, source in self._sources.items() if (table := source.poll(now)) is not None}
-        self.runtime.deliver(came, self._sources, now)
+        tables = {name: table for name, source in self._sources.items() if (table := source.poll(now)) is not None}
+        self.runtime.deliver(tables, self._sources, now)
 
     def work(self) -> int:
         calls = 0
@@ -61,7 +61,7 @@ class Driven:
 def test_calls_come_at_boundaries_and_results_are_the_same(
     unit: str, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(boundary_wait, "MOST_S", math.inf)  # the clock goes on while the test plans
+    monkeypatch.setattr(boundary_wait, "MOST_S", math.inf)  # the time that planning takes must not end a wait
     patient = Driven(tmp_path, spark, unit)
     calls = []
     for tick in range(1, 36):
@@ -77,8 +77,8 @@ def test_calls_come_at_boundaries_and_results_are_the_same(
             hasty_calls += hasty.work()
         assert hasty.end() == found
     assert all(found.values())
-    assert sum(calls) < hasty_calls * 0.6  # about half of them by operator; a quantum makes that vary a little
-    if unit == "query":  # the first tick after a boundary: three queries at whole seconds, one at half ones
+    assert sum(calls) < hasty_calls * 0.6  # about half with a unit per operator; the quantum makes it vary a little
+    if unit == "query":  # the first tick after a boundary: three queries at whole seconds, one at half seconds
         assert calls == ([3, 0, 0, 0, 0, 1, 0, 0, 0, 0] * 4)[:35]
 
 
@@ -88,15 +88,15 @@ def test_a_call_that_would_have_waited_yields_nothing(
     """All units are called at random times, whether or not they would wait."""
     waits = BoundaryWait.waits
     monkeypatch.setattr(BoundaryWait, "waits", lambda *_: False)
-    driven, chance = Driven(tmp_path, spark, "query"), random.Random(7)
+    driven, rng = Driven(tmp_path, spark, "query"), random.Random(7)
 
     def outputs() -> dict[str, int]:
         return {name: found["outputs"] for name, found in driven.runtime.report()["queries"].items()}
 
-    waited = came = 0
+    waited = yielded = 0
     for tick in range(1, 60):
         driven.bring(tick / 17)
-        if chance.random() < 0.6:
+        if rng.random() < 0.6:
             continue
         ready = [unit for unit in driven.runtime.core.board.units if unit.ready]
         would_wait = {unit.id for unit in ready if waits(driven.runtime.core.boundary_wait, unit, 0.0)}
@@ -104,7 +104,7 @@ def test_a_call_that_would_have_waited_yields_nothing(
         driven.work()
         gave = {name for name, count in outputs().items() if count > before[name]}
         assert not gave & would_wait
-        waited, came = waited + len(would_wait), came + len(gave)
+        waited, yielded = waited + len(would_wait), yielded + len(gave)
     driven.end()
     assert waited > 10
-    assert came > 3
+    assert yielded > 3

@@ -9,7 +9,7 @@ def test_a_call_counts_for_the_most_important_class_in_it():
     members = {"fire": "critical", "log": "archive", "more": "archive"}
     classes = {"archive": 1, "critical": 6, "spare": 3}
     plan = make_plan({"s": feeder()}, operators, {query: f"{query}/p" for query in members}, classes, members)
-    trains = CallSizes()
+    sizes = CallSizes()
     for operators, *calls in (
         (("log/p",), 1, 3),
         (("log/p", "more/p"), 8),
@@ -17,8 +17,8 @@ def test_a_call_counts_for_the_most_important_class_in_it():
         (("stopped/p",), 99),
     ):
         for tuples in calls:
-            trains.add(operators, tuples)
-    assert trains.by_class(plan) == {
+            sizes.add(operators, tuples)
+    assert sizes.by_class(plan) == {
         "archive": {"calls": 3, "tuples_a_call": 4.0},
         "critical": {"calls": 2, "tuples_a_call": 15.0},
         "spare": {"calls": 0, "tuples_a_call": None},

@@ -51,7 +51,7 @@ def _wait_for(log: Path, pattern: str) -> str:
         if found := re.search(pattern, log.read_text()):
             return found.group(1)
         time.sleep(0.25)
-    raise TimeoutError(f"{pattern} did not come: {log.read_text()[-2000:]}")
+    raise TimeoutError(f"{pattern} did not appear in the log: {log.read_text()[-2000:]}")
 
 
 def test_an_application_runs_on_a_cluster(master: str, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from headgate.connect.sources import make_source
 from headgate.plan.model import Plan, Stream
 from headgate.plan.operators import Function, Port, Project, Select
 from headgate.runtime.spark import engine, source_thread
+from headgate.runtime.spark.calls.ways import Ways
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.sql.schema import parse_schema
 from tests.runtime.spark.helpers import app_of, numbers, plan_of, rows_of, simple_plan, stream
@@ -105,7 +106,7 @@ def test_a_shared_operator_survives_the_failure_of_one_of_its_queries(spark: Any
     assert results(runtime, "a").num_rows == expected
 
 
-def test_a_passing_fault_is_tried_again(
+def test_a_call_with_a_transient_fault_is_tried_again(
     spark: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     runtime = SparkRuntime(app_of(simple_plan(), unit="query"), spark)
@@ -144,7 +145,7 @@ def test_a_wrong_user_function_is_reported_by_name(spark: Any) -> None:
     assert "loses_rows got 1 rows and returned 0" in runtime.stop()["errors"]["q"]
 
 
-def test_a_failing_source_stops_its_readers_only(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_source_stops_only_its_readers(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of(
         [
             Select(id="a/x", inputs=(Port("good"),), where="v >= 0"),
@@ -205,7 +206,7 @@ def test_spilling_keeps_every_tuple(spark: Any) -> None:
     assert results(runtime, "q").num_rows == int((whole.v >= 0).sum())
 
 
-def test_stopping_cuts_a_hanging_call_off(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopping_cuts_off_a_hanging_call(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "GRACE_S", 1.5)
     slow = Function(
         id="q/f",
@@ -244,7 +245,7 @@ def test_statistics_are_learned_from_the_calls_that_run(spark: Any) -> None:
     runtime.stop()
 
 
-def test_jobs_are_named_after_query_and_unit(spark: Any) -> None:
+def test_jobs_belong_to_the_job_group_of_the_run(spark: Any) -> None:
     runtime = SparkRuntime(app_of(simple_plan(), unit="query"), spark)
     runtime.open()
     for seed in range(3):
@@ -255,8 +256,9 @@ def test_jobs_are_named_after_query_and_unit(spark: Any) -> None:
     runtime.stop()
 
 
-def test_one_call_is_one_job(spark: Any) -> None:
-    runtime = SparkRuntime(app_of(simple_plan(), unit="query"), spark)
+@pytest.mark.parametrize(("ways", "jobs"), [(Ways(), 0), (Ways(direct=False), 1)], ids=["direct", "prepared"])
+def test_jobs_of_a_call(spark: Any, ways: Ways, jobs: int) -> None:
+    runtime = SparkRuntime(app_of(simple_plan(), unit="query"), spark, ways=ways)
     runtime.open()
     for seed in range(4):  # the first calls are compared with newly planned ones
         runtime.deliver({"s": numbers(10, seed)})
@@ -266,7 +268,7 @@ def test_one_call_is_one_job(spark: Any) -> None:
         runtime.deliver({"s": numbers(10, 50 + seed)})
         runtime.step(0)
     after = len(spark.sparkContext.statusTracker().getJobIdsForGroup(runtime.call_runner.group))
-    assert after - before == 5
+    assert after - before == 5 * jobs
     runtime.stop()
 
 
@@ -277,16 +279,16 @@ def test_bad_expressions_are_refused_before_the_run(spark: Any) -> None:
         SparkRuntime(app_of(simple_plan("v > 0", {"x": "no_such_function(k)"})), spark)
 
 
-def test_decisions_are_logged_when_a_query_stops(spark: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_one_warning_is_logged_when_a_query_stops(spark: Any, caplog: pytest.LogCaptureFixture) -> None:
     runtime = SparkRuntime(app_of(two_queries("100 / (k - k) > 0"), unit="query"), spark)
     runtime.open()
     with caplog.at_level(logging.WARNING, "headgate"):
         runtime.deliver({"s": numbers(20, 1)})
         drain(runtime)
     runtime.stop()
-    said = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
-    assert len(said) == 1
-    assert said[0].startswith("query bad stopped: [DIVIDE_BY_ZERO]")
+    messages = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(messages) == 1
+    assert messages[0].startswith("query bad stopped: [DIVIDE_BY_ZERO]")
     assert rows_of(results(runtime, "good"))
 
 
@@ -303,7 +305,7 @@ def test_a_policy_that_breaks_the_rules_ends_the_run_loudly(spark: Any, monkeypa
         runtime.stop()
 
 
-def test_a_query_that_stops_during_its_call_leaves_no_noise(
+def test_a_query_that_stops_during_its_call_logs_no_failure(
     spark: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A source may fail while a slot runs a query that reads it: the call ends and its results are dropped."""

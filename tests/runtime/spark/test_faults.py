@@ -1,4 +1,4 @@
-"""Faults outside a call, on Spark: sources, sinks, the disk. Only the queries concerned stop."""
+"""Faults outside a call, on Spark: sources, sinks, the disk. Only the affected queries stop."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.runtime.spark.helpers import app_of, numbers, plan_of, simple_plan, s
 pytestmark = pytest.mark.spark
 
 
-def two_plan(*streams: Stream) -> Plan:
+def plan_of_two_queries(*streams: Stream) -> Plan:
     """Query a reads stream good, b reads stream bad; two operators each."""
     operators = [
         Select(id=f"{query}/{name}", inputs=(Port(source),), where="v >= 0")
@@ -38,7 +38,7 @@ def two_plan(*streams: Stream) -> Plan:
 
 
 def opened(spark: Any, unit: str = "operator", **settings: Any) -> SparkRuntime:
-    runtime = SparkRuntime(app_of(two_plan(), unit=unit), spark, **settings)
+    runtime = SparkRuntime(app_of(plan_of_two_queries(), unit=unit), spark, **settings)
     runtime.open()
     return runtime
 
@@ -75,7 +75,7 @@ def test_a_source_that_fails_when_it_looks_ahead_ends(
         return source
 
     monkeypatch.setattr(source_thread, "make_source", make)
-    runtime = SparkRuntime(replace(app_of(two_plan(csv("good"), csv("bad"))), folder=tmp_path), spark)
+    runtime = SparkRuntime(replace(app_of(plan_of_two_queries(csv("good"), csv("bad"))), folder=tmp_path), spark)
     runtime.start()
     runtime.wait(RunLimits(until_idle=True, seconds=20))
     report = runtime.stop()
@@ -124,21 +124,21 @@ def test_a_call_in_flight_may_outlive_its_queues(spark: Any, monkeypatch: pytest
 def test_a_call_may_outlive_the_run(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A call that was cut off once returned after the report and ended with a traceback: its queue was closed."""
     runtime = opened(spark)
-    begun, goes_on = threading.Event(), threading.Event()
+    begun, may_go_on = threading.Event(), threading.Event()
 
     def hangs(*_: Any) -> Any:
         begun.set()
-        assert goes_on.wait(60)
+        assert may_go_on.wait(60)
         raise RuntimeError("cut off")
 
     monkeypatch.setattr(runtime.caller, "run", hangs)
     runtime.deliver({"good": numbers(50, 1)})
     with ThreadPoolExecutor(1) as slot:
-        made = slot.submit(runtime.step, 0)
+        call = slot.submit(runtime.step, 0)
         assert begun.wait(60)
         report = runtime.stop()
-        goes_on.set()
-        assert made.result(60)
+        may_go_on.set()
+        assert call.result(60)
     assert report["errors"] == {}
 
 
@@ -162,13 +162,13 @@ def test_a_disk_that_fails_stops_the_queries_of_the_unit(
     spark: Any, monkeypatch: pytest.MonkeyPatch, move: str, operator: str
 ) -> None:
     runtime = opened(spark)
-    does = getattr(BatchQueue, move)
+    original = getattr(BatchQueue, move)
 
     def fails(queue: BatchQueue, *given: Any) -> Any:
         if queue.name != f"{operator}:0":
-            return does(queue, *given)
+            return original(queue, *given)
         if move == "put":
-            does(queue, *given)  # like the real one: the batch is in the queue all the same
+            original(queue, *given)  # as in the real queue, the batch is in the queue anyway
         raise SpillError("the disk is full")
 
     monkeypatch.setattr(BatchQueue, move, fails)
@@ -181,7 +181,7 @@ def test_a_disk_that_fails_stops_the_queries_of_the_unit(
     assert outputs(runtime, "a") == expected()
 
 
-def test_a_spark_that_was_there_before_is_left_alone(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_spark_that_was_already_running_is_left_alone(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even from a thread that has no active session."""
     done: list[str] = []
     monkeypatch.setattr(SparkSession, "stop", lambda _: done.append("stopped"))
@@ -208,7 +208,7 @@ def test_the_policy_knows_the_cost_of_a_call_before_it_decides(spark: Any) -> No
     runtime.stop()
 
 
-def test_a_relation_that_cannot_be_shown_stops_its_query_only(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relation_that_cannot_be_shown_stops_only_its_query(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = opened(spark)
 
     def fails() -> None:
@@ -219,8 +219,8 @@ def test_a_relation_that_cannot_be_shown_stops_its_query_only(spark: Any, monkey
     assert runtime.stop()["errors"] == {"b": "date value out of range"}
 
 
-def test_a_schedule_goes_on_counting_when_a_query_stops(spark: Any) -> None:
-    runtime = SparkRuntime(app_of(two_plan(), "mbd"), spark)
+def test_a_schedule_keeps_counting_when_a_query_stops(spark: Any) -> None:
+    runtime = SparkRuntime(app_of(plan_of_two_queries(), "mbd"), spark)
     runtime.open()
     try:
         runtime.set_priority("high", 7)
@@ -240,7 +240,7 @@ def test_a_stream_without_queries_is_no_longer_read(spark: Any) -> None:
     few = {"kind": "feeder", "rate": 500, "arrivals": "constant", "rows": 300, "values": {"v": "uniform 0 1"}}
     endless = {"kind": "feeder", "rate": 500, "arrivals": "constant", "values": {"v": "constant -1"}}
     good, bad = stream("good"), stream("bad")
-    plan = two_plan(replace(good, source=few), replace(bad, source=endless))
+    plan = plan_of_two_queries(replace(good, source=few), replace(bad, source=endless))
     operators = {**plan.operators, "b/y": replace(plan.operators["b/y"], where="100 / (k - k) > 0")}  # type: ignore[call-arg]
     operators["b/x"] = replace(plan.operators["b/x"], where="v < 0")  # type: ignore[call-arg]
     runtime = SparkRuntime(app_of(replace(plan, operators=operators), unit="query"), spark)

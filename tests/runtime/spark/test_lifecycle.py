@@ -124,13 +124,13 @@ def test_malformed_rows_are_logged_once(
     assert report["seconds"] < 60
     assert report["rejected"] == {"s": 2}
     assert report["queries"]["q"]["outputs"] == 2
-    said = [record.getMessage() for record in caplog.records if record.name == "headgate.source"]
-    assert len(said) == 2
-    assert any("'hot'" in line for line in said)
-    assert any("3 fields" in line for line in said)
+    messages = [record.getMessage() for record in caplog.records if record.name == "headgate.source"]
+    assert len(messages) == 2
+    assert any("'hot'" in line for line in messages)
+    assert any("3 fields" in line for line in messages)
 
 
-def test_tables_that_cannot_be_leaves_are_joined_all_the_same(
+def test_tables_that_cannot_be_leaves_are_still_joined(
     spark: Any, tmp_path: Path, spill: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def results() -> Any:
@@ -153,7 +153,7 @@ def test_tables_that_cannot_be_leaves_are_joined_all_the_same(
     assert results() == with_leaves
 
 
-def test_cached_tables_are_let_go(spark: Any, tmp_path: Path, spill: Path) -> None:
+def test_cached_tables_are_released(spark: Any, tmp_path: Path, spill: Path) -> None:
     def cached() -> bool:
         return not spark._jsparkSession.sharedState().cacheManager().isEmpty()
 
@@ -173,7 +173,7 @@ def test_a_run_that_cannot_be_set_up_leaves_nothing_behind(
     spark: Any, spill: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
 ) -> None:
     def fails(*_: Any, **__: Any) -> Any:
-        assert list(spill.iterdir())  # it is late enough to have left something
+        assert list(spill.iterdir())  # the failure comes late enough to leave something behind
         raise error
 
     monkeypatch.setattr(engine, "Core", fails)

@@ -1,4 +1,4 @@
-"""A sink that fails, in whatever way, concerns only its query."""
+"""A sink that fails, in whatever way, affects only its query."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 from headgate.runtime.spark.query_sinks import QuerySinks
 
 
-class Refreshed:
-    """A sink that counts how often it was asked to catch up."""
+class RefreshCounter:
+    """A sink that counts how often it was asked to catch up, and may fail then."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.times = 0
@@ -26,14 +26,14 @@ def outputs_of(**sinks: Any) -> QuerySinks:
     return outputs
 
 
-def test_what_goes_wrong_while_a_sink_catches_up_concerns_its_query_only() -> None:
+def test_an_error_while_a_sink_catches_up_affects_only_its_query() -> None:
     error = OverflowError("date value out of range")
-    sinks = {"bad": Refreshed(error), "good": Refreshed()}
+    sinks = {"bad": RefreshCounter(error), "good": RefreshCounter()}
     assert outputs_of(**sinks).refresh(["bad", "good"]) == {"bad": error}
     assert sinks["good"].times == 1
 
 
 def test_sinks_of_stopped_queries_are_left_alone() -> None:
-    sinks = {"stopped": Refreshed(ValueError("as before")), "good": Refreshed()}
+    sinks = {"stopped": RefreshCounter(ValueError("as before")), "good": RefreshCounter()}
     assert outputs_of(**sinks).refresh(["good"]) == {}
     assert [sink.times for sink in sinks.values()] == [0, 1]

@@ -13,7 +13,7 @@ from headgate.runtime.spark import source_thread
 from headgate.runtime.spark.source_thread import SourceThread
 
 
-class Listed:
+class FakeSource:
     """A source that returns tables, one per poll, then nothing; an exception in the list is raised."""
 
     def __init__(self, *given: pa.Table | Exception | None, replayable: bool = False) -> None:
@@ -37,7 +37,7 @@ class Listed:
 
 
 class Reports:
-    """What a source thread reported, in order."""
+    """A source thread, and what it reported, in order."""
 
     def __init__(self, sources: Mapping[str, Any], refused: str = "", boundary: float = math.inf) -> None:
         self.seen: list[Any] = []
@@ -57,11 +57,11 @@ class Reports:
             read=lambda: self.read,
         )
 
-    def _deliver(self, came: Mapping[str, pa.Table], complete: Any, now: float) -> dict[str, Exception]:
+    def _deliver(self, tables: Mapping[str, pa.Table], complete: Any, now: float) -> dict[str, Exception]:
         if self.breaks is not None:
             raise self.breaks
-        self.seen.append(({name: table.num_rows for name, table in came.items()}, list(complete), now))
-        return {name: OSError("full") for name in came if name == self._refused}
+        self.seen.append(({name: table.num_rows for name, table in tables.items()}, list(complete), now))
+        return {name: OSError("full") for name in tables if name == self._refused}
 
     def _ended(self, stream: str, error: Exception | None) -> None:
         self.seen.append((stream, None if error is None else str(error)))
@@ -72,7 +72,7 @@ def rows(count: int) -> pa.Table:
 
 
 def test_a_round_is_handed_over_at_once():
-    reports = Reports({"a": Listed(rows(3), None), "b": Listed(None, rows(1)), "c": Listed(rows(2))})
+    reports = Reports({"a": FakeSource(rows(3), None), "b": FakeSource(None, rows(1)), "c": FakeSource(rows(2))})
     assert not reports.thread.read_round()
     assert reports.seen == [({"a": 3, "c": 2}, ["a", "b"], 7.0), ("c", None)]
     reports.thread.run()
@@ -82,23 +82,27 @@ def test_a_round_is_handed_over_at_once():
 def test_a_large_round_is_handed_over_in_parts(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(source_thread, "ROWS_A_ROUND", 10)
     reports = Reports(
-        {"a": Listed(rows(10), None, replayable=True), "b": Listed(rows(9), None), "c": Listed(rows(1), None)}
+        {
+            "a": FakeSource(rows(10), None, replayable=True),
+            "b": FakeSource(rows(9), None),
+            "c": FakeSource(rows(1), None),
+        }
     )
     reports.thread.read_round()
     assert reports.seen == [({"a": 10}, [], 7.0), ({"b": 9, "c": 1}, ["b", "c"], 7.0), ({}, [], 7.0)]
 
 
 def test_a_source_that_fails_ends_and_the_others_go_on():
-    bad = Listed(ValueError("no such file"), None)
-    reports = Reports({"a": bad, "b": Listed(rows(1), None)})
+    bad = FakeSource(ValueError("no such file"), None)
+    reports = Reports({"a": bad, "b": FakeSource(rows(1), None)})
     reports.thread.read_round()
     assert reports.seen == [({"b": 1}, ["b"], 7.0), ("a", "no such file")]
     assert bad.closed
 
 
 def test_a_source_whose_stream_nobody_reads_is_closed():
-    unread = Listed(rows(1), rows(1), rows(1))
-    reports = Reports({"a": unread, "b": Listed(rows(1), rows(1), None)})
+    unread = FakeSource(rows(1), rows(1), rows(1))
+    reports = Reports({"a": unread, "b": FakeSource(rows(1), rows(1), None)})
     reports.thread.read_round()
     reports.read.discard("a")
     reports.thread.read_round()
@@ -107,13 +111,13 @@ def test_a_source_whose_stream_nobody_reads_is_closed():
 
 
 def test_a_stream_whose_tuples_are_refused_ends():
-    reports = Reports({"a": Listed(rows(1), rows(1)), "b": Listed(rows(1), None)}, refused="a")
+    reports = Reports({"a": FakeSource(rows(1), rows(1)), "b": FakeSource(rows(1), None)}, refused="a")
     reports.thread.run()
     assert reports.seen == [({"a": 1, "b": 1}, ["a", "b"], 7.0), ("a", "full"), ({}, [], 7.0), ("b", None)]
 
 
-def test_what_is_no_fault_of_a_source_ends_the_run():
-    source = Listed(rows(1), None)
+def test_an_error_that_is_not_the_fault_of_a_source_ends_the_run():
+    source = FakeSource(rows(1), None)
     reports = Reports({"a": source})
     reports.breaks = ZeroDivisionError("division by zero")
     reports.thread.run()
@@ -121,8 +125,8 @@ def test_what_is_no_fault_of_a_source_ends_the_run():
     assert source.closed
 
 
-def test_only_what_can_be_replayed_waits_for_memory():
-    reports = Reports({"a": Listed(rows(2000), None, replayable=True), "b": Listed(rows(1), None)})
+def test_only_replayable_sources_wait_for_memory():
+    reports = Reports({"a": FakeSource(rows(2000), None, replayable=True), "b": FakeSource(rows(1), None)})
     reports.memory_short = True
     assert not reports.thread.read_round()
     reports.memory_short = False

@@ -52,7 +52,7 @@ def answers(spark: Any, app: Any) -> tuple[dict[str, list[str]], dict[str, Any]]
 
 
 def test_rows_of_other_years(spark: Any, tmp_path: Path) -> None:
-    """One of the year 9999 changes nothing. One of the year 1 is a row like any other, and the years between cost
+    """A row of the year 9999 changes nothing. A row of the year 1 is like any other, and the years between cost
     nothing."""
     plain, _ = answers(spark, application_of(tmp_path, GOOD, QUERIES))
     rows = ["7,0001-01-01 00:00:00", *GOOD[:20], "7,9999-12-31 23:59:59", *GOOD[20:]]
@@ -64,20 +64,20 @@ def test_rows_of_other_years(spark: Any, tmp_path: Path) -> None:
     assert {name: sum("'k': 7" in row for row in rows) for name, rows in found.items()} == {"grouped": 20, "every": 5}
 
 
-def test_a_row_at_each_boundary_of_years(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_years_of_boundaries_with_a_row_at_each(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Billions of results are due. They come in bounded numbers per call, and none is left out."""
     monkeypatch.setattr(boundary_budget, "FIRST", 100)
     monkeypatch.setattr(boundary_budget, "MOST_ROWS", 500)
     query = {"forever": "RSTREAM(SELECT count(*) AS n FROM s [RANGE 20 SECONDS SLIDE 1 SECOND])"}
     app = application_of(tmp_path, ["7,0001-01-01 00:00:00", *GOOD], query)
     runtime = fed(spark, app)
-    given: list[int] = []
+    rows_of_calls: list[int] = []
     try:
         for _ in range(4):
             before = runtime.sinks["forever"].rows
             assert runtime.step(0)
-            given.append(runtime.sinks["forever"].rows - before)
+            rows_of_calls.append(runtime.sinks["forever"].rows - before)
     finally:
         report = runtime.stop()
-    assert given == [100, 200, 200, 200]
+    assert rows_of_calls == [100, 200, 200, 200]
     assert not report["errors"]

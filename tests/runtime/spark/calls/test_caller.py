@@ -111,7 +111,7 @@ def test_large_batches_are_partitioned(session: Any) -> None:
         ),
         ("n STRING", {"n": ["", None, "a'b\"c\n"]}, "n IS NOT NULL", {"n": "upper(n)"}),
     ],
-    ids=["arrays and maps", "structs", "times", "decimals", "texts"],
+    ids=["arrays and maps", "structs", "times", "decimals", "strings"],
 )
 def test_all_types_pass_through(session: Any, schema: str, columns: Any, where: str, project: dict[str, str]) -> None:
     plan = simple_plan(where, project, schema)
@@ -222,7 +222,7 @@ def test_a_failing_job_leaves_no_old_data_behind(session: Any) -> None:
     assert result.outputs[Port("q/project")]["k"].to_pylist() == [31, 32]
 
 
-def test_a_call_that_is_canceled_in_the_middle(session: Any) -> None:
+def test_a_call_that_is_canceled_while_it_runs(session: Any) -> None:
     """Cancel a running prepared job: later calls must not see its data, and it must not see theirs."""
     slow = Function(
         id="q/select",

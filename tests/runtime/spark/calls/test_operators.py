@@ -57,7 +57,7 @@ def test_one_plan_serves_a_union_whichever_inputs_have_tuples(session: Any) -> N
 
 
 @pytest.mark.parametrize(
-    ("expression", "words"),
+    ("expression", "fragment"),
     [
         ("rand()", "not deterministic"),
         ("monotonically_increasing_id()", "not deterministic"),
@@ -66,8 +66,8 @@ def test_one_plan_serves_a_union_whichever_inputs_have_tuples(session: Any) -> N
         ("sum(1) OVER (ORDER BY k)", "other tuples"),
     ],
 )
-def test_expressions_that_depend_on_batches_are_refused(session: Any, expression: str, words: str) -> None:
-    with pytest.raises(ApplicationError, match=words):
+def test_expressions_that_depend_on_batches_are_refused(session: Any, expression: str, fragment: str) -> None:
+    with pytest.raises(ApplicationError, match=fragment):
         make_caller(session, app_of(simple_plan("v > 0", {"x": expression})))
 
 

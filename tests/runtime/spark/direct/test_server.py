@@ -40,8 +40,8 @@ def server(session: Any) -> Iterator[DirectServer]:
 
 
 def batch(seed: int, rows: int = 500) -> pa.Table:
-    chance = np.random.default_rng(seed)
-    return pa.table({"k": pa.array(chance.integers(0, 9, rows), pa.int32()), "v": chance.random(rows)}, schema=SCHEMA)
+    rng = np.random.default_rng(seed)
+    return pa.table({"k": pa.array(rng.integers(0, 9, rows), pa.int32()), "v": rng.random(rows)}, schema=SCHEMA)
 
 
 def run(server: DirectServer, plan: int, frame: DataFrame, table: pa.Table) -> pa.Table:
@@ -58,7 +58,7 @@ def run(server: DirectServer, plan: int, frame: DataFrame, table: pa.Table) -> p
     ],
     ids=["select", "group", "sort", "distinct"],
 )
-def test_rows_are_those_of_a_job(session: Any, server: DirectServer, query: Any) -> None:
+def test_rows_equal_those_of_a_job(session: Any, server: DirectServer, query: Any) -> None:
     leaf = Leaf(session, SCHEMA)
     frame, job = query(leaf.frame), query(leaf.frame)
     plan = server.register(frame, [(leaf.array, None)], [])
@@ -67,7 +67,7 @@ def test_rows_are_those_of_a_job(session: Any, server: DirectServer, query: Any)
         assert rows_of(direct) == rows_of(collect(job.select("*"), direct.schema))
 
 
-def test_an_error_is_the_one_of_a_job_and_the_next_call_works(session: Any, server: DirectServer) -> None:
+def test_an_error_equals_that_of_a_job_and_the_next_call_works(session: Any, server: DirectServer) -> None:
     leaf = Leaf(session, SCHEMA)
     frame = leaf.frame.selectExpr("1 div k AS x")
     plan = server.register(frame, [(leaf.array, None)], [])

@@ -132,7 +132,7 @@ def test_a_query_that_stops_has_given_all_earlier_results(spark: Any, tmp_path: 
 
 
 def test_failing_functions_cost_only_their_rows(spark: Any, tmp_path: Path) -> None:
-    """A function that raises, exits, dies, hangs, or returns an undeclared type costs only the rows concerned."""
+    """A function that raises, exits, dies, hangs, or returns an undeclared type costs only the affected rows."""
     (tmp_path / "s.csv").write_text("v\n" + "".join(f"{v}\n" for v in (10, 1, 11, 2, 3, 12, 4, 5, 13)))
     bad = {"function": "tests.runtime.spark.bad_functions:bad", "schema": "w BIGINT", "time_limit": "3 s"}
     query = {"operators": [{"id": "f", "kind": "function", "input": "s", **bad}], "on_error": "skip"}
@@ -153,7 +153,7 @@ def test_failing_functions_cost_only_their_rows(spark: Any, tmp_path: Path) -> N
 
 
 def test_times_that_python_cannot_hold(spark: Any, tmp_path: Path) -> None:
-    """Spark's years are not only those from 1 to 9999; results and letters with others are written all the same."""
+    """Spark allows years outside 1 to 9999; results and letters with such years are still written."""
     (tmp_path / "s.csv").write_text("v,at\n1,2024-02-29 10:00:00\n0,2024-02-29 10:00:00\n")
     early = {"v": "v", "at": "named_struct('x', at - INTERVAL '2024' YEAR)"}
     operators = [

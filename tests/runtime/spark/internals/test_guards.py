@@ -1,4 +1,4 @@
-"""The guards let no plan pass that would keep old data or a fixed time."""
+"""The guards refuse every plan that would keep old data or a fixed time."""
 
 from __future__ import annotations
 

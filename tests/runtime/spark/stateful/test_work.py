@@ -1,8 +1,8 @@
 """What a call costs, without a clock: rows that pass through the operators of its plan, and the size of the plan.
 
-A call over n changes may cost n log n rows, and many boundaries what their results cost. A plan may not grow with the
-windows that a row is in. Each of these was missed once: 12,000 changes took a hundred seconds, a hop of an hour and a
-minute five minutes.
+A call over n changes may cost n log n rows, and a call over many boundaries only what its results cost. A plan may not
+grow with the windows that a row is in. Each of these was violated once: 12,000 changes took a hundred seconds, and
+windows of an hour that hop by a minute took five minutes.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ MOST_GROWTH = 14.0
 
 
 def work(frame: DataFrame) -> int:
-    """Rows that the operators of a plan gave out in its last run, and pairs that its joins compared."""
-    return sum(_given_out(node) + _compared(node) for node in nodes(frame._jdf.queryExecution().executedPlan()))
+    """Rows that the operators of a plan output in its last run, plus pairs that its joins compared."""
+    return sum(_rows_out(node) + _compared(node) for node in nodes(frame._jdf.queryExecution().executedPlan()))
 
 
-def _given_out(node: Any) -> int:
+def _rows_out(node: Any) -> int:
     metric = node.metrics().get("numOutputRows")
     return int(metric.get().value()) if metric.isDefined() else 0
 
@@ -44,7 +44,7 @@ def _compared(node: Any) -> int:
     """Pairs of a join with a condition that is more than equality."""
     if "Join" not in node.getClass().getSimpleName() or node.condition().isEmpty():
         return 0
-    left, right = (_given_out(_counting(child)) for child in (node.left(), node.right()))
+    left, right = (_rows_out(_counting(child)) for child in (node.left(), node.right()))
     return left * right
 
 
@@ -56,7 +56,7 @@ def _counting(node: Any) -> Any:
 
 
 def updates(count: int, live: int | None) -> list[tuple[Any, ...]]:
-    """At each instant a row comes, and the one of `live` instants before goes."""
+    """At each instant a row is added, and the one added `live` instants before is removed."""
     found: list[tuple[Any, ...]] = []
     for at in range(count):
         found.append((at % 3, at % 7, at / 4, 0, at, at, 2**63 - 1, 1))
@@ -116,11 +116,11 @@ def test_a_plan_does_not_grow_with_the_windows_of_a_row(session: Any, emits: Any
         counts.add(len(plan))
         lengths.append(sum(len(node.expressions().toString()) for node in plan))
     assert len(counts) == 1
-    assert max(lengths) < 1.3 * min(lengths)  # columns have numbers, of more or fewer digits
+    assert max(lengths) < 1.3 * min(lengths)  # the numbers of columns may have more or fewer digits
 
 
 def executed_plan(session: Any, operator: Operator, columns: str, flow: Flow) -> Any:
-    """The executed plan of a call over nothing."""
+    """The executed plan of a call without rows."""
     runner = Runner(session, operator, [columns], [flow])
     assert runner.prepared is not None
     return runner.prepared.frame._jdf.queryExecution().executedPlan()
