@@ -109,7 +109,11 @@ MISTAKES: dict[str, tuple[str, str, list[str]]] = {
     "both input and inputs": ("input: sensors,", "input: sensors, inputs: [x],", ["hot.inputs", "both"]),
     "two inputs": ("input: sensors,", "inputs: [sensors, clicks],", ["hot.inputs", "has one input"]),
     "union of one": ("inputs: [low, high]", "inputs: [low]", ["both.inputs", "two or more"]),
-    "empty operators": ('    operators:\n      - {id: few, kind: select, input: some, where: "k = 3"}\n', "", ["queries.more", "empty"]),
+    "empty operators": (
+        '    operators:\n      - {id: few, kind: select, input: some, where: "k = 3"}\n',
+        "",
+        ["queries.more", "empty"],
+    ),
     "no branches": ('branches: {low: "v < 0.5", high: "v > 0.9"}', "branches: {}", ["parts.branches", "no branches"]),
     "shares above 1": ("{low: 0.5, high: 0.1}", "{low: 0.9, high: 0.2}", ["parts.selectivities", "more tuples"]),
     "same sink path": (
