@@ -135,9 +135,13 @@ class Application:
             section["schema"] = schema
         self._add("tables", name, section, None)
 
-    def add_class(self, name: str, priority: int) -> None:
-        """Add a class of queries; a larger priority is more important."""
-        self._add("classes", name, {"priority": priority}, ClassSection)
+    def add_class(self, name: str, priority: int, *, linger: float | str | None = None) -> None:
+        """Add a class of queries; a larger priority is more important.
+
+        `linger` is how long tuples may wait for others, so that a call is worth its fixed cost: `"10 ms"`.
+        """
+        section = {"priority": priority} if linger is None else {"priority": priority, "linger": linger}
+        self._add("classes", name, section, ClassSection)
 
     def query(
         self,
@@ -154,6 +158,7 @@ class Application:
         tolerance: float | None = None,
         shed: Any = None,
         policy: PolicyChoice | None = None,
+        linger: float | str | None = None,
     ) -> None:
         """Add a query, as CQL or as operators. It is checked with the streams, tables and queries that are there."""
         given = {
@@ -168,6 +173,7 @@ class Application:
             "tolerance": tolerance,
             "shed": shed,
             "policy": None if policy is None else _policy(policy),
+            "linger": linger,
         }
         section = {key: value for key, value in given.items() if value is not None}
         self._add("queries", name, section, QuerySection)

@@ -92,6 +92,7 @@ def _query(plan: Plan, stats: AssumedStats, query: Query) -> dict[str, Any]:
         "tolerance": query.tolerance,
         "shed": query.shed,
         "policy": None if policy is None else {"name": policy.name, "parameters": dict(policy.parameters)},
+        "linger": plan.linger_s(query.name),
         "grows": list(plan.grows.get(query.name, ())),
         "operators": [_operator(plan, stats, plan.operators[name]) for name in query.operators],
     }

@@ -106,6 +106,7 @@ class QuerySection(Section):
     sink: Sink = Memory()
     policy: Policy | None = None
     on_error: Literal["stop", "skip"] = "stop"
+    linger: Duration | None = None  # default: that of its class
 
     @model_validator(mode="before")
     @classmethod
@@ -125,6 +126,7 @@ class QuerySection(Section):
 
 class ClassSection(Section):
     priority: Annotated[int, Field(gt=0, lt=2**31)]
+    linger: Duration | None = None  # default: see `runtime.spark.engine`
 
 
 class SimulatorSection(Section):

@@ -113,7 +113,7 @@ class _Planner:
         for name, table in file.tables.items():
             with self._collected():
                 tables[name] = read_table(name, table, self._folder)
-        classes = {name: QueryClass(name, c.priority) for name, c in file.classes.items()}
+        classes = {name: QueryClass(name, c.priority, c.linger) for name, c in file.classes.items()}
         classes = classes or {DEFAULT_CLASS: QueryClass(DEFAULT_CLASS, 1)}
         if file.policy is not None:
             with self._collected():
@@ -195,6 +195,7 @@ class _Planner:
                         policy=None if section.policy is None else _policy(section.policy),
                         cql=section.cql or "",
                         on_error=section.on_error,
+                        linger_s=section.linger,
                     )
                 )
         return queries

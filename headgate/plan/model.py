@@ -70,6 +70,7 @@ class QueryClass:
 
     name: str
     priority: int
+    linger_s: float | None = None  # how long tuples of its queries may wait for company; None: the runtime's default
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,7 @@ class Query:
     cql: str = ""  # its text, if it is written in CQL
     on_error: Literal["stop", "skip"] = "stop"  # what to do when a row makes an operator fail
     connector: object = None  # the checked sink that writes its results; None: made from `sink` when it is opened
+    linger_s: float | None = None  # None: as its class
 
 
 class Edge(NamedTuple):
@@ -127,6 +129,11 @@ class Plan:
     def priorities(self) -> Mapping[str, int]:
         """The priority of each class."""
         return {name: found.priority for name, found in self.classes.items()}
+
+    def linger_s(self, query: str) -> float | None:
+        """How long tuples may wait for company before a query is called; None: the runtime's default."""
+        own = self.queries[query].linger_s
+        return self.classes[self.queries[query].class_name].linger_s if own is None else own
 
     def with_class(self, query: str, class_name: str) -> Plan:
         """A copy with a query moved to another class; ValueError if there is no such query or class."""

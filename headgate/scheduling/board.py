@@ -9,6 +9,8 @@ from headgate.metrics.recent import RECENT_MEAN, RecentStatistic
 from headgate.metrics.stats import OperatorStats, Stats
 from headgate.plan.model import Edge, Plan
 from headgate.scheduling.boundary_wait import BoundaryWait
+from headgate.scheduling.costs import grain
+from headgate.scheduling.linger import Linger
 from headgate.scheduling.policy import Decision, FinishedCall, Policy, PolicyError
 from headgate.scheduling.units import Queue, Unit, make_units, most_important
 
@@ -63,6 +65,8 @@ class Board:
         joint: Mapping[str, Queue] | None = None,
         seed: int = 0,
         boundary_wait: BoundaryWait | None = None,
+        linger_s: float = 0.0,
+        is_due: Callable[[Unit], bool] = lambda unit: False,
     ) -> None:
         self.plan = plan
         self.slots = slots
@@ -78,6 +82,7 @@ class Board:
         self._stats = stats
         self._latency = latency
         self._boundary_wait = boundary_wait
+        self._linger = Linger(lambda unit: grain(unit, self), linger_s, is_due)
         self._claims = tuple(Claim(slot) for slot in range(slots))
         self._from_old_policys: set[int] = set()  # slots whose call is older than the policy
         self._spent: dict[Edge, float] = {}  # seconds that preempted calls gave to the first tuple of a queue
@@ -126,6 +131,7 @@ class Board:
         self.units: tuple[Unit, ...] = units
         if self._boundary_wait is not None:
             self._boundary_wait.set_units(plan, units)
+        self._linger.set_units(plan, units)
         for fed_units in self._fed_units.values():
             fed_units.units = ()
         for edge in self.plan.edges:
@@ -153,6 +159,7 @@ class Board:
     def learned(self) -> None:
         """Statistics have changed: show them to the policy, which may want other units now."""
         self.stats_version += 1
+        self._linger.forget()
         if self.policy.regroups(self.plan, self._stats):
             self.install(self.policy)
 
@@ -169,6 +176,7 @@ class Board:
             self.install(self.policy, plan)  # a policy that combines queries of a class
             return
         self.plan = plan
+        self._linger.set_classes(plan)
         for unit in self.units:
             unit.class_name = most_important(plan, unit.queries)
 
@@ -198,6 +206,16 @@ class Board:
         for unit in units:
             if unit.may_wait:
                 self._announce(unit)
+
+    @property
+    def next_linger_end(self) -> float:
+        """When the first lingering unit will have waited long enough: call `end_lingers` then. inf: none lingers."""
+        return self._linger.next
+
+    def end_lingers(self) -> None:
+        """Announce the units whose oldest tuple has waited long enough for company."""
+        for unit in self._linger.over(self.now):
+            self._announce(unit)
 
     def spend(self, edge: Edge, seconds: float) -> None:
         """Set the total time that preempted calls gave to the first tuple of a queue; 0: a call takes it up again."""
@@ -274,8 +292,11 @@ class Board:
             self._make_ready(unit)
 
     def _make_ready(self, unit: Unit) -> None:
-        """A unit has input and is not blocked: it is ready, unless it waits for a boundary."""
-        if unit.may_wait and self._boundary_wait is not None and self._boundary_wait.waits(unit, self.now):
+        """A unit has input and is not blocked: it is ready, unless it waits for a boundary or lingers."""
+        if unit.may_wait:
+            if self._boundary_wait is not None and self._boundary_wait.waits(unit, self.now):
+                return
+        elif unit.linger_s and self._linger.waits(unit, self.now):
             return
         unit.ready = True
         self.ready_units += 1

@@ -75,6 +75,7 @@ class CoreSettings:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     slots: int = 1
     seed: int = 0
+    linger_s: float = 0.0  # of classes and queries that do not say
 
 
 class Core:
@@ -108,6 +109,8 @@ class Core:
             latency=self.monitor.recent,
             seed=settings.seed,
             boundary_wait=self.boundary_wait,
+            linger_s=settings.linger_s,
+            is_due=self._is_due,
         )
         self._calls: dict[int, tuple[Claim, Call]] = {}  # in flight, by slot
         self._suspects = SuspectRows()
@@ -262,6 +265,8 @@ class Core:
         if board.now >= self._recheck_due or self._is_pressed():  # no event says that a unit has waited long enough
             self._recheck_due = board.now + RECHECK_S
             board.recheck_waiting()
+        if board.now >= board.next_linger_end:
+            board.end_lingers()
         claim = board.claim(event.slot)
         if claim is None:
             self._note_idle()

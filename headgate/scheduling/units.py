@@ -42,6 +42,7 @@ class Unit:
         "edges",
         "id",
         "index",
+        "linger_s",
         "may_wait",
         "operators",
         "overlaps",
@@ -71,6 +72,7 @@ class Unit:
         self.overlaps: tuple[Unit, ...] = (self,)  # units that share an operator with it, itself included
         self.alone = True  # it overlaps no other unit
         self.private = len(queues) == 1  # its first tuple changes only when it runs
+        self.linger_s = 0.0  # how long its oldest tuple may wait for a call that is worth it
         self.may_wait = False  # gives results only at window boundaries, so it may wait for one
         self.blocked = 0  # calls in flight that use one of its operators
         self.ready = False  # has input and is not blocked

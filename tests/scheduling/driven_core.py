@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,10 +67,13 @@ class DrivenCore:
     slots: int = 1
     seed: int = 0
     limit_bytes: int | None = None
+    linger_s: float = 0.0
     caller: PlainCaller = field(default_factory=ValueCaller)
 
     def __post_init__(self) -> None:
-        self.settings = CoreSettings(self.plan, self.policy, self.parameters, self.slots, self.seed)
+        self.settings = CoreSettings(
+            self.plan, self.policy, self.parameters, self.slots, self.seed, linger_s=self.linger_s
+        )
         self.shelf = Shelf()
         self.core = Core(self.settings, make_policy, SharedMemory(self.limit_bytes, self.shelf, piece_bytes=64))
         self.now = 0.0
@@ -152,13 +156,15 @@ class DrivenCore:
         self.ended.pop(query, None)
 
     def drain(self) -> None:
-        """Let the slots work until nothing is left that can be done now."""
+        """Let the slots work until nothing is left; time passes only while units linger."""
         for slot in sorted(self.calls):
             self.finish(slot)
         for _ in range(100_000):
             came = [self.ask(slot) for slot in range(self.slots) if slot not in self.calls]
             if not any(came):
-                return
+                if self.core.board.next_linger_end == math.inf:
+                    return
+                self.now = max(self.now, self.core.board.next_linger_end)
             for slot in sorted(self.calls):
                 self.finish(slot)
         raise AssertionError("the slots never come to rest")

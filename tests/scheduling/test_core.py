@@ -76,7 +76,8 @@ class Script(SlotEvents):
         self.began: dict[str, Mapping[str, int]] = dict.fromkeys(plan.queries, self.sent)  # rows sent before it
         slots, limit = chance.randint(1, 3), chance.choice([None, None, 500, 2000])
         first = plan.without(self.later)
-        self.driven = DrivenCore(first, policy.name, policy.parameters, slots, chance.randint(0, 9), limit)
+        linger_s = chance.choice([0.0, 0.0, 0.2])
+        self.driven = DrivenCore(first, policy.name, policy.parameters, slots, chance.randint(0, 9), limit, linger_s)
         self.began = {name: dict(self.sent) for name in first.queries}
 
     def run(self) -> None:

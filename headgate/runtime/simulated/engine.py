@@ -101,6 +101,8 @@ class Engine:
         wake, memory, timed_changes = board.wake, self._memory, self._timed_changes
         while True:
             now = flights[0][0] if flights else math.inf
+            if idle and board.next_linger_end < now:
+                now = board.next_linger_end
             if timed_changes.next < now and (flights or admission.next_time < math.inf):
                 now = timed_changes.next
             if admission.next_time < now:
@@ -132,6 +134,8 @@ class Engine:
                 admit(math.nextafter(now, math.inf))
             if timed_changes.next <= now:
                 timed_changes.apply_due()
+            if board.next_linger_end <= now:
+                board.end_lingers()
             deciding = True
             while deciding:
                 if len(idle) > 1:
@@ -170,7 +174,7 @@ class Engine:
     def _take_fast_path(self, end: float) -> bool:
         """Serve the whole run by a fast path if one applies; returns whether the end cut off arrivals or work."""
         cannot_preempt = self._board.policy.preemptive and not self._settings.stops_calls
-        if cannot_preempt or self._timed_changes.next < math.inf:
+        if cannot_preempt or self._timed_changes.next < math.inf or any(unit.linger_s for unit in self._board.units):
             return False
         context = (self._board, self._admission, self._singles, self._bookkeeper, self._memory)
         if end == math.inf and serve_in_arrival_order(*context):

@@ -63,6 +63,7 @@ from headgate.scheduling.queue import SharedMemory
 log = logging.getLogger("headgate.spark")
 
 QUEUE_BYTES = 512 * 2**20  # queues in memory; above it they spill, and replayable sources wait at half of it
+LINGER_S = 0.005  # of classes and queries that do not say: as long as a round of the sources takes
 GRACE_S = 10.0  # how long calls in flight may take to end when a run stops
 
 
@@ -107,7 +108,7 @@ class SparkRuntime:
         spill = SpillFolder()
         self._opened.callback(spill.close)
         goes_with_spark(self._spark, spill.path)
-        settings = CoreSettings(app.plan, app.policy.name, app.policy.parameters, app.slots, app.seed)
+        settings = CoreSettings(app.plan, app.policy.name, app.policy.parameters, app.slots, app.seed, LINGER_S)
         self._log = None if record is None else EventLog(record, settings, queue_bytes)
         if self._log is not None:
             self._opened.callback(self._log.close)
@@ -310,7 +311,8 @@ class SparkRuntime:
             if call is None:
                 changed = any(isinstance(one, WakeSlots) for one in instructions)
                 if not changed and wait_s and not self.call_runner.stopping:
-                    self._changed.wait(wait_s)
+                    left = self.core.board.next_linger_end - self.now()
+                    self._changed.wait(min(wait_s, max(0.0, left)))
                 return changed
         self._run_call(call)
         return True

@@ -1,6 +1,7 @@
 """What must hold for every plan, policy and number of slots."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +17,11 @@ from tests.policies.test_starvation import WITH_RELIEF
 from tests.tiers import examples
 
 IDLE = RunLimits(until_idle=True)
-OVERHEADS = [{}, {"decision_s": 0.01, "switch_s": 0.005, "preempt_s": 0.002, "inspect_s": 0.001, "noise": 0.2}]
+OVERHEADS = [
+    {},
+    {"decision_s": 0.01, "switch_s": 0.005, "preempt_s": 0.002, "inspect_s": 0.001, "noise": 0.2},
+    {"call_s": 0.05},
+]
 NAMES = [*POLICIES, "often-preempting"]
 VARIANTS = [
     *((name, {"starvation": kind, "period": 3}) for name in WITH_RELIEF for kind in ("oldest", "dynamic")),
@@ -69,10 +74,17 @@ def survivors(result):
 
 
 @few
-@given(plan=plans(), slots=st.integers(1, 4), overheads=st.sampled_from(OVERHEADS), seed=st.integers(0, 3))
-def test_no_schedule_changes_the_answer(plan, slots, overheads, seed):
+@given(
+    plan=plans(),
+    slots=st.integers(1, 4),
+    overheads=st.sampled_from(OVERHEADS),
+    seed=st.integers(0, 3),
+    linger_s=st.sampled_from([0.0, 0.3]),
+)
+def test_no_schedule_changes_the_answer(plan, slots, overheads, seed, linger_s):
     """Conservation, work conservation and the order of time are asserted by the simulator itself."""
     want = survivors(simulate(make_app(plan, "fifo", seed=seed), IDLE, trace=True))
+    plan = replace(plan, classes={name: replace(one, linger_s=linger_s) for name, one in plan.classes.items()})
     for name in POLICIES:
         app = make_app(plan, name, slots=slots, seed=seed, simulator=overheads)
         result = simulate(app, IDLE, trace=True)

@@ -45,6 +45,7 @@ class Workload:
     rate: float
     seconds: float
     warm_s: float = 5.0  # results of tuples that arrive before this do not count
+    linger_s: float | None = None  # under Headgate; None: its default
 
     def members(self) -> list[BenchQuery]:
         """All queries of the workload."""
@@ -112,7 +113,7 @@ def application(workload: Workload, policy: dict[str, Any], slots: int = 2) -> C
     """The workload as a Headgate application."""
     sections = {
         "streams": {name: {"schema": SCHEMA, "source": source} for name, source in workload.sources().items()},
-        "classes": {name: {"priority": priority} for name, priority in PRIORITIES.items()},
+        "classes": {name: {"priority": priority, "linger": workload.linger_s} for name, priority in PRIORITIES.items()},
         "queries": {
             query.name: {"class": query.class_name, "cql": cql(query), "sink": {"kind": "none"}}
             for query in workload.members()
