@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -106,8 +106,10 @@ def expected(queries: Mapping[str, str], data: Data) -> dict[str, Changes]:
     return {name: reference.changes(name) for name in queries}
 
 
-def run(spark: Any, plan: Plan, data: Data, cut: Cut, folder: Path, **more: Any) -> dict[str, Changes]:
-    """What each query gives out, per instant."""
+def run(
+    spark: Any, plan: Plan, data: Data, cut: Cut, folder: Path, only: str | None = None, **more: Any
+) -> dict[str, Changes]:
+    """What each query gives out, per instant. `only` is the way in which all calls must have been run."""
     app = app_of_plan(plan, cut.policy, slots=cut.slots, folder=folder)
     runtime = SparkRuntime(app, spark, **more)
     runtime.open()
@@ -122,6 +124,7 @@ def run(spark: Any, plan: Plan, data: Data, cut: Cut, folder: Path, **more: Any)
     assert not any(runtime.unfinished().values())
     report = runtime.stop()
     assert report["errors"] == {}
+    assert only is None or {way for way, calls in report["calls"].items() if calls} == {only}
     return {name: changes_of(sink.tables()) for name, sink in runtime.sinks.items()}  # type: ignore[attr-defined]
 
 
@@ -170,24 +173,26 @@ def differences(got: Mapping[str, Changes], wanted: Mapping[str, Changes]) -> st
 
 @contextmanager
 def trusting(patch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Runs of one plan share their prepared plans, which are used without probation.
+    """Runs of one plan, over the same ways, share their prepared plans, which are used without probation.
 
     Planning an operator with state takes a second, so a plan is planned once for all cuts. Without probation the
     prepared answer is the one that the reference judges.
     """
-    made: dict[int, tuple[Plan, Caller]] = {}
+    made: dict[tuple[int, Ways | None], tuple[Plan, Caller]] = {}
     make: Callable[..., Caller] = engine.make_caller
 
     def kept(session: Any, app: CheckedApplication, ways: Ways | None = None) -> Caller:
-        if ways is not None:
-            return make(session, app, ways)
-        if id(app.plan) not in made:
-            made[id(app.plan)] = (app.plan, make(session, app))
-        _, caller = made[id(app.plan)]
+        key = (id(app.plan), ways)
+        if key not in made:
+            made[key] = (app.plan, make(session, app, ways))
+            closing.callback(made[key][1].close)
+            patched.setattr(made[key][1], "close", lambda: None)  # a run that ends would close it for the others
+        _, caller = made[key]
         caller.states.forget()
+        caller.forget_calls()
         return caller
 
-    with patch.context() as patched:
+    with patch.context() as patched, ExitStack() as closing:
         patched.setattr(engine, "make_caller", kept)
         patched.setattr(caller, "CHECKS", 0)
         yield

@@ -101,6 +101,11 @@ MORE = {
     "relation_sum": "SELECT k, count(*) AS n, sum(p) AS total FROM c GROUP BY k",
     "relation_join": "SELECT c.k, v FROM s [RANGE 3], c WHERE s.k = c.k",
 }
+WAYS: dict[str, dict[str, Any]] = {
+    "direct": {"only": "direct"},
+    "prepared": {"only": "prepared", "ways": Ways(direct=False)},
+    "partitioned": {"only": "partitioned", "ways": Ways(partitioned_rows=0)},
+}
 SMALL = {name: QUERIES[name] for name in ("some", "recent", "came", "with_query")}
 
 
@@ -175,7 +180,21 @@ def check_policies(spark: Any, folder: Path, policies: Sequence[PolicySettings])
 
 def test_the_partitioned_way_gives_the_reference_answer(spark: Any, folder: Path) -> None:
     # Planned for each call, which takes seconds: one query, few calls.
-    check(spark, folder, {"recent": QUERIES["recent"]}, [Cut(size=12, policy=FIFO)], ways=Ways(partitioned_rows=0))
+    check(spark, folder, {"recent": QUERIES["recent"]}, [Cut(size=12, policy=FIFO)], **WAYS["partitioned"])
+
+
+@pytest.mark.parametrize("way", ["direct", "prepared"])
+def test_both_ways_in_one_partition_give_the_reference_answer(
+    spark: Any, folder: Path, trusted: None, way: str
+) -> None:
+    queries = ("panes", "without_all", "three")
+    check(spark, folder, {name: QUERIES[name] for name in queries}, [Cut(size=7, policy=FIFO)], **WAYS[way])
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("way", WAYS)
+def test_all_ways_give_the_reference_answer_for_all_queries(spark: Any, folder: Path, trusted: None, way: str) -> None:
+    check(spark, folder, QUERIES, [Cut(size=7, policy=FIFO)], **WAYS[way])
 
 
 @pytest.mark.parametrize("options", [{"rules": ()}, {"shared": True}], ids=["as written", "shared"])

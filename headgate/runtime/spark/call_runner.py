@@ -15,6 +15,7 @@ from headgate.runtime.spark.calls.caller import Caller
 from headgate.runtime.spark.calls.user_functions import took_too_long
 from headgate.runtime.spark.failures.error_messages import essence
 from headgate.runtime.spark.failures.rescue import Rescue
+from headgate.runtime.spark.internals.job_names import name_jobs
 from headgate.runtime.spark.launch.session import lost_spark
 from headgate.runtime.spark.query_sinks import QuerySinks
 from headgate.scheduling.calls import Call, Outcome
@@ -53,12 +54,11 @@ class CallRunner:
         self._sinks = sinks
         self._letters = letters
         self._spark_lost = spark_lost
-        self._named: dict[int, str] = {}  # slot -> the unit in whose name its Spark jobs run
 
     def run(self, call: Call) -> CallReport:
         """Run a call. Whatever goes wrong in it is in the report; nothing is raised."""
-        self._name_jobs(call)
         unit = call.unit
+        name_jobs(self.group, f"{', '.join(unit.queries)}: {unit.id}")
         try:
             result = self._caller.run(unit.operators, call.inputs, call.plan, call.bounds, call.now_us, call.suspect)
             outcome = Outcome([result])
@@ -70,11 +70,6 @@ class CallRunner:
         """Cancel the Spark jobs that are still running."""
         self._context.cancelJobGroup(self.group)
         self._caller.interrupt("the run ends")
-
-    def _name_jobs(self, call: Call) -> None:
-        if self._named.get(call.slot) != call.unit.id:
-            self._named[call.slot] = call.unit.id
-            self._context.setJobGroup(self.group, f"{', '.join(call.unit.queries)}: {call.unit.id}", True)
 
     def _rescued(self, call: Call, error: Exception) -> Outcome:
         """A call failed: run it again in parts, so that only the queries that must end do.

@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from headgate.plan.arrow_values import python_rows
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
+from headgate.plan.table_bytes import row_bytes, table_bytes
 from headgate.runtime.spark.analysis.schemas import PlanSchemas
 from headgate.runtime.spark.call_sizes import CallSizes
 from headgate.runtime.spark.calls.composer import Composer, Tables
@@ -46,6 +47,16 @@ log = logging.getLogger("headgate.spark")
 CHECKS = 2
 
 _Answer = tuple[pa.Table, dict[Port, int], str]  # rows, row counts of marked ports, and the way
+
+
+@dataclass(frozen=True)
+class _KnownShape:
+    """What is the same in all calls of some operators, as long as the plan is."""
+
+    shape: JobShape
+    schemas: Mapping[Edge, pa.Schema]  # of what is read
+    row_bytes: Mapping[Edge, float | None]  # see `plan.table_bytes`
+    stateful: tuple[str, ...]
 
 
 @dataclass
@@ -83,6 +94,7 @@ class Caller:
         self._plan = plan
         self.ways = ways
         self.calls: Counter[str] = Counter()  # by way
+        self._in_flight = 0  # calls, of all slots
         self._trains = CallSizes()
         self.fallbacks: dict[str, str] = {}  # unit -> why each of its calls is planned
         self.states = states
@@ -94,6 +106,7 @@ class Caller:
         self._spread_tables = spread_tables
         self.markers = markers
         self._prepared: dict[JobShape, _Prepared | None] = {}
+        self._known: tuple[Plan, dict[Any, _KnownShape]] = (plan, {})  # for the plan of the latest call
         self._units: tuple[Unit, ...] | None = None
         self._kept: set[tuple[tuple[str, ...], tuple[Port, ...]]] | None = None  # see `keep`; None: all
         self._lock = threading.Lock()
@@ -113,23 +126,17 @@ class Caller:
         the instants that each operator with state evaluates; `now_us` is the arrival of results that no tuple caused.
         A call that is made `once`, after a failure, is not worth a prepared plan.
         """
-        shape = shape_of(plan or self._plan, operators, inputs, self.states)
-        schemas = {edge: self._schema(edge) for edge in shape.edges}
+        known = self._shape(plan or self._plan, tuple(operators), inputs)
+        shape, schemas = known.shape, known.schemas
         tables = {e: conform(inputs[e], s) if e in inputs else s.empty_table() for e, s in schemas.items()}
-        within = {name: (bounds or {})[name] for name in shape.operators if name in self.states.names}
-        call = _JobData(shape, tables, self.states.logs(shape.logs), within, now_us)
+        within = {name: (bounds or {})[name] for name in known.stateful}
+        call = _JobData(known, tables, self.states.logs(shape.logs), within, now_us)
         rows = sum(table.num_rows for table in inputs.values())
         started = time.perf_counter()
-        prepared = None if once or not self.ways.fits_one_partition(call.rows, call.bytes) else self._prepare(call)
-        steady = prepared is None or prepared.trusted
-        if prepared is None:
-            table, given, way = self._partitioned(call)
-        elif prepared.trusted:
-            table, given, way = self._run_cheapest(prepared, call)
-        elif prepared.new and not prepared.job.direct:
-            table, given, way = self._run_first(prepared, call)
-        else:
-            table, given, way = self._run_and_compare(prepared, call)
+        with self._counted_in_flight():
+            prepared = None if once or not self.ways.fits_one_partition(call.rows, call.bytes) else self._prepare(call)
+            steady = prepared is None or prepared.trusted
+            table, given, way = self._answer(prepared, call)
         with self._lock:
             self.calls[way] += 1
             self._trains.add(shape.operators, rows)
@@ -138,6 +145,25 @@ class Caller:
         seconds = time.perf_counter() - started
         events = {name: self.states.next_event(name) for name in within}
         return _result(self._plan, call, outputs, given, events, seconds, way, steady)
+
+    def _answer(self, prepared: _Prepared | None, call: _JobData) -> _Answer:
+        if prepared is None:
+            return self._partitioned(call)
+        if prepared.trusted:
+            return self._run_cheapest(prepared, call)
+        if prepared.new and not prepared.job.direct:
+            return self._run_first(prepared, call)
+        return self._run_and_compare(prepared, call)
+
+    @contextmanager
+    def _counted_in_flight(self) -> Iterator[None]:
+        with self._lock:
+            self._in_flight += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._in_flight -= 1
 
     def add(self, plan: Plan, found: PlanSchemas, single_tables: Tables, data: Mapping[str, pa.Table]) -> None:
         """Queries join: `plan` has their operators, which are new. Calls of others may be in flight."""
@@ -207,6 +233,21 @@ class Caller:
         if self._direct is not None:
             self._direct.interrupt(reason)
 
+    def _shape(self, plan: Plan, operators: tuple[str, ...], inputs: Iterable[Edge]) -> _KnownShape:
+        """The shape of a call, worked out once for each plan: finding it takes as long as a small call."""
+        of_plan, shapes = self._known
+        if of_plan is not plan:
+            of_plan, shapes = self._known = (plan, {})
+        key = (operators, frozenset(inputs))
+        known = shapes.get(key)
+        if known is None:
+            shape = shape_of(plan, operators, inputs, self.states)
+            schemas = {edge: self._schema(edge) for edge in shape.edges}
+            sizes = {edge: row_bytes(schema) for edge, schema in schemas.items()}
+            stateful = tuple(name for name in shape.operators if name in self.states.names)
+            known = shapes[key] = _KnownShape(shape, schemas, sizes, stateful)
+        return known
+
     def _schema(self, edge: Edge) -> pa.Schema:
         """The schema of what a call reads at an edge."""
         read = self.states.reads.get(edge)
@@ -231,7 +272,7 @@ class Caller:
         with self._lock:
             if shape in self._prepared or not self._keeps(shape):
                 return self._prepared.get(shape)
-        schemas = {edge: self._schema(edge) for edge in shape.edges}
+        schemas = call.known.schemas
         logs = {name: log.schema for name, log in self.states.logs(shape.logs).items()}
         composer = self._composer(True, self._single_tables)
         found: _Prepared | None = None
@@ -256,7 +297,8 @@ class Caller:
     def _run_cheapest(self, prepared: _Prepared, call: _JobData) -> _Answer:
         """Run a trusted plan in one partition, unless it is known to be quicker over several."""
         started = time.perf_counter()
-        spread = prepared.costs.spread_pays(call.rows, partitions_for(call.rows, self._parallelism))
+        free = self._parallelism - (self._in_flight - 1)
+        spread = prepared.costs.spread_pays(call.rows, min(free, partitions_for(call.rows, self._parallelism)))
         found = self._partitioned(call) if spread else self._run_prepared(prepared, call)
         prepared.costs.learn(call.rows, time.perf_counter() - started, spread)
         return found
@@ -328,22 +370,26 @@ class Caller:
 class _JobData:
     """What one call reads: its input, the logs, the instants to evaluate."""
 
-    shape: JobShape
+    known: _KnownShape
     inputs: Mapping[Edge, pa.Table]
     logs: Mapping[LogName, Log]
     bounds: Mapping[str, Bounds]
     now_us: int
 
     @property
+    def shape(self) -> JobShape:
+        return self.known.shape
+
+    @cached_property
     def rows(self) -> int:
         kept = sum(chunk.rows for chunks in self.chunks.values() for chunk in chunks)
         return sum(table.num_rows for table in self.inputs.values()) + kept
 
     @property
     def bytes(self) -> int:
-        kept: int = sum(chunk.bytes for chunks in self.chunks.values() for chunk in chunks)
-        given: int = sum(table.nbytes for table in self.inputs.values())
-        return given + kept
+        kept = sum(chunk.bytes for chunks in self.chunks.values() for chunk in chunks)
+        sizes = self.known.row_bytes
+        return kept + sum(table_bytes(table, sizes[edge]) for edge, table in self.inputs.items())
 
     @cached_property
     def chunks(self) -> dict[LogName, list[Chunk]]:
@@ -352,7 +398,7 @@ class _JobData:
 
     @property
     def data(self) -> LeafData:
-        return LeafData(self.inputs, self.chunks, self.instants)
+        return LeafData(self.inputs, self.chunks, self.instants, self.rows)
 
     @cached_property
     def instants(self) -> dict[str, Instants]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from itertools import chain
+from itertools import chain, pairwise
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType
@@ -152,21 +152,37 @@ Names = Callable[[Port | LogName], list[str]]
 def separate(table: pa.Table, shape: JobShape, names: Names) -> tuple[dict[Port, pa.Table], dict[LogName, pa.Table]]:
     """A job's outputs and the rows for its logs, taken apart; `names` gives the columns of each."""
     pieces = shape.pieces
-    parts = [table] if len(pieces) == 1 else [_part(table, index) for index in range(len(pieces))]
+    parts = [table] if len(pieces) == 1 else _parts(table, len(pieces))
     found: dict[Port | LogName, pa.Table] = {}
     for targets, part in zip(pieces, parts, strict=True):
         if len(targets) == 1:
             found[targets[0]] = part
             continue
-        for number, target in enumerate(targets):
-            found[target] = part.filter(pc.equal(part[JOINT], number)).select(names(target))
+        for target, rows in zip(targets, _by_number(part, JOINT, len(targets)), strict=True):
+            found[target] = rows.select(names(target))
     outputs = {target: rows for target, rows in found.items() if isinstance(target, Port)}
     return outputs, {target: rows for target, rows in found.items() if isinstance(target, LogName)}
 
 
-def _part(table: pa.Table, index: int) -> pa.Table:
-    # Take the output's own column first: filtering the whole table would copy the other outputs' columns too.
-    rows = table.column(f"_{index}").filter(pc.equal(table[_OUTPUT], index))
-    schema = pa.schema([pa.field(f.name, f.type, f.nullable) for f in rows.type])
-    batches = [pa.RecordBatch.from_arrays(chunk.flatten(), schema=schema) for chunk in rows.chunks]
+def _parts(table: pa.Table, count: int) -> list[pa.Table]:
+    """The outputs of a frame made by `_side_by_side`: the rows of each, with its own columns."""
+    return [_unpacked(rows.column(f"_{index}")) for index, rows in enumerate(_by_number(table, _OUTPUT, count))]
+
+
+def _by_number(table: pa.Table, column: str, count: int) -> list[pa.Table]:
+    """The rows with each number from 0 to below `count`, in order.
+
+    Parts of a union come one after the other, so they are cut out; only where rows are mixed must they be gathered.
+    """
+    numbers = table.column(column).to_numpy()
+    if (numbers[1:] >= numbers[:-1]).all():
+        ends = numbers.searchsorted(np.arange(count + 1))
+        return [table.slice(first, end - first) for first, end in pairwise(ends.tolist())]
+    return [table.filter(numbers == number) for number in range(count)]
+
+
+def _unpacked(structs: pa.ChunkedArray) -> pa.Table:
+    """The fields of a column of structs as columns."""
+    schema = pa.schema(list(structs.type))
+    batches = [pa.RecordBatch.from_arrays(chunk.flatten(), schema=schema) for chunk in structs.chunks]
     return pa.Table.from_batches(batches, schema=schema)

@@ -21,13 +21,17 @@ from headgate.runtime.spark.calls.composer import Composer
 from headgate.runtime.spark.calls.job import JobShape, StateInputs, compose
 from headgate.runtime.spark.direct.server import Change, DirectServer, append, move, remove, replace
 from headgate.runtime.spark.internals.collect import collect
-from headgate.runtime.spark.internals.guards import runs_python, why_not_prepared
+from headgate.runtime.spark.internals.guards import compiled, runs_python, why_not_prepared
 from headgate.runtime.spark.internals.leaf import Leaf, LogLeaf, conform, serialized
 from headgate.runtime.spark.internals.row_counts import Markers
 from headgate.runtime.spark.stateful.base import Instants
 from headgate.runtime.spark.stateful.state import BOUNDS, Chunk, LogName, bounds_table
 
 Answer = tuple[pa.Table, dict[Port, int]]  # rows, and the row counts of the marked ports
+
+# For fewer rows than this, generating code for the call alone takes longer than interpreting it. Where the plan's own
+# code does all that is done for each row, interpreting is quicker for any number.
+INTERPRETED_ROWS = 3000
 
 
 class NotPreparable(Exception):
@@ -41,6 +45,7 @@ class LeafData:
     inputs: Mapping[Edge, pa.Table]
     logs: Mapping[LogName, Sequence[Chunk]]
     bounds: Mapping[str, Instants]
+    rows: int  # in inputs and logs
 
 
 class PreparedJob:
@@ -78,6 +83,7 @@ class PreparedJob:
         self._schema = to_arrow_schema(frame.schema, timezone="UTC")
         self._markers = markers
         self._busy = threading.Lock()
+        self._positions = {leaf: number for number, leaf in enumerate(self._all_leaves())}
         self._direct = (
             _Direct(direct, frame, self._all_leaves(), markers) if direct and not runs_python(frame) else None
         )
@@ -94,7 +100,7 @@ class PreparedJob:
             raise RuntimeError("a prepared plan was called while another call of it was running")
         try:
             if directly and self._direct is not None:
-                return self._direct.run(self._changes(data), self._schema)
+                return self._direct.run(self._changes(data), self._schema, data.rows)
             self._fill(data)
             return self._run_job()
         finally:
@@ -131,7 +137,7 @@ class PreparedJob:
     def _changes(self, data: LeafData) -> list[Change]:
         """The same as changes that a direct call makes on its way."""
         found: list[Change] = []
-        positions = {leaf: number for number, leaf in enumerate(self._all_leaves())}
+        positions = self._positions
         for name, log_leaf in self._logs.items():
             chunks = {chunk.number: chunk.table for chunk in data.logs[name]}
             gone, fresh = log_leaf.differences(chunks)
@@ -160,6 +166,7 @@ class _Direct:
         self, server: DirectServer, frame: DataFrame, leaves: Sequence[Leaf | LogLeaf], markers: Markers
     ) -> None:
         self._server = server
+        self._compiled = compiled(frame)
         _, counters = _planned(frame, markers)
         self._ports = list(counters)
         arrays = [
@@ -167,8 +174,9 @@ class _Direct:
         ]
         self._number = server.register(frame, arrays, list(counters.values()))
 
-    def run(self, changes: Sequence[Change], schema: pa.Schema) -> Answer:
-        rows, counts = self._server.call(self._number, changes, schema)
+    def run(self, changes: Sequence[Change], schema: pa.Schema, rows_in: int) -> Answer:
+        interpreted = self._compiled or rows_in < INTERPRETED_ROWS
+        rows, counts = self._server.call(self._number, changes, schema, interpreted)
         return rows, dict(zip(self._ports, counts, strict=True))
 
     def forget(self) -> None:

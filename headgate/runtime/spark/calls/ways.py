@@ -10,7 +10,7 @@ WAYS = ("direct", "prepared", "partitioned")
 PARTITIONED_ROWS = 2_000_000
 PARTITIONED_BYTES = 64 * 2**20  # likewise; a leaf's data is sent with the task of a prepared job
 
-MEASURED_ROWS = 50_000  # below this, planning alone takes longer than partitions can save
+MEASURED_ROWS = 200_000  # below this, planning alone takes longer than partitions can save
 PLANNING_S = 0.05  # what planning a call costs, until calls have shown it
 SPREAD_LOSS = 1.5  # rows over partitions pass Python on their way to Spark; until calls have shown what that costs
 SMOOTHING = 0.2  # weight of the latest call
@@ -46,8 +46,11 @@ class RowCosts:
             self._single_s = _smoothed(self._single_s, seconds / rows)
 
     def spread_pays(self, rows: int, partitions: int) -> bool:
-        """Is a call of so many rows quicker over several partitions, although it is planned for this call alone?"""
-        if rows < MEASURED_ROWS or partitions == 1 or self._single_s is None:
+        """Is a call of so many rows quicker over several partitions, although it is planned for this call alone?
+
+        `partitions` is how many of them can run at the same time: cores that other calls use are no help.
+        """
+        if rows < MEASURED_ROWS or partitions <= 1 or self._single_s is None:
             return False
         spread_s = self._spread_s
         if spread_s is None:

@@ -30,8 +30,9 @@ import org.apache.spark.util.AccumulatorV2;
  * values of the plan's row counters. Compiled by Janino when Spark starts, so it keeps to what Janino understands: no
  * generics, no lambdas.
  *
- * Request: int length of what follows up to the payloads, int plan, int number of changes, then for each change
- *   int kind, int leaf, long argument (its length in bytes, a position, or another leaf); then the payloads in order.
+ * Request: int length of what follows up to the payloads, int plan, int 1 if what Spark would generate for this call
+ *   alone is to be interpreted, int number of changes, then for each change int kind, int leaf, long argument (its
+ *   length in bytes, a position, or another leaf); then the payloads in order.
  * Reply: int 0 (rows) or 1 (failed), int number of counters, long nanoseconds, long length; the counters; the rows.
  *   Of a failure there is only the number under which `rethrow` finds it, in place of the nanoseconds.
  */
@@ -47,14 +48,19 @@ public class DirectCalls implements Runnable {
     private final ServerSocketChannel listening;
     private final SocketChannel connection;
     private final MemoryManager memory;
+    private final Properties compiling; // the session's settings, as a task finds them
+    private final Properties interpreting; // the same, but nothing is generated while a call runs
     private final ConcurrentHashMap plans = new ConcurrentHashMap(); // Integer -> Plan
     private final ConcurrentHashMap failures = new ConcurrentHashMap(); // Long -> Throwable
     private final ConcurrentHashMap running = new ConcurrentHashMap(); // TaskContextImpl -> Thread
 
-    public DirectCalls(String path, MemoryManager memory) throws Exception {
+    public DirectCalls(String path, MemoryManager memory, Properties compiling, Properties interpreting)
+            throws Exception {
         this.server = null;
         this.connection = null;
         this.memory = memory;
+        this.compiling = compiling;
+        this.interpreting = interpreting;
         this.listening = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
         this.listening.bind(UnixDomainSocketAddress.of(path));
         start(this, "headgate-direct");
@@ -64,6 +70,8 @@ public class DirectCalls implements Runnable {
         this.server = server;
         this.connection = connection;
         this.memory = server.memory;
+        this.compiling = server.compiling;
+        this.interpreting = server.interpreting;
         this.listening = null;
     }
 
@@ -74,23 +82,20 @@ public class DirectCalls implements Runnable {
         final Object[] leaves;
         final Object[] partitions; // of the leaves that are logs; null for the others
         final Object[] counters;
-        final Properties properties;
 
-        Plan(RDD rdd, Object[] leaves, Object[] partitions, Object[] counters, Properties properties) {
+        Plan(RDD rdd, Object[] leaves, Object[] partitions, Object[] counters) {
             this.rdd = rdd;
             this.partition = rdd.partitions()[0];
             this.leaves = leaves;
             this.partitions = partitions;
             this.counters = counters;
-            this.properties = properties;
         }
     }
 
     // Called through py4j -------------------------------------------------------------------------------------------
 
-    public void register(
-            int plan, RDD rdd, Object[] leaves, Object[] partitions, Object[] counters, Properties properties) {
-        plans.put(Integer.valueOf(plan), new Plan(rdd, leaves, partitions, counters, properties));
+    public void register(int plan, RDD rdd, Object[] leaves, Object[] partitions, Object[] counters) {
+        plans.put(Integer.valueOf(plan), new Plan(rdd, leaves, partitions, counters));
     }
 
     public void forget(int plan) {
@@ -140,11 +145,12 @@ public class DirectCalls implements Runnable {
     private void serve() throws Exception {
         ByteBuffer request = read(read(4).getInt());
         Plan plan = (Plan) server.plans.get(Integer.valueOf(request.getInt()));
+        Properties properties = request.getInt() == 1 ? interpreting : compiling;
         int changes = request.getInt();
         for (int i = 0; i < changes; i++) change(plan, request.getInt(), request.getInt(), request.getLong());
         ByteBuffer[] reply;
         try {
-            reply = call(plan);
+            reply = call(plan, properties);
         } catch (Throwable failure) {
             long number = TASKS.incrementAndGet();
             server.failures.put(Long.valueOf(number), failure);
@@ -170,13 +176,13 @@ public class DirectCalls implements Runnable {
         partition.values_$eq(scala.jdk.javaapi.CollectionConverters.asScala((java.util.List) batches).toSeq());
     }
 
-    private ByteBuffer[] call(Plan plan) throws Throwable {
+    private ByteBuffer[] call(Plan plan, Properties properties) throws Throwable {
         if (plan == null) throw new IllegalStateException("no such plan");
         long task = TASKS.incrementAndGet();
         for (int i = 0; i < plan.counters.length; i++) ((AccumulatorV2) plan.counters[i]).reset();
         TaskMemoryManager taskMemory = new TaskMemoryManager(memory, task);
         TaskContextImpl context = new TaskContextImpl(
-                0, 0, 0, task, 0, 1, taskMemory, plan.properties, null, new TaskMetrics(),
+                0, 0, 0, task, 0, 1, taskMemory, properties, null, new TaskMetrics(),
                 scala.math.BigDecimal.valueOf(1.0), scala.collection.immutable.Map$.MODULE$.empty());
         ArrayList rows = new ArrayList();
         long length = 0;

@@ -31,6 +31,7 @@ from pyspark.sql import DataFrame, SparkSession
 log = logging.getLogger("headgate.spark")
 
 _REPLACE, _APPEND, _REMOVE, _MOVE = range(4)  # as in DirectCalls.java
+_REQUEST = struct.Struct(">iiii")
 _HEAD = struct.Struct(">iiqq")
 _CHANGE = struct.Struct(">iiq")
 
@@ -81,7 +82,6 @@ class DirectServer:
         self._connections: list[socket.socket] = []
         try:
             self._java = _started(session, self.path)
-            self._properties = _properties(session)
         except (Py4JError, OSError) as error:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise DirectError(f"the helper does not compile on this JVM with this Spark: {_reason(error)}") from error
@@ -106,29 +106,34 @@ class DirectServer:
         rdd = jdf.toArrowBatchRdd(jdf.queryExecution().executedPlan())
         number = next(self._numbers)
         arrays = [_array(gateway, items) for items in ([leaf for leaf, _ in leaves], [part for _, part in leaves])]
-        self._java.register(number, rdd, *arrays, _array(gateway, counters), self._properties)
+        self._java.register(number, rdd, *arrays, _array(gateway, counters))
         return number
 
     def forget(self, plan: int) -> None:
         """Let go of a plan."""
         self._java.forget(plan)
 
-    def call(self, plan: int, changes: Sequence[Change], schema: pa.Schema) -> tuple[pa.Table, tuple[int, ...]]:
+    def call(
+        self, plan: int, changes: Sequence[Change], schema: pa.Schema, interpreted: bool = False
+    ) -> tuple[pa.Table, tuple[int, ...]]:
         """Change the leaves of a plan, run it, and return its rows and the values of its counters.
+
+        With the plan comes generated code. But some operators generate a little more when they start, such as how to
+        copy a group's key, and for few rows that takes longer than the rows: `interpreted` makes them do without.
 
         Raises what Spark raises, as a job would. ConnectionError: the JVM is gone.
         """
-        status, counters, number, body = self._exchange(plan, changes)
+        status, counters, number, body = self._exchange(plan, changes, interpreted)
         if status:
             with unwrap_spark_exception():
                 self._java.rethrow(number)
         return _table(memoryview(body)[8 * counters :], schema), struct.unpack_from(f">{counters}q", body)
 
-    def _exchange(self, plan: int, changes: Sequence[Change]) -> tuple[int, int, int, bytearray]:
+    def _exchange(self, plan: int, changes: Sequence[Change], interpreted: bool) -> tuple[int, int, int, bytearray]:
         """Send a request and receive the reply: its status, number of counters, number, and what follows."""
         payloads = [change.payload for change in changes if change.payload is not None]
         parts = [_CHANGE.pack(change.kind, change.leaf, change.argument) for change in changes]
-        head = struct.pack(">iii", 8 + _CHANGE.size * len(parts), plan, len(parts))
+        head = _REQUEST.pack(12 + _CHANGE.size * len(parts), plan, interpreted, len(parts))
         connection = self._connection()
         try:
             _send(connection, [head + b"".join(parts), *payloads])
@@ -166,7 +171,10 @@ class DirectServer:
 def _started(session: SparkSession, path: str) -> Any:
     """A server in the JVM, listening."""
     gateway: Any = session.sparkContext._gateway
-    return _constructor(gateway.jvm).newInstance(_array(gateway, [path, _memory_manager(gateway.jvm)]))
+    compiling, interpreting = _properties(session), _properties(session)
+    interpreting.setProperty("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    given = [path, _memory_manager(gateway.jvm), compiling, interpreting]
+    return _constructor(gateway.jvm).newInstance(_array(gateway, given))
 
 
 @lru_cache(maxsize=1)
@@ -177,7 +185,7 @@ def _constructor(jvm: Any) -> Any:
     compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
     compiler.cook(source)
     kind = compiler.getClassLoader().loadClass("headgate.DirectCalls")
-    return next(one for one in kind.getConstructors() if one.getParameterCount() == 2)
+    return next(one for one in kind.getConstructors() if one.getParameterCount() == 4)
 
 
 def _properties(session: SparkSession) -> Any:

@@ -12,6 +12,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.serializers import ArrowCollectSerializer
 from pyspark.util import local_connect_and_auth
 
+from headgate.runtime.spark.internals.job_names import give_name
+
 # Port and secret, in the text that Java prints for the array [port, secret, server].
 _SERVED = re.compile(r"\[(\d+), ([^,\s]+), ")
 
@@ -28,6 +30,7 @@ def collect(frame: DataFrame, schema: pa.Schema) -> pa.Table:
     Works like PySpark's own collector, but with four trips to the JVM instead of eleven.
     """
     run: Any = frame  # the Arrow collector is not among DataFrame's declared names
+    give_name(run._sc)
     printed, element = _java(run._sc._jvm)
     served = run._jdf.collectAsArrowToPython()
     server = element(served, 2)

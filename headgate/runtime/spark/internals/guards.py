@@ -43,6 +43,19 @@ _SAFE_NODES = frozenset(
     }
 )
 
+# Nodes that evaluate expressions for each row outside of the code that is generated for the plan.
+_NEVER_COMPILED = frozenset(
+    {
+        "SortExec",  # compares rows
+        "CartesianProductExec",
+        "ObjectHashAggregateExec",
+        "SortAggregateExec",
+        "MergingSessionsExec",
+        "WindowExec",
+    }
+)
+_WITHOUT_EXPRESSIONS = frozenset({"WholeStageCodegenExec", "InputAdapter", "UnionExec", "CoalesceExec"})
+
 _PYTHON_NODES = frozenset({"MapInArrowExec", "ArrowEvalPythonExec"})
 
 # Words that Spark turns into a date while it parses the query, before any plan exists.
@@ -113,3 +126,18 @@ def runs_python(frame: DataFrame) -> bool:
     """Does the plan hand rows to Python workers? They belong to tasks of jobs."""
     plan = frame._jdf.queryExecution().executedPlan()
     return any(node.getClass().getSimpleName() in _PYTHON_NODES for node in nodes(plan))
+
+
+def compiled(frame: DataFrame) -> bool:
+    """Is all that the plan does for each row in the code that was generated for it?"""
+    return _compiled(frame._jdf.queryExecution().executedPlan(), False)
+
+
+def _compiled(node: Any, inside: bool) -> bool:
+    """`inside`: is the node's parent part of generated code?"""
+    kind = node.getClass().getSimpleName()
+    inside = kind == "WholeStageCodegenExec" or (inside and kind != "InputAdapter")
+    if kind in _NEVER_COMPILED or not (inside or kind in _WITHOUT_EXPRESSIONS):
+        return False
+    children = node.children()
+    return all(_compiled(children.apply(i), inside) for i in range(children.size()))

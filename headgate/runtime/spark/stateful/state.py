@@ -54,12 +54,17 @@ class Chunk:
         self.bytes: int = table.nbytes
         self.expiry, self.half_expiry = _expiries(table, spec)  # when all rows have expired, and when half of them
         self._events = _sorted_instants(table, spec.events)
+        self._first = int(self._events[0]) if len(self._events) else FOREVER  # asked for at every call
+        self._last = int(self._events[-1]) if len(self._events) else FOREVER
         self._frame: DataFrame | None = None
 
     def next_event(self, after: int) -> int:
         """The first instant after `after` that is an event of one of its rows; FOREVER if there is none."""
-        at = int(np.searchsorted(self._events, after, side="right"))
-        return int(self._events[at]) if at < len(self._events) else FOREVER
+        if after < self._first:
+            return self._first
+        if after >= self._last:
+            return FOREVER
+        return int(self._events[self._events.searchsorted(after, side="right")])
 
     def frame(self, session: SparkSession) -> DataFrame:
         """Its rows as a DataFrame; a large chunk is kept by Spark, in memory or on the executors' disks."""
@@ -105,9 +110,11 @@ class Log:
 
     def forget_expired(self, end: int) -> None:
         """Everything up to the instant `end` has been evaluated: drop what has expired, and keep the chunks few."""
-        self._keep([chunk for chunk in self.chunks if chunk.expiry > end])
+        if any(chunk.expiry <= end for chunk in self.chunks):
+            self._keep([chunk for chunk in self.chunks if chunk.expiry > end])
+        large = self.rows * LARGE_CHUNK_SHARE / MAX_CHUNKS
         for at, chunk in enumerate(self.chunks):
-            if chunk.half_expiry <= end and chunk.rows * MAX_CHUNKS > self.rows * LARGE_CHUNK_SHARE:
+            if chunk.half_expiry <= end and chunk.rows > large:
                 self._merge(at, at + 1, end)
         while len(self.chunks) > MAX_CHUNKS:
             sizes = [chunk.rows for chunk in self.chunks]
