@@ -20,7 +20,7 @@ from headgate.plan.operators.base import Port
 log = logging.getLogger("headgate.source")
 
 TICK_S = 0.005  # pause between rounds; adds at most this much latency
-DUTY = 0.2  # the share of a core that reading may take when there is no hurry; with many sources, pauses get longer
+DUTY = 0.15  # the share of a core that reading may take when there is no hurry; with many sources, pauses get longer
 ROWS_A_ROUND = 100_000  # most rows read from one source at once, so that it does not hold up the others
 ROWS_IN_A_HURRY = 1000  # a replayed source that gives this many at once probably has more
 

@@ -17,7 +17,7 @@ import struct
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -38,6 +38,10 @@ _CHANGE = struct.Struct(">iiq")
 
 class DirectError(RuntimeError):
     """Plans cannot be run directly on this JVM or with this version of Spark; the message says why."""
+
+
+class CallInterrupted(RuntimeError):
+    """A direct call was ended from outside; the message says why."""
 
 
 class Change(NamedTuple):
@@ -79,7 +83,9 @@ class DirectServer:
         self._session = session
         self._numbers = itertools.count(1)
         self._own = threading.local()
-        self._connections: list[socket.socket] = []
+        self._connections: set[socket.socket] = set()
+        self._in_call: set[socket.socket] = set()
+        self._interrupted: dict[socket.socket, str] = {}  # connections whose call is to end, and why
         try:
             self._java = _started(session, self.path)
         except (Py4JError, OSError) as error:
@@ -135,22 +141,33 @@ class DirectServer:
         parts = [_CHANGE.pack(change.kind, change.leaf, change.argument) for change in changes]
         head = _REQUEST.pack(12 + _CHANGE.size * len(parts), plan, interpreted, len(parts))
         connection = self._connection()
+        self._in_call.add(connection)
         try:
             _send(connection, [head + b"".join(parts), *payloads])
             status, counters, number, length = _HEAD.unpack(_receive(connection, _HEAD.size))
             return status, counters, number, _receive(connection, 8 * counters + length)
-        except BaseException:  # what comes next on this connection would belong to this call
-            connection.close()
+        except BaseException as error:  # what comes next on this connection would belong to this call
+            self._connections.discard(connection)
             del self._own.connection
+            connection.close()
+            if isinstance(error, OSError) and (reason := self._interrupted.pop(connection, None)) is not None:
+                raise CallInterrupted(reason) from None
             raise
+        finally:
+            self._in_call.discard(connection)
 
     def interrupt(self, reason: str) -> None:
-        """End the calls in flight, as soon as Spark's code looks."""
+        """End the calls in flight with CallInterrupted. As with a job that is canceled, Spark's code goes on until it
+        next looks whether it should; nobody waits for it."""
         self._java.interrupt(reason)
+        for connection in list(self._in_call):
+            self._interrupted[connection] = reason
+            with suppress(OSError):  # the call has just ended
+                connection.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """End all connections. A JVM that is gone has ended them."""
-        for connection in self._connections:
+        for connection in list(self._connections):
             connection.close()
         try:
             self._java.close()
@@ -164,7 +181,7 @@ class DirectServer:
         if found is None:
             found = self._own.connection = socket.socket(socket.AF_UNIX)
             found.connect(self.path)
-            self._connections.append(found)
+            self._connections.add(found)
         return found
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +20,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from headgate.plan.operators import Port
 from headgate.runtime.spark.caller_setup import make_caller
 from headgate.runtime.spark.calls.ways import Ways
-from headgate.runtime.spark.direct.server import DirectServer, replace
+from headgate.runtime.spark.direct.server import CallInterrupted, DirectServer, replace
 from headgate.runtime.spark.direct.trial import tried_server
 from headgate.runtime.spark.internals.collect import collect
 from headgate.runtime.spark.internals.leaf import Leaf, serialized
@@ -75,6 +79,62 @@ def test_an_error_equals_that_of_a_job_and_the_next_call_works(session: Any, ser
         run(server, plan, frame, batch(1))
     good = batch(1).filter(pa.compute.greater(batch(1)["k"], 0))
     assert run(server, plan, frame, good).num_rows == good.num_rows
+
+
+def test_a_call_that_takes_too_long_can_be_interrupted(session: Any, server: DirectServer) -> None:
+    """It compares billions of pairs; nobody waits for that once it has been interrupted, and other calls go on."""
+    left, right = Leaf(session, SCHEMA), Leaf(session, SCHEMA)
+    pairs = left.frame.crossJoin(right.frame.withColumnsRenamed({"k": "l", "v": "w"})).where("v * w > 2 + k - l")
+    frame = pairs.coalesce(1).selectExpr("sum(v + w) AS s")
+    plan = server.register(frame, [(left.array, None), (right.array, None)], [])
+    changes = [replace(place, serialized(batch(place, 60_000))) for place in (0, 1)]
+    timer = threading.Timer(1.0, lambda: server.interrupt("the test has seen enough"))
+    timer.start()
+    started = time.monotonic()
+    with pytest.raises(CallInterrupted, match="seen enough"):
+        server.call(plan, changes, to_arrow_schema(frame.schema))
+    assert time.monotonic() - started < 10, "it waited for the answer"
+    timer.join()
+    leaf = Leaf(session, SCHEMA)
+    after = leaf.frame.selectExpr("k")
+    assert run(server, server.register(after, [(leaf.array, None)], []), after, batch(1)).num_rows == 500
+
+
+def test_a_call_that_runs_out_of_memory_fails_alone(session: Any, server: DirectServer) -> None:
+    leaf = Leaf(session, SCHEMA)
+    frame = leaf.frame.selectExpr("length(repeat('x', 2147483647 - k)) AS n")  # k is 0: more than the JVM can address
+    plan = server.register(frame, [(leaf.array, None)], [])
+    with pytest.raises(Exception, match=r"OutOfMemoryError|array size"):
+        run(server, plan, frame, batch(1).filter(pa.compute.equal(batch(1)["k"], 0)))
+    assert run(server, plan, frame, SCHEMA.empty_table()).num_rows == 0
+
+
+@pytest.mark.nightly
+def test_a_sort_that_spills_gives_the_same_rows_and_leaves_no_file(tmp_path: Path) -> None:
+    """In a process of its own, whose Spark spills after a thousand rows."""
+    script = f"""
+import pyarrow as pa
+from pathlib import Path
+from pyspark.sql.pandas.types import to_arrow_schema
+from headgate.runtime.spark.direct.server import replace
+from headgate.runtime.spark.direct.trial import tried_server
+from headgate.runtime.spark.internals.leaf import Leaf, serialized
+from headgate.runtime.spark.launch.session import own_session, start_spark
+settings = {{"master": "local[1]", "spark.local.dir": {str(tmp_path)!r}}}
+session = own_session(start_spark({{**settings, "spark.shuffle.spill.numElementsForceSpillThreshold": "1000"}}))
+schema = pa.schema([pa.field("a", pa.int64())])
+leaf = Leaf(session, schema)
+frame = leaf.frame.sortWithinPartitions("a")
+server = tried_server(session)
+plan = server.register(frame, [(leaf.array, None)], [])
+table = pa.table({{"a": [(7919 * n) % 50021 for n in range(50021)]}}, schema=schema)
+for _ in range(3):
+    rows, _ = server.call(plan, [replace(0, serialized(table))], to_arrow_schema(frame.schema))
+    assert rows.column(0).to_pylist() == list(range(50021))
+print(sum(path.is_file() for path in Path({str(tmp_path)!r}).rglob("temp_local*")), "left")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False)
+    assert done.stdout.splitlines()[-1:] == ["0 left"], done.stderr
 
 
 def test_a_plan_that_was_forgotten_is_refused(session: Any, server: DirectServer) -> None:
