@@ -44,6 +44,7 @@ def summary(*runs: Measured) -> dict[str, Any]:
     """The figures of one run, or of several together, by class and overall; None where nothing was measured."""
     classes = {name: _class_figures(runs, name) for name in PRIORITIES}
     done = sum(query.completed for query in _queries(runs))
+    in_time = sum(min(query.completed, query.arrived) for query in _queries(runs))
     means = {name: figures["mean"] for name, figures in classes.items()}
     order = by_priority(PRIORITIES)
     return {
@@ -53,7 +54,7 @@ def summary(*runs: Measured) -> dict[str, Any]:
             for key in ("mean", "p75")
         },
         "weighted_mean": weighted_mean(means, PRIORITIES),
-        "completed": _share(done, sum(query.arrived for query in _queries(runs))),
+        "completed": _share(in_time, sum(query.arrived for query in _queries(runs))),
         "cpu_us_per_tuple": sum(run.cpu_s for run in runs) / done * 1e6 if done else None,
         "details": dict(runs[0].details) if len(runs) == 1 else {"runs": [dict(run.details) for run in runs]},
     }
@@ -80,7 +81,7 @@ def _class_figures(runs: Sequence[Measured], name: str) -> dict[str, Any]:
         "by_query": {query: float(np.mean([spread.mean for spread in spreads])) for query, spreads in found.items()},
         "results": sum(latencies.size for latencies in results),
         "arrived": arrived,
-        "completed": _share(sum(query.completed for query in all_served), arrived),
+        "completed": _share(sum(min(query.completed, query.arrived) for query in all_served), arrived),
     }
 
 

@@ -27,6 +27,7 @@ def tables(result: Figures) -> list[ShownTable]:
         *(_workload(name, result, classes) for name in result["workloads"]),
         ShownTable("heavy, Headgate in other ways", _columns(classes), _rows(result["heavy_other_ways"], classes)),
         _trains(result["heavy_other_ways"], classes),
+        *(_lingers(name, figures, classes) for name, figures in result.get("lingers", {}).items()),
         _scaling(result["scaling"], classes),
         *(_pairs(name, result[name]) for name in ("highest_rate_by_way", "changed_priorities", "source_of_stock")),
     ]
@@ -49,6 +50,11 @@ def _trains(ways: Mapping[str, Figures], classes: Sequence[str]) -> ShownTable:
         trains = details.get("runs", [details])[0]["trains"]
         rows.append([name, *(f"{_number(trains[one]['tuples_a_call'])} ({trains[one]['calls']:,})" for one in classes)])
     return ShownTable("heavy, tuples per call (calls)", ["", *classes], rows)
+
+
+def _lingers(name: str, by_milliseconds: Mapping[str, Figures], classes: Sequence[str]) -> ShownTable:
+    named = {f"{milliseconds} ms": figures for milliseconds, figures in by_milliseconds.items()}
+    return ShownTable(f"{name}, mbd with other lingers", _columns(classes), _rows(named, classes))
 
 
 def _scaling(scaling: Figures, classes: Sequence[str]) -> ShownTable:

@@ -96,6 +96,8 @@ def test_headline():
     figures = headline(found)
     assert figures["class1_speedup_heavy"] == pytest.approx(8.0)
     assert figures["class1_speedup_easy"] == pytest.approx(8.0)
+    assert figures["class1_speedup_weights_heavy"] == pytest.approx(10.0)
+    assert figures["class1_speedup_weights_medium"] == pytest.approx(10.0)
     assert figures["inversion_mbd"] == 0.0
     assert figures["completed_min_mbd"] == 1.0
     assert figures["completed_over_stock"] == 1.0
