@@ -137,7 +137,8 @@ def test_only_replayable_sources_wait_for_memory():
 @pytest.mark.parametrize(
     ("left", "rest"), [(0.001, 0.04), (0.0201, 0.0201), (0.05, 0.05), (0.061, 0.04), (math.inf, 0.04)]
 )
-def test_a_round_begins_at_a_boundary_that_is_near(left: float, rest: float):
+def test_a_round_begins_at_a_boundary_that_is_near(monkeypatch: pytest.MonkeyPatch, left: float, rest: float):
+    monkeypatch.setattr(source_thread, "DUTY", 0.2)
     reports = Reports({}, boundary=7.0 + left)
     assert reports.thread.rest_s(0.01) == pytest.approx(rest)
     assert Reports({}).thread.rest_s(0.0) == source_thread.TICK_S

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from headgate.errors import ApplicationError
 from headgate.plan.arrow_types import port_schema
 from headgate.plan.model import Plan
-from headgate.plan.operators import Select, Split
+from headgate.plan.operators import Declared, Select, Split
 from headgate.plan.operators.base import Operator, Port
 from headgate.runtime.spark.analysis.errors import ANALYSIS_ERRORS, arrow_schema_of, error_at_query, place_of
 from headgate.runtime.spark.calls.composer import Composer, Tables
@@ -37,14 +37,26 @@ class PlanSchemas:
 
 
 def typed(session: SparkSession, plan: Plan, tables: Tables, markers: Markers) -> PlanSchemas:
-    """Let Spark analyze every operator. ApplicationError: an error that only Spark can find; it names the operator."""
+    """Let Spark analyze every operator. ApplicationError: an error that only Spark can find; it names the operator.
+
+    Operators that differ only in their names and in those of their inputs are analyzed once: an application may have
+    hundreds of queries of a few shapes.
+    """
     schemas: dict[Port, pa.Schema] = {}
+    known: dict[str, Operator] = {}  # the first operator of each shape
     single: dict[str, Stateful] = {}
     spread = _MadeOnFirstUse()
     for name, stream in plan.streams.items():
         schemas[Port(name)] = port_schema(stream.schema, stream.flow)
     composer = Composer(markers.mark, tables, plan.flows, single, single=True)
     for operator in plan.operators.values():
+        first = known.setdefault(_shape(operator, plan, schemas), operator)
+        if first is not operator:
+            schemas.update(zip(operator.ports, [schemas[port] for port in first.ports], strict=True))
+            if operator.stateful:
+                single[operator.id] = single[first.id]
+                spread.later(operator.id, partial(spread.__getitem__, first.id))
+            continue
         # Consumers are given what a queue will hold, not what the optimizer could infer about this output.
         inputs = [_empty(session, schemas[port]) for port in operator.inputs]
         try:
@@ -58,6 +70,13 @@ def typed(session: SparkSession, plan: Plan, tables: Tables, markers: Markers) -
             raise error_at_query(plan, operator, inputs, error) from error
         schemas.update(found_schemas)
     return PlanSchemas(schemas, single, spread)
+
+
+def _shape(operator: Operator, plan: Plan, schemas: Mapping[Port, pa.Schema]) -> str:
+    """Everything about an operator but names. Operators are data, so their texts tell them apart."""
+    nameless = replace(operator, id="", inputs=tuple(Port("") for _ in operator.inputs), declared=Declared())
+    read = [(schemas[port].to_string(), plan.flows[port]) for port in operator.inputs]
+    return repr((type(operator), nameless, read, [plan.flows[port] for port in operator.ports]))
 
 
 class _MadeOnFirstUse(Mapping[str, Stateful]):
