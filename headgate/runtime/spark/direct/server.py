@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import os
 import shutil
 import socket
 import struct
@@ -28,7 +29,12 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors.exceptions.captured import unwrap_spark_exception
 from pyspark.sql import DataFrame, SparkSession
 
+from headgate.runtime.spark.launch.session import goes_with_spark
+
 log = logging.getLogger("headgate.spark")
+
+LONGEST_PATH = 100  # bytes in the path of a socket; systems allow 104 to 108
+SHORT_FOLDERS = ("/tmp", "/dev/shm")  # where the socket goes if the path of the usual folder is too long
 
 _REPLACE, _APPEND, _REMOVE, _MOVE = range(4)  # as in DirectCalls.java
 _REQUEST = struct.Struct(">iiii")
@@ -78,7 +84,8 @@ class DirectServer:
 
     def __init__(self, session: SparkSession, places: int | None = None) -> None:
         self._places = None if places is None else threading.BoundedSemaphore(places)
-        self._folder = Path(tempfile.mkdtemp(prefix="headgate-direct-"))  # only this user may enter it
+        self._folder = _socket_folder()
+        goes_with_spark(session, self._folder)  # even if this process is killed
         self.path = str(self._folder / "calls")
         self._session = session
         self._numbers = itertools.count(1)
@@ -185,6 +192,16 @@ class DirectServer:
         return found
 
 
+def _socket_folder() -> Path:
+    """A folder that only this user may enter, with a path that is short enough for a socket in it."""
+    for parent in (None, *filter(os.path.isdir, SHORT_FOLDERS)):  # None: where temporary files belong
+        folder = Path(tempfile.mkdtemp(prefix="headgate-direct-", dir=parent))
+        if len(os.fsencode(folder / "calls")) <= LONGEST_PATH:
+            return folder
+        folder.rmdir()
+    raise DirectError("the path of the folder for temporary files is too long for a socket")
+
+
 def _started(session: SparkSession, path: str) -> Any:
     """A server in the JVM, listening."""
     gateway: Any = session.sparkContext._gateway
@@ -264,5 +281,10 @@ def _table(data: memoryview, schema: pa.Schema) -> pa.Table:
 
 
 def _reason(error: Exception) -> str:
-    text = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
+    text = str(error)
+    if isinstance(error, Py4JJavaError):
+        cause = error.java_exception
+        while cause.getMessage() is None and cause.getCause() is not None:
+            cause = cause.getCause()
+        text = str(cause.toString())
     return (text.splitlines() or [type(error).__name__])[0]

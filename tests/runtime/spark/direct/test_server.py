@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -20,7 +21,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from headgate.plan.operators import Port
 from headgate.runtime.spark.caller_setup import make_caller
 from headgate.runtime.spark.calls.ways import Ways
-from headgate.runtime.spark.direct.server import CallInterrupted, DirectServer, replace
+from headgate.runtime.spark.direct import server as server_module
+from headgate.runtime.spark.direct.server import CallInterrupted, DirectError, DirectServer, replace
 from headgate.runtime.spark.direct.trial import tried_server
 from headgate.runtime.spark.internals.collect import collect
 from headgate.runtime.spark.internals.leaf import Leaf, serialized
@@ -152,6 +154,23 @@ def test_closing_leaves_no_folder(session: Any) -> None:
     assert folder.stat().st_mode & 0o777 == 0o700, "only this user may enter it"
     server.close()
     assert not folder.exists()
+
+
+def test_a_long_path_for_temporary_files_is_no_obstacle(
+    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The path of a Unix socket has at most 104 bytes on some systems, 108 on others."""
+    long = tmp_path / ("long" * 25)
+    long.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    server = tried_server(session)
+    assert Path(server.path).parent.parent == Path("/tmp")
+    server.close()
+    assert not Path(server.path).parent.exists()
+    assert not list(long.iterdir())
+    monkeypatch.setattr(server_module, "SHORT_FOLDERS", ())
+    with pytest.raises(DirectError, match="too long"):
+        tried_server(session)
 
 
 def test_units_are_called_directly_and_count_the_same(session: Any) -> None:
