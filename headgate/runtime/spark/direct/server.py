@@ -154,10 +154,8 @@ class DirectServer:
             status, counters, number, length = _HEAD.unpack(_receive(connection, _HEAD.size))
             return status, counters, number, _receive(connection, 8 * counters + length)
         except BaseException as error:  # what comes next on this connection would belong to this call
-            self._connections.discard(connection)
-            del self._own.connection
-            connection.close()
-            if isinstance(error, OSError) and (reason := self._interrupted.pop(connection, None)) is not None:
+            reason = self._drop(connection)
+            if isinstance(error, OSError) and reason is not None:
                 raise CallInterrupted(reason) from None
             raise
         finally:
@@ -166,11 +164,11 @@ class DirectServer:
     def interrupt(self, reason: str) -> None:
         """End the calls in flight with CallInterrupted. As with a job that is canceled, Spark's code goes on until it
         next looks whether it should; nobody waits for it."""
-        self._java.interrupt(reason)
         for connection in list(self._in_call):
             self._interrupted[connection] = reason
             with suppress(OSError):  # the call has just ended
                 connection.shutdown(socket.SHUT_RDWR)
+        self._java.interrupt(reason)
 
     def close(self) -> None:
         """End all connections. A JVM that is gone has ended them."""
@@ -185,11 +183,21 @@ class DirectServer:
     def _connection(self) -> socket.socket:
         """This thread's own."""
         found: socket.socket | None = getattr(self._own, "connection", None)
+        if found in self._interrupted:  # its last call had just ended
+            self._drop(found)
+            found = None
         if found is None:
             found = self._own.connection = socket.socket(socket.AF_UNIX)
             found.connect(self.path)
             self._connections.add(found)
         return found
+
+    def _drop(self, connection: socket.socket) -> str | None:
+        """Close this thread's connection; returns why its call was interrupted, if it was."""
+        self._connections.discard(connection)
+        del self._own.connection
+        connection.close()
+        return self._interrupted.pop(connection, None)
 
 
 def _socket_folder() -> Path:
