@@ -82,7 +82,7 @@ class Board:
         self._stats = stats
         self._latency = latency
         self._boundary_wait = boundary_wait
-        self._linger = Linger(lambda unit: grain(unit, self), linger_s, is_due)
+        self.linger = Linger(lambda unit: grain(unit, self), linger_s, is_due)
         self._claims = tuple(Claim(slot) for slot in range(slots))
         self._from_old_policys: set[int] = set()  # slots whose call is older than the policy
         self._spent: dict[Edge, float] = {}  # seconds that preempted calls gave to the first tuple of a queue
@@ -131,7 +131,7 @@ class Board:
         self.units: tuple[Unit, ...] = units
         if self._boundary_wait is not None:
             self._boundary_wait.set_units(plan, units)
-        self._linger.set_units(plan, units)
+        self.linger.set_units(plan, units)
         for fed_units in self._fed_units.values():
             fed_units.units = ()
         for edge in self.plan.edges:
@@ -159,7 +159,7 @@ class Board:
     def learned(self) -> None:
         """Statistics have changed: show them to the policy, which may want other units now."""
         self.stats_version += 1
-        self._linger.forget()
+        self.linger.forget()
         if self.policy.regroups(self.plan, self._stats):
             self.install(self.policy)
 
@@ -176,9 +176,10 @@ class Board:
             self.install(self.policy, plan)  # a policy that combines queries of a class
             return
         self.plan = plan
-        self._linger.set_classes(plan)
+        self.linger.set_classes(plan)
         for unit in self.units:
             unit.class_name = most_important(plan, unit.queries)
+            self._announce(unit)  # in its new class it may have lingered long enough
 
     def fed_units(self, edge: Edge) -> FedUnits:
         """The units that a queue feeds; the object stays the same as long as the board exists."""
@@ -207,14 +208,9 @@ class Board:
             if unit.may_wait:
                 self._announce(unit)
 
-    @property
-    def next_linger_end(self) -> float:
-        """When the first lingering unit will have waited long enough: call `end_lingers` then. inf: none lingers."""
-        return self._linger.next
-
     def end_lingers(self) -> None:
-        """Announce the units whose oldest tuple has waited long enough for company."""
-        for unit in self._linger.over(self.now):
+        """Announce the units whose oldest tuple has waited long enough for company. To be called at `linger.next`."""
+        for unit in self.linger.over(self.now):
             self._announce(unit)
 
     def spend(self, edge: Edge, seconds: float) -> None:
@@ -296,7 +292,7 @@ class Board:
         if unit.may_wait:
             if self._boundary_wait is not None and self._boundary_wait.waits(unit, self.now):
                 return
-        elif unit.linger_s and self._linger.waits(unit, self.now):
+        elif unit.linger_s and self.linger.waits(unit, self.now):
             return
         unit.ready = True
         self.ready_units += 1

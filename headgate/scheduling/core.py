@@ -265,7 +265,7 @@ class Core:
         if board.now >= self._recheck_due or self._is_pressed():  # no event says that a unit has waited long enough
             self._recheck_due = board.now + RECHECK_S
             board.recheck_waiting()
-        if board.now >= board.next_linger_end:
+        if board.now >= board.linger.next:
             board.end_lingers()
         claim = board.claim(event.slot)
         if claim is None:

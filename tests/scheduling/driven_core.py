@@ -162,9 +162,9 @@ class DrivenCore:
         for _ in range(100_000):
             came = [self.ask(slot) for slot in range(self.slots) if slot not in self.calls]
             if not any(came):
-                if self.core.board.next_linger_end == math.inf:
+                if self.core.board.linger.next == math.inf:
                     return
-                self.now = max(self.now, self.core.board.next_linger_end)
+                self.now = max(self.now, self.core.board.linger.next)
             for slot in sorted(self.calls):
                 self.finish(slot)
         raise AssertionError("the slots never come to rest")

@@ -43,13 +43,13 @@ def test_a_unit_lingers_until_its_oldest_tuple_has_waited_long_enough():
     at.feed("patient")
     at.feed("prompt")
     assert at.ready == ["b"]
-    assert at.board.next_linger_end == LINGER_S
+    assert at.board.linger.next == LINGER_S
     at.wait_until(0.15)
     at.feed("patient")  # a later tuple does not make it wait longer
     assert at.ready == ["b"]
     at.wait_until(LINGER_S)
     assert at.ready == ["a", "b"]
-    assert at.board.next_linger_end == float("inf")
+    assert at.board.linger.next == float("inf")
 
 
 def test_a_batch_that_is_worth_a_call_does_not_wait():
@@ -70,6 +70,14 @@ def test_nobody_lingers_where_calls_cost_nothing_or_costs_are_unknown():
 def test_a_unit_that_is_due_does_not_linger():
     at = LingeringBoard(is_due=lambda unit: True)
     at.feed("patient")
+    assert at.ready == ["a"]
+
+
+def test_a_unit_that_becomes_less_patient_does_not_wait_as_long_as_before():
+    at = LingeringBoard()
+    at.feed("patient")
+    plan = at.board.plan
+    at.board.set_classes(replace(plan, queries={**plan.queries, "a": replace(plan.queries["a"], linger_s=0.0)}))
     assert at.ready == ["a"]
 
 

@@ -98,11 +98,11 @@ class Engine:
         admit, claim_for, release, singles = admission.admit, board.claim, board.release, self._singles
         pop, push, plain, begun, before = heappop, heappush, not self._overheads, self._begun, self._before
         preemptive = board.policy.preemptive and self._settings.stops_calls
-        wake, memory, timed_changes = board.wake, self._memory, self._timed_changes
+        wake, memory, timed_changes, linger = board.wake, self._memory, self._timed_changes, board.linger
         while True:
             now = flights[0][0] if flights else math.inf
-            if idle and board.next_linger_end < now:
-                now = board.next_linger_end
+            if idle and linger.next < now:
+                now = linger.next
             if timed_changes.next < now and (flights or admission.next_time < math.inf):
                 now = timed_changes.next
             if admission.next_time < now:
@@ -134,7 +134,7 @@ class Engine:
                 admit(math.nextafter(now, math.inf))
             if timed_changes.next <= now:
                 timed_changes.apply_due()
-            if board.next_linger_end <= now:
+            if linger.next <= now:
                 board.end_lingers()
             deciding = True
             while deciding:

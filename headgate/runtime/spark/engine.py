@@ -311,7 +311,7 @@ class SparkRuntime:
             if call is None:
                 changed = any(isinstance(one, WakeSlots) for one in instructions)
                 if not changed and wait_s and not self.call_runner.stopping:
-                    left = self.core.board.next_linger_end - self.now()
+                    left = self.core.board.linger.next - self.now()
                     self._changed.wait(min(wait_s, max(0.0, left)))
                 return changed
         self._run_call(call)
