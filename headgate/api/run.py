@@ -139,10 +139,10 @@ class Run:
         with self._changing:
             self._app.table(name, rows, schema)
 
-    def add_class(self, name: str, priority: int) -> None:
+    def add_class(self, name: str, priority: int, **settings: Any) -> None:
         """Add a class, as `Application.add_class` does, for queries that join later."""
         with self._changing:
-            self._app.add_class(name, priority)
+            self._app.add_class(name, priority, **settings)
 
     def add_query(self, name: str, cql: str | None = None, **settings: Any) -> None:
         """Let a query join, with the settings of `Application.query`; it reads what arrives from now on.
