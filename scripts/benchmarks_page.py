@@ -12,6 +12,7 @@ from typing import Any
 
 from headgate.charts.files import save
 from headgate.display.tables import number
+from headgate.durations import format_duration
 from headgate_lab.bench.classes import draw, tables
 from headgate_lab.bench.classes.comparison import FAIR, FIFO
 from headgate_lab.bench.classes.tables import ShownTable
@@ -40,6 +41,7 @@ def all_tables() -> dict[str, str]:
         "headline": headline(classes),
         "decisions": decision_costs(found("decisions")),
         "start": start(found("start")),
+        "many": many(found("many")),
         "windows": windows(found("state")),
         "updates": updates(found("state")),
         "replay": replay(found("state")),
@@ -81,6 +83,18 @@ def decision_costs(decisions: Found) -> str:
 def start(result: Found) -> str:
     rows = [(f"`{key}`", value) for key, value in result.items() if isinstance(value, float)]
     return markdown(["key", "found"], [[key, f"{value:.2f}"] for key, value in rows])
+
+
+def many(result: Found) -> str:
+    rows = []
+    for queries, one in result["queries"].items():
+        details, classes = one["details"], one["classes"].values()
+        starts = [f"{details[step]:.1f} s" for step in ("checked_s", "rehearsed_s")]
+        memory = [f"{details['memory_mb'][process] / 1024:.1f} GB" for process in ("python", "jvm")]
+        means = [format_duration(figures["mean"]) for figures in classes]
+        rows.append([f"{int(queries):,}", *starts, *memory, " / ".join(means), f"{100 * one['completed']:.1f}"])
+    columns = ["queries", "checked", "rehearsed", "Python", "JVM", "mean latency of classes 1 / 2 / 3", "completed, %"]
+    return markdown(columns, rows)
 
 
 def windows(state: Found) -> str:

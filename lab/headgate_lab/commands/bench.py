@@ -24,6 +24,7 @@ BENCHES = {
     "state": "the cost of windows on Spark, and a replay compared with Structured Streaming",
     "start": "the time from a command to its first result, compared with a bare PySpark script",
     "classes": "queries of unequal importance, compared with stock Structured Streaming",
+    "many": "hundreds of queries: the time to start them, memory, and latencies",
     "policies": "a bursty application under every policy on Spark, compared with the simulator's prediction",
     "decisions": "the cost of a decision with few and with many queries",
     "simulator": "tuples per second of the simulator",

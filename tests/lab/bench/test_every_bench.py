@@ -37,6 +37,7 @@ HEADLINES = {
         "completed_over_stock",
         "highest_rate",
     },
+    "many": {"start_seconds", "memory_mb", "mean_seconds", "completed"},
     "policies": {"claims", "agreement", "policies", "one_burst", "fixed_cost", "costs"},
     "decisions": {"microseconds", "growth", "share_of_unit_call", "unit_call_microseconds"},
     "simulator": {"speedup_over_simpy", "event_loop_over_simpy"},
@@ -44,6 +45,7 @@ HEADLINES = {
 LONG = {
     "start": "it starts four JVMs",
     "classes": "it starts two Sparks, and runs every way of both for seconds",
+    "many": "it starts two Sparks",
     "policies": "each of its runs plans twenty operators anew",
 }
 

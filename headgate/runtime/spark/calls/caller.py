@@ -27,11 +27,13 @@ from headgate.runtime.spark.analysis.schemas import PlanSchemas
 from headgate.runtime.spark.call_sizes import CallSizes
 from headgate.runtime.spark.calls.composer import Composer, Tables
 from headgate.runtime.spark.calls.job import JobShape, separate, shape_of
+from headgate.runtime.spark.calls.likeness import likeness
 from headgate.runtime.spark.calls.partitioned import partitions_for, run_partitioned
 from headgate.runtime.spark.calls.prepared import LeafData, NotPreparable, PreparedJob
 from headgate.runtime.spark.calls.spread_tables import SpreadTables
 from headgate.runtime.spark.calls.ways import WAYS, RowCosts, Ways
 from headgate.runtime.spark.direct.server import DirectServer
+from headgate.runtime.spark.internals.guards import PlanFacts
 from headgate.runtime.spark.internals.leaf import LeafError, conform
 from headgate.runtime.spark.internals.row_counts import Markers
 from headgate.runtime.spark.stateful.base import Instants
@@ -61,19 +63,26 @@ class _KnownShape:
 
 @dataclass
 class _Prepared:
-    """A prepared plan and how far it is trusted: `checked` holds digests of the batches on which it was correct."""
+    """A prepared plan and how far it is trusted: `checked` holds digests of the batches on which it was correct.
+
+    Plans of like queries are trusted together: what one has shown, the others (`proven`) need not show again.
+    """
 
     job: PreparedJob
+    kind: str  # see `likeness`
+    proven: bool
     checked: set[bytes] = field(default_factory=set)
     costs: RowCosts = field(default_factory=RowCosts)
-
-    @property
-    def new(self) -> bool:
-        return not self.checked
+    ran: bool = False
 
     @property
     def trusted(self) -> bool:
-        return len(self.checked) >= CHECKS
+        return self.proven or len(self.checked) >= CHECKS
+
+    @property
+    def steady(self) -> bool:
+        """Does a call take its usual time? The first one may include planning."""
+        return self.trusted and self.ran
 
 
 class Caller:
@@ -106,6 +115,8 @@ class Caller:
         self._spread_tables = spread_tables
         self.markers = markers
         self._prepared: dict[JobShape, _Prepared | None] = {}
+        self._facts: dict[str, PlanFacts] = {}  # by kind of query, see `likeness`
+        self._proven: set[str] = set()  # kinds of which a prepared plan is trusted
         self._known: tuple[Plan, dict[Any, _KnownShape]] = (plan, {})  # for the plan of the latest call
         self._units: tuple[Unit, ...] | None = None
         self._kept: set[tuple[tuple[str, ...], tuple[Port, ...]]] | None = None  # see `keep`; None: all
@@ -135,7 +146,7 @@ class Caller:
         started = time.perf_counter()
         with self._counted_in_flight():
             prepared = None if once or not self.ways.fits_one_partition(call.rows, call.bytes) else self._prepare(call)
-            steady = prepared is None or prepared.trusted
+            steady = prepared is None or prepared.steady
             table, given, way = self._answer(prepared, call)
         with self._lock:
             self.calls[way] += 1
@@ -151,7 +162,7 @@ class Caller:
             return self._partitioned(call)
         if prepared.trusted:
             return self._run_cheapest(prepared, call)
-        if prepared.new and not prepared.job.direct:
+        if not prepared.checked and not prepared.job.direct:
             return self._run_first(prepared, call)
         return self._run_and_compare(prepared, call)
 
@@ -273,20 +284,26 @@ class Caller:
             if shape in self._prepared or not self._keeps(shape):
                 return self._prepared.get(shape)
         schemas = call.known.schemas
-        logs = {name: log.schema for name, log in self.states.logs(shape.logs).items()}
-        composer = self._composer(True, self._single_tables)
+        kind = likeness(shape, self._plan, schemas)
         found: _Prepared | None = None
         try:
-            job = PreparedJob(
-                self.session, self._plan, shape, schemas, logs, composer, self.markers, call.data, self._direct
-            )
-            found = _Prepared(job)
+            job = self._prepared_job(call, self._facts.get(kind))
+            self._facts[kind] = job.facts
+            found = _Prepared(job, kind, kind in self._proven)
         except (NotPreparable, LeafError) as reason:
             self._note_fallback(shape, str(reason))
         with self._lock:
             if self._keeps(shape):  # it may have been dropped meanwhile
                 self._prepared[shape] = found
         return found
+
+    def _prepared_job(self, call: _JobData, facts: PlanFacts | None) -> PreparedJob:
+        shape, schemas = call.shape, call.known.schemas
+        logs = {name: log.schema for name, log in self.states.logs(shape.logs).items()}
+        composer = self._composer(True, self._single_tables)
+        return PreparedJob(
+            self.session, self._plan, shape, schemas, logs, composer, self.markers, call.data, self._direct, facts
+        )
 
     def _run_first(self, prepared: _Prepared, call: _JobData) -> _Answer:
         """The plan was just made with this data, so there is nothing to compare the answer with."""
@@ -306,6 +323,7 @@ class Caller:
     def _run_prepared(self, prepared: _Prepared, call: _JobData) -> _Answer:
         with self._dropped_on_failure(call.shape), self._direct_place(prepared) as directly:
             table, given = prepared.job.run(call.data, directly)
+        prepared.ran = True
         return table, given, "direct" if directly else "prepared"
 
     @contextmanager
@@ -341,12 +359,15 @@ class Caller:
         wrong = sorted(str(port) for port in counts if port in given and given[port] != counts[port])
         if wrong or not same_rows(table, expected):
             with self._lock:
+                self._proven.discard(prepared.kind)
                 if self._keeps(call.shape):
                     self._prepared[call.shape] = None
             difference = f"counts of {', '.join(wrong)}" if wrong else f"{table.num_rows} rows, not {expected.num_rows}"
             self._note_fallback(call.shape, f"its prepared answer differs from a newly planned one ({difference})")
         else:
             prepared.checked.add(_digest(call.inputs))
+            if prepared.trusted:
+                self._proven.add(prepared.kind)
         return expected, counts, "partitioned"
 
     def _partitioned(self, call: _JobData) -> _Answer:

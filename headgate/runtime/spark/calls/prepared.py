@@ -21,7 +21,7 @@ from headgate.runtime.spark.calls.composer import Composer
 from headgate.runtime.spark.calls.job import JobShape, StateInputs, compose
 from headgate.runtime.spark.direct.server import Change, DirectServer, append, move, remove, replace
 from headgate.runtime.spark.internals.collect import collect
-from headgate.runtime.spark.internals.guards import compiled, runs_python, why_not_prepared
+from headgate.runtime.spark.internals.guards import PlanFacts, plan_facts
 from headgate.runtime.spark.internals.leaf import Leaf, LogLeaf, conform, serialized
 from headgate.runtime.spark.internals.row_counts import Markers
 from headgate.runtime.spark.stateful.base import Instants
@@ -52,7 +52,7 @@ class PreparedJob:
     """A planned query with leaves for its inputs and for its operators' logs. One call at a time.
 
     With a `direct` server it is planned for direct calls, where it can be made so; a job of it is then planned apart,
-    because a plan that has run directly cannot be sent to executors.
+    because a plan that has run directly cannot be sent to executors. `facts`: those of a like query, if it is known.
     """
 
     def __init__(
@@ -66,6 +66,7 @@ class PreparedJob:
         markers: Markers,
         first: LeafData,
         direct: DirectServer | None = None,
+        facts: PlanFacts | None = None,
     ) -> None:
         self._leaves = {edge: Leaf(session, schemas[edge]) for edge in shape.edges}
         self._input_leaves = {name: self._leaves[edge] for name, edge in shape.copies}
@@ -77,16 +78,17 @@ class PreparedJob:
         texts = [text for name in shape.operators for text in plan.operators[name].expressions]
         leaves = len(self._leaves) + len(self._logs)
         self._fill(first)
-        if reason := why_not_prepared(frame, texts, leaves):
-            raise NotPreparable(reason)
+        self.facts = facts or plan_facts(frame, texts, leaves)
+        if self.facts.why_not is not None:
+            raise NotPreparable(self.facts.why_not)
         self._frame = frame
         self._schema = to_arrow_schema(frame.schema, timezone="UTC")
         self._markers = markers
         self._busy = threading.Lock()
         self._positions = {leaf: number for number, leaf in enumerate(self._all_leaves())}
-        self._direct = (
-            _Direct(direct, frame, self._all_leaves(), markers) if direct and not runs_python(frame) else None
-        )
+        self._direct: _Direct | None = None
+        if direct is not None and not self.facts.python:
+            self._direct = _Direct(direct, frame, self._all_leaves(), markers, self.facts.compiled)
         self._job: tuple[DataFrame, dict[Port, Any]] | None = None  # with its counters; made when it is needed
 
     @property
@@ -163,10 +165,15 @@ class _Direct:
     """A plan as the direct server knows it."""
 
     def __init__(
-        self, server: DirectServer, frame: DataFrame, leaves: Sequence[Leaf | LogLeaf], markers: Markers
+        self,
+        server: DirectServer,
+        frame: DataFrame,
+        leaves: Sequence[Leaf | LogLeaf],
+        markers: Markers,
+        is_compiled: bool,
     ) -> None:
         self._server = server
-        self._compiled = compiled(frame)
+        self._compiled = is_compiled
         _, counters = _planned(frame, markers)
         self._ports = list(counters)
         arrays = [

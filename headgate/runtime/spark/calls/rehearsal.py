@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from itertools import repeat
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -97,7 +96,7 @@ def warm_up(
 ) -> None:
     """Run each unit on parts of the sample. Results are thrown away, and failures are left for the run to find.
 
-    The first round plans every unit, the most important first; the second round compares. After `seconds`, only the
+    A unit's first call plans it, and the others compare; the most important units come first. After `seconds`, only the
     units of the most important class are still planned; others are planned by their first calls. Units whose input is
     known are rehearsed in parallel, since planning is slow and takes one thread of the driver.
     """
@@ -105,29 +104,34 @@ def warm_up(
     ranks = {unit.id: _rank(plan, unit) for unit in units}
     highest = max(ranks.values(), default=0)
     calls = itertools.count(1)
+    waiting = [
+        {edge: _part(rows, turn) for stream, rows in samples.items() for edge in plan.consumers[Port(stream)]}
+        for turn in range(CHECKS)
+    ]
 
-    def call(unit: Unit, turn: int, waiting: Mapping[Edge, pa.Table]) -> Mapping[Port, pa.Table]:
+    def call(unit: Unit, turn: int) -> Mapping[Port, pa.Table]:
         if time.monotonic() > until and (turn or ranks[unit.id] < highest):
             return {}
         announce(f"rehearsing: call {next(calls)} of {CHECKS * len(units)}, {unit.id}")
-        return _rehearse(caller, plan, unit, waiting)
+        return _rehearse(caller, plan, unit, waiting[turn])
+
+    def rehearse(unit: Unit) -> list[Mapping[Port, pa.Table]]:
+        return [call(unit, turn) for turn in range(CHECKS)]
 
     with ThreadPoolExecutor(THREADS, thread_name_prefix="headgate-rehearsal") as pool:
-        for turn in range(CHECKS):
-            waiting = {e: _part(rows, turn) for stream, rows in samples.items() for e in plan.consumers[Port(stream)]}
-            left = sorted(units, key=lambda unit: -ranks[unit.id])
-            while left:
-                ready = _disjoint([unit for unit in left if not _reads_unrehearsed(plan, unit, left)] or left[:1])
-                results = list(pool.map(call, ready, repeat(turn), repeat(dict(waiting))))
-                for unit, outputs in zip(ready, results, strict=True):
-                    inside = set(unit.operators)
-                    waiting |= {
+        left = sorted(units, key=lambda unit: -ranks[unit.id])
+        while left:
+            ready = _disjoint([unit for unit in left if not _reads_unrehearsed(plan, unit, left)] or left[:1])
+            for unit, results in zip(ready, list(pool.map(rehearse, ready)), strict=True):
+                inside = set(unit.operators)
+                for inputs, outputs in zip(waiting, results, strict=True):
+                    inputs |= {
                         edge: table
                         for port, table in outputs.items()
                         for edge in plan.consumers[port]
                         if edge.operator not in inside
                     }
-                left = [unit for unit in left if unit not in ready]
+            left = [unit for unit in left if unit not in ready]
     caller.forget_calls()
     caller.states.forget()
 
@@ -186,6 +190,6 @@ def _inside(plan: Plan, unit: Unit, edge: Edge) -> bool:
 
 
 def _part(table: pa.Table, turn: int) -> pa.Table:
-    """A different part of the sample for each round, so that plans are compared on different batches."""
+    """A different part of the sample for each call, so that plans are compared on different batches."""
     size = max(1, table.num_rows // CHECKS)
     return table.slice(turn * size, size)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame
 
@@ -61,6 +61,23 @@ _PYTHON_NODES = frozenset({"MapInArrowExec", "ArrowEvalPythonExec"})
 # Words that Spark turns into a date while it parses the query, before any plan exists.
 _FROZEN_WORDS = re.compile(r"""['"]\s*(now|today|tomorrow|yesterday)\b""", re.IGNORECASE)
 _WORD = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
+
+
+class PlanFacts(NamedTuple):
+    """What was found out about a plan. It holds for every plan of the same query over leaves of the same schemas."""
+
+    why_not: str | None = None  # why it must be planned for each call; None: it may be prepared
+    python: bool = False  # does it hand rows to Python workers? They belong to tasks of jobs
+    compiled: bool = False  # is all that it does for each row in the code that was generated for it?
+
+
+def plan_facts(frame: DataFrame, expressions: Iterable[str], leaves: int) -> PlanFacts:
+    """Examine a plan; for the arguments see `why_not_prepared`."""
+    if why_not := why_not_prepared(frame, expressions, leaves):
+        return PlanFacts(why_not)
+    plan = frame._jdf.queryExecution().executedPlan()
+    python = any(node.getClass().getSimpleName() in _PYTHON_NODES for node in nodes(plan))
+    return PlanFacts(None, python, _compiled(plan, False))
 
 
 def why_not_prepared(frame: DataFrame, expressions: Iterable[str], leaves: int) -> str | None:
@@ -120,17 +137,6 @@ def _is_date_word(expression: Any) -> bool:
     if not expression.dataType().typeName().startswith(("date", "timestamp")):
         return False
     return text.getClass().getSimpleName() != "Literal" or bool(_WORD.match(str(text.value())))
-
-
-def runs_python(frame: DataFrame) -> bool:
-    """Does the plan hand rows to Python workers? They belong to tasks of jobs."""
-    plan = frame._jdf.queryExecution().executedPlan()
-    return any(node.getClass().getSimpleName() in _PYTHON_NODES for node in nodes(plan))
-
-
-def compiled(frame: DataFrame) -> bool:
-    """Is all that the plan does for each row in the code that was generated for it?"""
-    return _compiled(frame._jdf.queryExecution().executedPlan(), False)
 
 
 def _compiled(node: Any, inside: bool) -> bool:

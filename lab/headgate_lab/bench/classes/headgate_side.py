@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
+import psutil
 from pyspark.sql import SparkSession
 
 from headgate.application.checked import RunLimits
 from headgate.metrics.recording_monitor import RecordingMonitor
 from headgate.runtime.spark.engine import SparkRuntime
-from headgate_lab.bench.classes.measured import Measured, Served, jvm_cpu_s
+from headgate_lab.bench.classes.measured import Measured, Served, jvm_cpu_s, jvm_process
 from headgate_lab.bench.classes.workload import PRIORITIES, Workload, application, due, tuples
 
 log = logging.getLogger("headgate_lab.bench")
@@ -100,14 +101,16 @@ def run_headgate(spark: SparkSession, workload: Workload, policy: Mapping[str, A
     """Run a workload once. Tuples in calls still running at the end count as not completed, as on the other side."""
     app, came = application(workload, dict(policy)), tuples(workload)
     monitor = RecordingMonitor(app.plan, workload.warm_s)
+    began = time.monotonic()
     runtime = SparkRuntime(app, spark, monitor=monitor)
-    before = time.monotonic()
+    checked = time.monotonic()
     with running(runtime):
-        rehearsed = time.monotonic() - before
+        rehearsed = time.monotonic()
         cpu = -(jvm_cpu_s(spark) + time.process_time())
         runtime.wait(RunLimits(seconds=workload.seconds))
         report, unfinished = runtime.report(), runtime.unfinished()
         cpu += jvm_cpu_s(spark) + time.process_time()
+        memory = {"python": psutil.Process().memory_info().rss, "jvm": jvm_process(spark).memory_info().rss}
     if report["errors"]:
         raise RuntimeError(f"queries stopped: {report['errors']}")
     classes: dict[str, dict[str, Served]] = {name: {} for name in PRIORITIES}
@@ -128,6 +131,8 @@ def run_headgate(spark: SparkSession, workload: Workload, policy: Mapping[str, A
             "trains": report["trains"],
             "fallbacks": report["fallbacks"],
             "updates": report["schedule"]["updates"],
-            "rehearsed_s": rehearsed,
+            "checked_s": checked - began,  # Spark's analyzer
+            "rehearsed_s": rehearsed - checked,
+            "memory_mb": {name: size / 2**20 for name, size in memory.items()},
         },
     )

@@ -143,7 +143,12 @@ def jvm_cpu_s(spark: SparkSession) -> float:
 
     Without its native library, Hadoop may start a `chmod` to write a file.
     """
+    used = jvm_process(spark).cpu_times()
+    return float(used.user + used.system + used.children_user + used.children_system)
+
+
+def jvm_process(spark: SparkSession) -> psutil.Process:
+    """The process of Spark's JVM."""
     gateway = spark.sparkContext._gateway
     assert gateway is not None
-    used = psutil.Process(gateway.proc.pid).cpu_times()
-    return float(used.user + used.system + used.children_user + used.children_system)
+    return psutil.Process(gateway.proc.pid)

@@ -140,6 +140,30 @@ def test_first_calls_are_compared(session: Any, monkeypatch: pytest.MonkeyPatch,
         assert len(compared) == min(seed + ways.direct, CHECKS - (not ways.direct))
 
 
+def test_queries_that_differ_only_in_names_are_compared_once(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand queries of a few shapes took minutes to rehearse: each plan was compared with two new ones."""
+    selects = [
+        Select(id=f"{name}/select", inputs=(Port("s"),), where=where)
+        for name, where in (("a", "v > 0.5"), ("b", "v > 0.5"), ("other", "v > 0.25"))
+    ]
+    plan = plan_of(selects, {select.id[:-7]: Port(select.id) for select in selects})
+    compared = []
+    run_replanned = PreparedJob.run_replanned
+    monkeypatch.setattr(PreparedJob, "run_replanned", lambda job: (compared.append(job), run_replanned(job))[1])
+    caller = caller_of(session, plan)
+    inputs = [queued_numbers(20, seed) for seed in range(CHECKS)]
+    gain_trust(caller, ["a/select"], [{Edge("a/select", 0): table} for table in inputs])
+    assert len(compared) == CHECKS
+    first = caller.run(["b/select"], {Edge("b/select", 0): inputs[0]})
+    assert (first.way, first.steady, len(compared)) == ("direct", False, CHECKS)  # its time includes planning
+    assert rows_of(first.outputs[Port("b/select")]) == rows_of(
+        caller.run(["a/select"], {Edge("a/select", 0): inputs[0]}).outputs[Port("a/select")]
+    )
+    assert caller.run(["b/select"], {Edge("b/select", 0): inputs[1]}).steady
+    caller.run(["other/select"], {Edge("other/select", 0): inputs[0]})
+    assert len(compared) == CHECKS + 1
+
+
 def test_current_time_is_never_frozen(session: Any) -> None:
     plan = simple_plan("v >= 0", {"t": "current_timestamp()"})
     caller = caller_of(session, plan)
