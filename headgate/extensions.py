@@ -27,7 +27,12 @@ class Registry(MutableMapping[str, type[T]], Generic[T]):
         self._group = group
         self._found: dict[str, type[T]] = {}
         self._loaded_packages = False
-        for kind in own:
+        self._own: frozenset[str] = frozenset()
+        self.register_own(own)
+
+    def register_own(self, kinds: Iterable[type[T]]) -> None:
+        """Register Headgate's own classes. For a registry that some of them look others up in, after it is made."""
+        for kind in kinds:
             self.register(kind)
         self._own = frozenset(self._found)
 

@@ -61,6 +61,8 @@ class Application:
         driver_share: float | None = None,
         dead_letters: str | None = None,
         extensions: Sequence[str] | None = None,
+        goals: Sequence[Mapping[str, Any]] | None = None,
+        optimizer: Mapping[str, Any] | None = None,
         simulator: Mapping[str, Any] | None = None,
         spark: Mapping[str, Any] | None = None,
     ) -> None:
@@ -74,6 +76,8 @@ class Application:
             "driver_share": driver_share,
             "dead_letters": dead_letters,
             "extensions": None if extensions is None else list(extensions),
+            "goals": None if goals is None else [dict(one) for one in goals],
+            "optimizer": None if optimizer is None else dict(optimizer),
             "simulator": None if simulator is None else dict(simulator),
             "spark": None if spark is None else dict(spark),
         }
@@ -157,7 +161,9 @@ class Application:
         qos: Mapping[str, Any] | None = None,
         tolerance: float | None = None,
         shed: Any = None,
+        error_bounds: bool | None = None,
         policy: PolicyChoice | None = None,
+        goals: Sequence[Mapping[str, Any]] | None = None,
         linger: float | str | None = None,
     ) -> None:
         """Add a query, as CQL or as operators. It is checked with the streams, tables and queries that are there."""
@@ -172,7 +178,9 @@ class Application:
             "qos": qos,
             "tolerance": tolerance,
             "shed": shed,
+            "error_bounds": error_bounds,
             "policy": None if policy is None else _policy(policy),
+            "goals": None if goals is None else [dict(one) for one in goals],
             "linger": linger,
         }
         section = {key: value for key, value in given.items() if value is not None}
@@ -194,7 +202,9 @@ class Application:
 
     def _checked_part(self, data: dict[str, Any], key: str, name: str) -> CheckedApplication:
         """Check a section with what it needs and nothing else; whole-application checks come later."""
-        part = {k: v for k, v in data.items() if k not in ("streams", "tables", "classes", "queries", "policy")}
+        part = {
+            k: v for k, v in data.items() if k not in ("streams", "tables", "classes", "queries", "policy", "goals")
+        }
         if key != "queries":
             stream = {"schema": "k INT", "source": {"kind": "feeder", "rate": 1}}
             part |= {"streams": {_ANY: stream}, "queries": {f"{_ANY}_query": {"cql": f"SELECT k FROM {_ANY}"}}}
@@ -278,17 +288,20 @@ class Application:
         with self._draft.located():
             return Report(simulate(app, limits).report)
 
-    def run(self, seconds: float | None = None, until_idle: bool = False, spark: Any = None) -> Report:
+    def run(
+        self, seconds: float | None = None, until_idle: bool = False, spark: Any = None, *, force: bool = False
+    ) -> Report:
         """Run on Spark until the sources have ended and the queues are empty, at most for `seconds`.
 
-        With `seconds` and without `until_idle` it lasts exactly that long. Ctrl-C ends it with its report.
+        With `seconds` and without `until_idle` it lasts exactly that long. Ctrl-C ends it with its report. `force`
+        runs it even if its declared load is too much for the promises that it makes.
         """
         app, limits = self.checked(), _limits(seconds, until_idle)
         self.refuse_pushed(app)
         from headgate.runtime.spark.engine import run
 
         with self._draft.located():
-            return Report(run(app, limits, spark))
+            return Report(run(app, limits, spark, force=force))
 
     def refuse_pushed(self, app: CheckedApplication) -> None:
         """Raise ApplicationError when rows are pushed into a stream, for a run that nobody can push into."""
@@ -297,14 +310,15 @@ class Application:
                 with self.located():
                     raise nobody_can_push(stream.name)
 
-    def start(self, spark: Any = None) -> Run:
+    def start(self, spark: Any = None, *, force: bool = False) -> Run:
         """Start on Spark and return the run once it has begun; a `with` block around it stops it.
 
         `spark` is a session to use; without one, the session of this process, or a new one, which ends with the run.
+        `force`: see `run`.
         """
         from headgate.api.start import start
 
-        return start(self.copy(), spark)
+        return start(self.copy(), spark, force)
 
     def __repr__(self) -> str:
         data = self._draft.data

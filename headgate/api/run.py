@@ -18,6 +18,7 @@ from headgate.application.checked import PolicySettings, RunLimits
 from headgate.connect.sinks.memory import MemorySink
 from headgate.connect.sources.push import PushChannel
 from headgate.errors import ApplicationError, known_names
+from headgate.policies.master import Master
 from headgate.policies.registry import make_policy
 
 if TYPE_CHECKING:
@@ -122,10 +123,19 @@ class Run:
             self._runtime.set_class(query, class_name)
 
     def set_policy(self, name: str, **parameters: Any) -> None:
-        """Continue with another policy."""
+        """Continue with another policy. Queries that have one of their own keep it."""
         with _as_application_error("policy"):
             make_policy(name, parameters)  # wrong settings must not reach the run
             self._runtime.set_policy(PolicySettings(name, parameters))
+
+    def set_query_policy(self, query: str, name: str | None, **parameters: Any) -> None:
+        """Give a query a policy of its own, or with None take it away. Queries with different policies take turns."""
+        with _as_application_error(f"queries.{query}.policy"):
+            if name == Master.name:
+                raise ValueError("a query cannot have the policy 'master' as its own; name another policy")
+            if name is not None:
+                make_policy(name, parameters)
+            self._runtime.set_query_policy(query, None if name is None else PolicySettings(name, parameters))
 
     # Queries come and go -----------------------------------------------------------------------------------------
 
@@ -144,10 +154,11 @@ class Run:
         with self._changing:
             self._app.add_class(name, priority, **settings)
 
-    def add_query(self, name: str, cql: str | None = None, **settings: Any) -> None:
+    def add_query(self, name: str, cql: str | None = None, *, force: bool = False, **settings: Any) -> None:
         """Let a query join, with the settings of `Application.query`; it reads what arrives from now on.
 
-        ApplicationError: it is wrong, or cannot run; nothing has changed then.
+        ApplicationError: it is wrong, or cannot run, or leaves too little room for queries with a must-promise, unless
+        it joins by `force`; nothing has changed then.
         """
         with self._changing:
             app = self._app.copy()
@@ -155,7 +166,7 @@ class Run:
             checked = app.checked_query(name)
             channels = dict(self._channels)
             with app.located(), _as_application_error(f"queries.{name}"):
-                self._runtime.add_queries(with_channels(checked, channels))
+                self._runtime.add_queries(with_channels(checked, channels), force)
             self._app = app
             self._channels.update(channels)
             if not self._watcher.is_alive():  # nothing was left to do

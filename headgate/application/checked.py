@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from headgate.plan.model import Plan
-
-
-@dataclass(frozen=True)
-class PolicySettings:
-    """A policy's name and parameters, as the application file or the command line gives them."""
-
-    name: str = "rr"
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+from headgate.plan.model import PolicySettings as PolicySettings  # part of what runtimes take
+from headgate.qos.settings import OptimizerSettings
 
 
 @dataclass(frozen=True)
@@ -53,13 +46,14 @@ class CheckedApplication:
     """Everything that a runtime needs to know. `folder` is where relative file names start."""
 
     plan: Plan
-    policy: PolicySettings = PolicySettings()
+    policy: PolicySettings = field(default_factory=PolicySettings)
     slots: int = 1
     seed: int = 0
     folder: Path = Path()
     name: str = ""  # the file that it was read from, for messages
     dead_letters: Path | None = None  # where rows that were put aside are written; None: they are only counted
     checkpoint: str | None = None
+    optimizer: OptimizerSettings = field(default_factory=OptimizerSettings)
     simulator: SimulatorSettings = SimulatorSettings()
     changes: tuple[Change, ...] = ()  # for the simulator; on Spark, changes are made while it runs
     rehearse: bool | None = None  # run every unit on a sample before the clock starts? None: where it pays

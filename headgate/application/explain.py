@@ -88,7 +88,7 @@ def _query(plan: Plan, stats: AssumedStats, query: Query) -> dict[str, Any]:
         "result": str(query.root),
         "schema": _schema(plan.schemas[query.root]),
         "sink": dict(query.sink),
-        "qos": dict(query.qos),
+        "qos": {measure.name: measure.as_data() for measure in query.qos},
         "tolerance": query.tolerance,
         "shed": query.shed,
         "policy": None if policy is None else {"name": policy.name, "parameters": dict(policy.parameters)},

@@ -13,6 +13,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from headgate.application.operator_sections import AnyOperator, StatsSection
 from headgate.connect.sinks import SINKS, Memory
 from headgate.connect.sources import SOURCES, TABLES
+from headgate.plan.quality import QosGraph, QosMeasure, read_goals
+from headgate.qos.monitoring import Monitoring
+from headgate.qos.settings import CANDIDATES, OptimizerSettings, Selection
 from headgate.settings.kinds import one_of
 from headgate.settings.sections import (
     Count,
@@ -67,6 +70,29 @@ class QosSection(Section):
     priority: Literal["must", "best-effort", "dont-care"]
     points: Annotated[list[Point], AfterValidator(_points)]
 
+    def measure(self, name: Literal["latency", "memory", "throughput"]) -> QosMeasure:
+        """What the section says, for a plan."""
+        return QosMeasure(name, self.priority, QosGraph(tuple((time, value) for time, value in self.points)))
+
+
+class GoalSection(Section):
+    statistic: Literal["latency", "memory", "throughput"]
+    goal: Literal["minimize", "maximize"] | None = None  # default: what is good of the statistic
+    weight: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+
+
+def _goals(value: list[GoalSection]) -> list[GoalSection]:
+    """Goals that make sense together."""
+    try:
+        read_goals([one.model_dump(exclude_none=True) for one in value])
+    except ValueError as error:
+        problem, _, remedy = str(error).partition("; ")
+        raise refuse(problem, remedy) from error
+    return value
+
+
+Goals = Annotated[list[GoalSection], Field(min_length=1), AfterValidator(_goals)]
+
 
 class ShedSection(Section):
     attribute: Filled
@@ -102,9 +128,11 @@ class QuerySection(Section):
     qos: dict[Literal["latency", "memory", "throughput"], QosSection] = {}
     tolerance: Share | None = None
     shed: Annotated[Literal["random"] | ShedSection | None, BeforeValidator(_shed)] = None
+    error_bounds: bool = False
     emit: Literal["changes", "final"] = "changes"
     sink: Sink = Memory()
     policy: Policy | None = None
+    goals: Goals | None = None  # for its own policy `adaptive`
     on_error: Literal["stop", "skip"] = "stop"
     linger: Duration | None = None  # default: that of its class
 
@@ -144,6 +172,26 @@ class SimulatorSection(Section):
     in_step: bool = False
 
 
+class OptimizerSection(Section):
+    selection: Selection = "table"
+    candidates: Annotated[list[Filled] | None, Field(min_length=1)] = None  # default: those of the papers' table
+    checks: Annotated[int, Field(gt=0)] = Monitoring.checks
+    shortest: Annotated[Duration, Field(gt=0)] = Monitoring.shortest_s
+    longest: Annotated[Duration, Field(gt=0)] = Monitoring.longest_s
+    look_ahead: Share = Monitoring.look_ahead
+    linger: bool = True
+
+    def settings(self) -> OptimizerSettings:
+        """What the section says, for a run."""
+        candidates = CANDIDATES if self.candidates is None else tuple(self.candidates)
+        return OptimizerSettings(
+            self.selection,
+            candidates,
+            Monitoring(self.checks, self.shortest, self.longest, self.look_ahead),
+            self.linger,
+        )
+
+
 class ApplicationFile(Section):
     extensions: list[Filled] = []  # the user's Python files and modules with kinds and policies
     streams: dict[Name, StreamSection]
@@ -151,6 +199,8 @@ class ApplicationFile(Section):
     classes: dict[Name, ClassSection] = {}
     queries: dict[Name, QuerySection]
     policy: Policy | None = None  # default: see `planner.py`
+    goals: Goals | None = None  # for the policy `adaptive`
+    optimizer: OptimizerSection = OptimizerSection()
     slots: Annotated[int, Field(gt=0, le=1000)] = 2
     checkpoint: Filled | None = None
     dead_letters: Filled | None = None  # default: beside the application file

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from headgate.application.checked import CheckedApplication, PolicySettings, SimulatorSettings
 from headgate.application.extension_files import load_extensions
-from headgate.application.file import ApplicationFile, QuerySection, ShedSection
+from headgate.application.file import ApplicationFile, Goals, QuerySection, ShedSection
 from headgate.application.queries import QueryBuilder
 from headgate.application.query_stats import QueryStats
 from headgate.application.sources import read_stream, read_table
@@ -23,6 +23,9 @@ from headgate.language.rules.share import share
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
 from headgate.plan.operators.base import Operator, Port
+from headgate.plan.weighing import gives_error_bounds
+from headgate.policies.adaptive import Adaptive
+from headgate.policies.master import Master
 from headgate.policies.registry import make_policy
 from headgate.scheduling.policy import PolicyError
 from headgate.settings.errors import first_error
@@ -53,7 +56,7 @@ def check(
     simulator = file.simulator
     return CheckedApplication(
         plan=plan,
-        policy=_default_policy(file) if file.policy is None else _policy(file.policy),
+        policy=_default_policy(file) if file.policy is None else _policy(file.policy, file.goals),
         slots=file.slots,
         seed=file.seed,
         folder=folder,
@@ -62,6 +65,7 @@ def check(
         checkpoint=file.checkpoint,
         rehearse=file.rehearse,
         driver_share=file.driver_share,
+        optimizer=file.optimizer.settings(),
         simulator=SimulatorSettings(
             noise=simulator.noise,
             decision_s=simulator.decision,
@@ -113,6 +117,9 @@ class _Planner:
         for name, table in file.tables.items():
             with self._collected():
                 tables[name] = read_table(name, table, self._folder)
+        for name in file.optimizer.candidates or ():
+            with self._collected():
+                _check_own_policy({"name": name}, "optimizer.candidates")
         classes = {name: QueryClass(name, c.priority, c.linger) for name, c in file.classes.items()}
         classes = classes or {DEFAULT_CLASS: QueryClass(DEFAULT_CLASS, 1)}
         if file.policy is not None:
@@ -180,7 +187,7 @@ class _Planner:
                 for path in section.sink.files:
                     _refuse_shared_path(f"queries.{name}.sink.path", path, self._folder, files, written, name)
                 if section.policy is not None:
-                    check_policy(section.policy, f"queries.{name}.policy")
+                    _check_own_policy(section.policy, f"queries.{name}.policy")
                 queries.append(
                     Query(
                         name=name,
@@ -189,10 +196,11 @@ class _Planner:
                         operators=(),
                         sink=section.sink.settings(),
                         connector=section.sink,
-                        qos={measure: qos.model_dump() for measure, qos in section.qos.items()},
+                        qos=tuple(qos.measure(measure) for measure, qos in section.qos.items()),
                         tolerance=section.tolerance,
+                        error_bounds=section.error_bounds,
                         shed=section.shed.model_dump() if isinstance(section.shed, ShedSection) else section.shed,
-                        policy=None if section.policy is None else _policy(section.policy),
+                        policy=None if section.policy is None else _policy(section.policy, section.goals),
                         cql=section.cql or "",
                         on_error=section.on_error,
                         linger_s=section.linger,
@@ -243,6 +251,10 @@ class _Planner:
 
     def _check_shedding(self, plan: Plan) -> None:
         for query in plan.queries.values():
+            if query.error_bounds and not gives_error_bounds(plan, query):
+                place, problem = f"queries.{query.name}.error_bounds", "its results cannot have error bounds"
+                remedy = "give it a tolerance, and let it count, sum or average over windows of its streams"
+                raise ApplicationError(place, problem, remedy)
             if not isinstance(query.shed, dict):
                 continue
             inputs = {port for name in query.operators for port in plan.operators[name].inputs}
@@ -275,8 +287,18 @@ def check_policy(settings: dict[str, Any], place: str) -> None:
         raise ApplicationError(f"{place}{at}", problem, remedy) from error
 
 
-def _policy(settings: dict[str, Any]) -> PolicySettings:
-    return PolicySettings(settings["name"], {k: v for k, v in settings.items() if k != "name"})
+def _check_own_policy(settings: dict[str, Any], place: str) -> None:
+    check_policy(settings, place)
+    if settings["name"] == Master.name:
+        raise ApplicationError(place, "a query cannot have the policy 'master' as its own", "name another policy")
+
+
+def _policy(settings: dict[str, Any], goals: Goals | None = None) -> PolicySettings:
+    """The policy of these settings. `adaptive` goes by these goals unless it has its own; others have none."""
+    parameters = {key: value for key, value in settings.items() if key != "name"}
+    if settings["name"] == Adaptive.name and goals is not None:
+        parameters.setdefault("goals", [goal.model_dump(exclude_none=True) for goal in goals])
+    return PolicySettings(settings["name"], parameters)
 
 
 def _default_policy(file: ApplicationFile) -> PolicySettings:

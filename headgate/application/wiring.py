@@ -45,7 +45,7 @@ from headgate.plan.operators import (
 )
 from headgate.plan.operators.base import Declared, DeclaredSide, Operator, Port
 from headgate.plan.windows import RangeWindow, RowsWindow, Window
-from headgate.sql.schema import RELATION_STAMPS, parse_schema
+from headgate.sql.schema import RESERVED, parse_schema
 
 _NAMED = re.compile(r"(?P<text>.+?)\s+AS\s+`?(?P<name>\w+)`?", re.IGNORECASE | re.DOTALL)
 _PLAIN = re.compile(r"`?(?P<name>\w+)`?")
@@ -254,7 +254,7 @@ def _named(columns: Mapping[str, str] | Sequence[str], place: str) -> dict[str, 
     for name, text in pairs:
         if name.lower() in seen:
             raise ApplicationError(place, f"column '{name}' appears twice", "give each column its own name")
-        if name.lower() in RELATION_STAMPS:
+        if name.lower() in RESERVED:
             raise ApplicationError(place, f"column name '{name}' is reserved for Headgate's stamps", "rename it")
         seen.add(name.lower())
         result[name] = text

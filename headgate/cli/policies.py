@@ -97,6 +97,8 @@ def _details(one: Mapping[str, Any]) -> str:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_shown, value))}]"
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 

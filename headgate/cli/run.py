@@ -55,6 +55,10 @@ RecordOption = Annotated[
         show_default=False,
     ),
 ]
+ForceOption = Annotated[
+    bool,
+    typer.Option("--force", help="Run even if the declared load is too much for the promises that queries make."),
+]
 SOME_QUERY_STOPPED = 1  # exit code
 
 
@@ -71,6 +75,7 @@ def run(
     rehearse: RehearseOption = None,
     plots: PlotsOption = None,
     record: RecordOption = None,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run an application on Spark until its limits or Ctrl-C; ends with the report.
@@ -89,7 +94,7 @@ def run(
     from headgate.cli.live import progress
 
     with progress() as show:
-        report = run_on_spark(app, checked, when, show, record=record)
+        report = run_on_spark(app, checked, when, show, record=record, force=force)
     if as_json:
         print_json(report)
     else:
@@ -113,6 +118,7 @@ def run_on_spark(
     show: Show,
     watch: Watch | None = None,
     record: Path | None = None,
+    force: bool = False,
 ) -> dict[str, Any]:
     """Run and report; shared with `demo`. It uses the engine directly, because signals must reach it at once.
 
@@ -126,7 +132,7 @@ def run_on_spark(
         begin_jvm(checked.spark)  # while Python imports the rest
         from headgate.runtime.spark.engine import SparkRuntime
 
-        runtime = in_background(lambda: _started(SparkRuntime(checked, announce=show, record=record)))
+        runtime = in_background(lambda: _started(SparkRuntime(checked, announce=show, record=record, force=force)))
         with SIGNALLED.noting() as check:
 
             def tick() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,22 @@ _LOG_WIDTH = math.log(1.002)  # buckets are 0.2 % wide, so a percentile is off b
 _SMALLEST, _LARGEST = 1e-9, 1e9  # seconds; smaller samples count as 0, larger ones fall into the last bucket
 _LAST = math.floor(math.log(_LARGEST) / _LOG_WIDTH)
 _BUFFER = 4096  # single samples kept before they are folded in together, which hides the cost of calling numpy
+
+
+class LatencyTotal(NamedTuple):
+    """A number of results, and the sum of their latencies in seconds."""
+
+    results: float = 0.0
+    seconds: float = 0.0
+
+    def since(self, earlier: LatencyTotal) -> LatencyTotal:
+        """The results that came after an earlier total."""
+        return LatencyTotal(self.results - earlier.results, self.seconds - earlier.seconds)
+
+    @property
+    def mean(self) -> float | None:
+        """The mean latency; None without results."""
+        return self.seconds / self.results if self.results > 0.0 else None
 
 
 class LatencyRecorder:
@@ -104,6 +120,11 @@ class LatencyRecorder:
     def count(self) -> float:
         """The number of samples so far, or the sum of their weights."""
         return self._count + len(self._pending)
+
+    @property
+    def total(self) -> LatencyTotal:
+        """The number of samples so far (or the sum of their weights), and their sum."""
+        return LatencyTotal(self.count, self._sum + sum(self._pending))
 
     @property
     def buckets(self) -> int:

@@ -16,7 +16,7 @@ from headgate.metrics.class_measures import (
     starvation_ratio,
     weighted_mean,
 )
-from headgate.metrics.latency import LatencyRecorder
+from headgate.metrics.latency import LatencyRecorder, LatencyTotal
 from headgate.metrics.latency_over_time import LatencyOverTime
 from headgate.metrics.level_over_time import LevelOverTime
 from headgate.metrics.policy_latencies import PolicyLatencies
@@ -139,6 +139,10 @@ class Monitor:
         self._policy_latencies.switched(now, before, self._recorders)
         self._switches.append({"at": now, "from": before, "to": after, "reason": reason})
 
+    def switched_query(self, now: float, query: str, before: str, after: str, reason: str) -> None:
+        """A query is scheduled by another policy from now on."""
+        self._switches.append({"at": now, "query": query, "from": before, "to": after, "reason": reason})
+
     def restart_comparison(self, now: float) -> None:
         """Leave what was measured so far out of the latencies by policy, as a warm-up."""
         self.fold()
@@ -210,6 +214,20 @@ class Monitor:
         """
         self.fold()
         return self._recent[class_name].value(self._latest if now is None else now, statistic, since)
+
+    def inputs_so_far(self, query: str) -> int:
+        """The tuples that arrived so far on the streams that a query reads."""
+        return self._inputs[query]
+
+    def results_so_far(self, queries: Collection[str]) -> LatencyTotal:
+        """The results of these queries so far: their number, and the sum of their latencies."""
+        count = seconds = 0.0
+        for query in queries:
+            tap = self._taps[query]
+            self._fold_tap(tap)
+            mine = tap.recorder.total
+            count, seconds = count + mine.results, seconds + mine.seconds
+        return LatencyTotal(count, seconds)
 
     def report(
         self, runtime: str, policy: str, slots: int, seconds: float, schedule: ScheduleUpdates | None = None

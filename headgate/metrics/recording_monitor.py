@@ -32,6 +32,11 @@ class RecordingMonitor(Monitor):
         self.fold()
         return self._warm([part for parts in self._kept[name].values() for part in parts])
 
+    def of_query(self, name: str) -> tuple[Floats, Floats]:
+        """The times of the results of a query, and their latencies."""
+        self.fold()
+        return self._warm([part for queries in self._kept.values() for part in queries.get(name, ())])
+
     def by_query(self, class_name: str, until: float = np.inf) -> dict[str, Floats]:
         """Query -> latencies of its results up to `until`, for the queries of a class that have results at all."""
         self.fold()

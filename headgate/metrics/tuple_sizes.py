@@ -47,7 +47,8 @@ def port_bytes(plan: Plan, stats: Stats | None = None) -> dict[Port, float]:
     sizes: dict[Port, float] = {}
     for name, stream in plan.streams.items():
         measured = None if stats is None else stats.stream_bytes(name)
-        sizes[Port(name)] = stream_bytes(stream) if measured is None else measured
+        size = stream_bytes(stream) if measured is None else measured
+        sizes.update(dict.fromkeys(plan.ports_of(name), size))
     for operator in plan.operators.values():
         known = operator.declared.tuple_bytes if stats is None else stats.of(operator.id).tuple_bytes
         joined = operator.inputs if isinstance(operator, StreamJoin) else operator.inputs[:1]

@@ -50,7 +50,9 @@ def window_seconds(window: RangeWindow, clock: Clock) -> Estimate:
 class _Estimator:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._rates: dict[Port, Estimate] = {Port(name): _rate(s.source) for name, s in plan.streams.items()}
+        self._rates: dict[Port, Estimate] = {
+            port: _rate(stream.source) for name, stream in plan.streams.items() for port in plan.ports_of(name)
+        }
         self._relations: dict[Port, Estimate] = {}  # rows in the relation that a port produces
         self._rows_held: dict[Edge, Estimate] = {}
         self._selectivities: dict[Edge, Estimate] = {}

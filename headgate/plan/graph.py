@@ -13,7 +13,7 @@ from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
 from headgate.plan.operators import Aggregate, Changes, Distinct, Except, Intersect, RStream, Select
 from headgate.plan.operators.base import Operator, Port
 from headgate.plan.rstream_triggers import with_triggers
-from headgate.sql.schema import Schema
+from headgate.sql.schema import EXTRA, Column, Schema
 
 
 def build_plan(
@@ -39,6 +39,9 @@ def build_plan(
     ordered: dict[str, Operator] = {}
     schemas: dict[Port, Schema] = {Port(name): stream.schema for name, stream in streams.items()}
     flows: dict[Port, Flow] = {Port(name): stream.flow for name, stream in streams.items()}
+    for port in _variants(streams, known.values()):
+        schemas[port] = Schema((*streams[port.node].schema, Column(EXTRA, "BIGINT")))
+        flows[port] = streams[port.node].flow
 
     def describe(operator: Operator) -> None:
         place = at.get(operator.id, operator.id)
@@ -68,6 +71,11 @@ def build_plan(
     plan = Plan(streams, tables, classes, ordered, complete, schemas, flows, dict(grows or {}))
     _refuse_dead_ends(plan, at)
     return plan
+
+
+def _variants(streams: Mapping[str, Stream], operators: Iterable[Operator]) -> set[Port]:
+    """The variants of streams that operators read; see `weighing`."""
+    return {port for one in operators for port in one.inputs if port.node in streams and port.branch}
 
 
 def _free(name: str, taken: Mapping[str, Operator]) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 from headgate.errors import first_few, known_names
 from headgate.plan.flows import Flow
 from headgate.plan.operators.base import Operator, Port
+from headgate.plan.quality import QosMeasure
 from headgate.plan.windows import Clock
 from headgate.sql.schema import Schema
 
@@ -74,6 +75,14 @@ class QueryClass:
 
 
 @dataclass(frozen=True)
+class PolicySettings:
+    """A policy's name and parameters, as the application file or the command line gives them."""
+
+    name: str = "rr"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Query:
     """A continuous query: what its sink receives is the output of `root`."""
 
@@ -82,10 +91,11 @@ class Query:
     root: Port
     operators: tuple[str, ...]  # every operator between its streams and its sink, inputs first
     sink: Mapping[str, Any] = field(default_factory=lambda: {"kind": "memory"})
-    qos: Mapping[str, Any] = field(default_factory=dict)
-    tolerance: float | None = None
+    qos: tuple[QosMeasure, ...] = ()
+    tolerance: float | None = None  # the largest relative error of its results; None: it is never shed
     shed: Any = None
-    policy: Any = None
+    error_bounds: bool = False  # should results say how far they may be off because of what was shed?
+    policy: PolicySettings | None = None  # its own; None: the application's
     cql: str = ""  # its text, if it is written in CQL
     on_error: Literal["stop", "skip"] = "stop"  # what to do when a row makes an operator fail
     connector: object = None  # the checked sink that writes its results; None: made from `sink` when it is opened
@@ -142,6 +152,18 @@ class Plan:
         moved = replace(self.queries[query], class_name=class_name)
         return replace(self, queries={**self.queries, query: moved})
 
+    def with_policy(self, query: str, policy: PolicySettings | None) -> Plan:
+        """A copy in which a query has another policy of its own, or none; ValueError if there is no such query."""
+        self._require("query", "queries", query, self.queries)
+        changed = replace(self.queries[query], policy=policy)
+        return replace(self, queries={**self.queries, query: changed})
+
+    def with_linger(self, query: str, linger_s: float) -> Plan:
+        """A copy in which the tuples of a query may wait so long for company; ValueError if there is no such query."""
+        self._require("query", "queries", query, self.queries)
+        changed = replace(self.queries[query], linger_s=linger_s)
+        return replace(self, queries={**self.queries, query: changed})
+
     def with_priority(self, class_name: str, priority: int) -> Plan:
         """A copy with a new priority for a class; ValueError if there is no such class."""
         self._require("class", "classes", class_name, self.classes)
@@ -191,7 +213,23 @@ class Plan:
         operators = {name: operator for name, operator in self.operators.items() if name in needed}
         return replace(self, queries=queries, operators=operators)
 
+    def entrances(self, stream: str) -> tuple[Edge, ...]:
+        """The queues that receive the tuples of a stream, as it is or in a variant."""
+        return tuple(edge for port in self.ports_of(stream) for edge in self.consumers[port])
+
+    def ports_of(self, stream: str) -> tuple[Port, ...]:
+        """A stream and its variants."""
+        return self._ports.get(stream, (Port(stream),))
+
+    @cached_property
+    def _ports(self) -> Mapping[str, tuple[Port, ...]]:
+        found: dict[str, list[Port]] = {name: [Port(name)] for name in self.streams}
+        for port in self.schemas:
+            if port.node in found and port.branch:
+                found[port.node].append(port)
+        return {name: tuple(ports) for name, ports in found.items()}
+
     def readers(self, stream: str) -> tuple[str, ...]:
         """The queries that read a stream."""
-        edges = self.consumers[Port(stream)]
+        edges = self.entrances(stream)
         return tuple(dict.fromkeys(query for edge in edges for query in self.owners[edge.operator]))

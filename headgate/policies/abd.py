@@ -16,6 +16,7 @@ from headgate.policies.groupings import operators_by_query
 from headgate.policies.inversion import abd_frequencies, first_frequencies, inverted_pairs
 from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import one_of, positive, whole
+from headgate.policies.repair_pace import goes_too_far, repair_due
 from headgate.policies.rotation import Rotation
 from headgate.scheduling.costs import cost_per_tuple, fixed_cost
 from headgate.scheduling.policy import TOLERANCE, Decision, FinishedCall, Policy, View
@@ -190,7 +191,7 @@ class AdaptiveBroadcastDisk(Policy):
         if not self._grew and self.quota > self._grown_by:
             self.quota = max(LEAST_QUOTA_S, self.quota - self._grown_by)
         self._grew = False
-        if self.view.now > self._checked:
+        if repair_due(self.view, self._checked):
             self._checked = self.view.now
             self._monitor()
 
@@ -198,8 +199,10 @@ class AdaptiveBroadcastDisk(Policy):
         latencies = [self.view.latency(name, self._statistic, self._since) for name in self.class_order.names]
         pairs = inverted_pairs(self.class_order.priorities, latencies)
         if any(pairs):
-            self.frequencies = abd_frequencies(self.frequencies, self.class_order.priorities, pairs)
-            self._rebuild()
+            found = abd_frequencies(self.frequencies, self.class_order.priorities, pairs)
+            if not goes_too_far(self.view, found):
+                self.frequencies = found
+                self._rebuild()
 
     def _rebuild(self) -> None:
         self.schedule = broadcast_schedule(enumerate(self.frequencies), self._variant)

@@ -21,6 +21,7 @@ from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import one_of, percentage, positive, whole
 from headgate.policies.query_costs import QueryCosts
 from headgate.policies.query_shares import UnitCosts, shares
+from headgate.policies.repair_pace import goes_too_far, repair_due
 from headgate.scheduling.policy import Decision, FinishedCall, Policy, View
 from headgate.scheduling.units import Group, Unit
 from headgate.seeds import derived_seed
@@ -238,7 +239,8 @@ class MultiBroadcastDisk(Policy):
 
     def _end_round(self) -> None:
         self._missed.end_round()
-        if self.view.now > self._checked:  # several rounds without a call in between count as one
+        changed = self.view.now > self._checked and self._classes_version != self.view.classes_version
+        if changed or repair_due(self.view, self._checked):
             self._checked = self.view.now
             self._repair()
         self._begin_round()
@@ -270,7 +272,9 @@ class MultiBroadcastDisk(Policy):
         if adopts:
             self.costs.adopt()
         if changes and self.inversion is not None:
-            self.frequencies = MODULES[self.inversion](self.frequencies, self.class_order.priorities, pairs)
+            found = MODULES[self.inversion](self.frequencies, self.class_order.priorities, pairs)
+            changes = not goes_too_far(self.view, found)
+            self.frequencies = found if changes else self.frequencies
         if adopts or changes:
             self._rebuild()
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from headgate.errors import InvariantError
+from headgate.metrics.latency import LatencyTotal
 from headgate.metrics.recent import RECENT_MEAN, RecentStatistic
 from headgate.metrics.stats import OperatorStats, Stats
 from headgate.plan.model import Edge, Plan
@@ -16,6 +17,14 @@ from headgate.scheduling.units import Queue, Unit, make_units, most_important
 
 # (class, now, which statistic, since when) -> recent latency, or None.
 Latency = Callable[[str, float, RecentStatistic, float], float | None]
+
+
+# Queries -> how many results they have had, and the sum of their latencies.
+Results = Callable[[Collection[str]], LatencyTotal]
+
+
+def _no_results(queries: Collection[str]) -> LatencyTotal:
+    return LatencyTotal()
 
 
 def _no_latency(class_name: str, now: float, statistic: RecentStatistic, since: float) -> None:
@@ -62,6 +71,8 @@ class Board:
         slots: int,
         call_fixed_s: float | None = 0.0,
         latency: Latency = _no_latency,
+        results: Results = _no_results,
+        inputs: Callable[[str], int] = lambda query: 0,
         joint: Mapping[str, Queue] | None = None,
         seed: int = 0,
         boundary_wait: BoundaryWait | None = None,
@@ -81,6 +92,8 @@ class Board:
         self._joint = dict(joint or {})
         self._stats = stats
         self._latency = latency
+        self._results = results
+        self._inputs = inputs
         self._boundary_wait = boundary_wait
         self.linger = Linger(lambda unit: grain(unit, self), linger_s, is_due)
         self._claims = tuple(Claim(slot) for slot in range(slots))
@@ -111,6 +124,32 @@ class Board:
 
     def latency(self, class_name: str, statistic: RecentStatistic = RECENT_MEAN, since: float = -1.0) -> float | None:
         return self._latency(class_name, self.now, statistic, since)
+
+    def results(self, queries: Collection[str]) -> LatencyTotal:
+        return self._results(queries)
+
+    def arrived_for(self, query: str) -> int:
+        """Tuples that came so far on the streams of a query."""
+        return self._inputs(query)
+
+    def queued_tuples(self, query: str) -> int:
+        """How many tuples wait at the operators of a query,"""
+        return sum(queue.count for queue in self._queues_of(query))
+
+    def queued_bytes(self, query: str) -> float:
+        """and how many bytes these are."""
+        return sum(queue.bytes for queue in self._queues_of(query))
+
+    def _queues_of(self, query: str) -> list[Queue]:
+        mine = set(self.plan.queries[query].operators)
+        return [queue for edge, queue in self._queues.items() if edge.operator in mine]
+
+    def oldest_waiting(self, query: str) -> float | None:
+        """Since when the oldest tuple of a query has waited, except at units that may wait for a window boundary."""
+        mine = [unit for unit in self.units if query in unit.queries]
+        if any(unit.may_wait for unit in mine):
+            return None
+        return min((oldest for unit in mine if (oldest := unit.oldest) is not None), default=None)
 
     @property
     def calls_in_flight(self) -> int:
@@ -163,6 +202,13 @@ class Board:
         if self.policy.regroups(self.plan, self._stats):
             self.install(self.policy)
 
+    def review(self) -> bool:
+        """Let the policy look at how things went; True: the units are others now. To be called at its `review_at`."""
+        changed = self.policy.review()
+        if changed:
+            self.install(self.policy)
+        return changed
+
     def set_classes(self, plan: Plan) -> None:
         """The administrator changed priorities or the classes of queries; `plan` is otherwise the same.
 
@@ -180,6 +226,13 @@ class Board:
         for unit in self.units:
             unit.class_name = most_important(plan, unit.queries)
             self._announce(unit)  # in its new class it may have lingered long enough
+
+    def set_lingers(self, plan: Plan) -> None:
+        """Some queries may linger for longer, or less long; `plan` is otherwise the same."""
+        self.plan = plan
+        self.linger.set_classes(plan)
+        for unit in self.units:
+            self._announce(unit)  # it may have lingered long enough
 
     def fed_units(self, edge: Edge) -> FedUnits:
         """The units that a queue feeds; the object stays the same as long as the board exists."""

@@ -50,7 +50,7 @@ class BoundaryWait:
             slides = slides_before_results(plan, unit.operators)
             unit.may_wait = slides is not None
             if slides is not None:
-                self._slides[unit.index] = slides
+                self._slides[unit.number] = slides
         windows = {name: slide for slides in self._slides.values() for name, slide in slides.items()}
         self._apart = math.gcd(*(slide for name, slide in windows.items() if clock_of(plan, name) is Clock.ARRIVAL))
 
@@ -73,4 +73,4 @@ class BoundaryWait:
             return False
         if self._pressed() or (oldest is not None and now - oldest >= MOST_S):
             return False
-        return not self._reaches(unit.operators, self._slides[unit.index])
+        return not self._reaches(unit.operators, self._slides[unit.number])

@@ -10,8 +10,8 @@ docs/core.md explains it.
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ import pyarrow as pa
 from headgate.errors import known_names
 from headgate.metrics.learning import LearnedStats
 from headgate.metrics.monitor import Monitor
+from headgate.metrics.recent_rate import RecentRate
 from headgate.plan.added_queries import merge_plans
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
@@ -27,6 +28,8 @@ from headgate.scheduling.board import Board, Claim
 from headgate.scheduling.boundary_wait import BoundaryWait
 from headgate.scheduling.call_input import take_input
 from headgate.scheduling.calls import Call, CallResult, Outcome, newest_arrival_us, row_count
+from headgate.scheduling.changes import Changes
+from headgate.scheduling.core_settings import CoreSettings, MakePolicy
 from headgate.scheduling.events import (
     CallEnded,
     Event,
@@ -36,7 +39,10 @@ from headgate.scheduling.events import (
     QueriesFailed,
     QueriesStopped,
     QueryClassChanged,
+    QueryLingerChanged,
+    QueryPolicyChanged,
     QueryRemoved,
+    SheddingChanged,
     SlotFree,
     StreamEnded,
     TuplesArrived,
@@ -53,6 +59,7 @@ from headgate.scheduling.instructions import (
 )
 from headgate.scheduling.policy import Policy
 from headgate.scheduling.queue import BatchQueue, SharedMemory, SpillError
+from headgate.scheduling.shedder import shedders_of
 from headgate.scheduling.suspect_rows import SuspectRows
 from headgate.scheduling.timekeeper import Timekeeper
 from headgate.scheduling.units import Unit
@@ -62,20 +69,6 @@ log = logging.getLogger("headgate.scheduling")
 
 STATS_PERIOD_S = 1.0  # policies are shown new statistics this often
 RECHECK_S = 1.0  # units that wait for a boundary are checked at least this often
-
-MakePolicy = Callable[[str, Mapping[str, Any]], Policy]
-
-
-@dataclass(frozen=True)
-class CoreSettings:
-    """What a run needs to know; enough to make the same core again."""
-
-    plan: Plan
-    policy: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    slots: int = 1
-    seed: int = 0
-    linger_s: float = 0.0  # of classes and queries that do not say
 
 
 class Core:
@@ -90,23 +83,27 @@ class Core:
     ) -> None:
         plan = settings.plan
         self.plan = plan  # as of now: queries come and go
-        self.policy = settings.policy  # its name
         self.memory = memory or SharedMemory()
         self.monitor = monitor or Monitor(plan)
         self.stats = LearnedStats(plan)
         self.queues = {edge: self._queue(edge) for edge in plan.edges}
         self.time = Timekeeper(plan, self.queues)
-        self._make_policy = make_policy
+        self.changes = Changes(self, settings, make_policy)
+        self._seed = settings.seed
+        self.shedders = shedders_of(plan, settings.seed)
+        self._rates: defaultdict[str, RecentRate] = defaultdict(RecentRate)  # by stream
         most_bytes = (self.memory.limit_bytes or 0) / 4 / max(1, len(plan.queries)) or float("inf")
         self.boundary_wait = BoundaryWait(self.time.reaches, self._is_due, most_bytes, self._is_pressed)
         self.board = Board(
             plan,
             self.queues,
-            make_policy(settings.policy, settings.parameters),
+            self.changes.first_policy(),
             self.stats,
             settings.slots,
             call_fixed_s=None,
             latency=self.monitor.recent,
+            results=self.monitor.results_so_far,
+            inputs=self.monitor.inputs_so_far,
             seed=settings.seed,
             boundary_wait=self.boundary_wait,
             linger_s=settings.linger_s,
@@ -148,15 +145,25 @@ class Core:
                 self._remove_query(query)
             case QueriesAdded():
                 self._add_queries(event)
-            case PolicyReplaced():
-                self._replace_policy(event)
-            case PriorityChanged():
-                self._set_priority(event)
-            case QueryClassChanged():
-                self._set_class(event)
+            case PolicyReplaced() | PriorityChanged() | QueryClassChanged() | QueryPolicyChanged():
+                self.changes.apply(event)
+            case QueryLingerChanged(query=query, linger_s=linger_s):
+                self.plan = self.plan.with_linger(query, linger_s)
+                self.board.set_lingers(self.plan)
+                self._wake()
+            case SheddingChanged(edge=edge, extra=extra):
+                self._set_shedding(edge, extra)
             case _:
                 raise TypeError(f"{type(event).__name__} is not an event that the core knows")
+        if event.at >= self.board.policy.review_at and self.board.review():
+            self._units_changed()
+            self._wake()
         return self._instructions
+
+    @property
+    def policy(self) -> str:
+        """The name of the application's policy."""
+        return self.changes.policy
 
     @property
     def memory_short(self) -> bool:
@@ -192,6 +199,11 @@ class Core:
                     held[edge.operator] += table.num_rows
         return {query.name: sum(held[name] for name in query.operators) for query in self.plan.queries.values()}
 
+    def rates(self) -> dict[str, float]:
+        """Tuples per second that came lately, by stream, as far as known."""
+        found = {name: rate.value(self.board.now) for name, rate in self._rates.items()}
+        return {name: rate for name, rate in found.items() if rate is not None}
+
     def check(self) -> None:
         """Raise InvariantError if a queue has lost or doubled a tuple."""
         for queue in self.queues.values():
@@ -220,20 +232,37 @@ class Core:
 
     def _admit(self, stream: str, table: pa.Table) -> None:
         """Queue tuples for every operator that reads their stream."""
-        edges = self.plan.consumers.get(Port(stream), ())
+        edges = self.plan.entrances(stream) if stream in self.plan.streams else ()
         if not edges:  # its queries have stopped since it was read
             return
         self.board.arrived += table.num_rows
+        self._rates[stream].add(self.board.now, table.num_rows)
         came = self.time.admit(stream, table)
         self.stats.arrived(stream, came.table.num_rows, self._bytes(Port(stream), came.table))
         for edge in edges:
-            self.queues[edge].put(came.table)
+            self._enter(edge, came.table)
         due = self.time.advance(stream, came)
         for edge in edges:
             self.board.fed(edge)
         for query in self.plan.readers(stream):
             self.monitor.arrived(query, table.num_rows)
         self._mark_due(due)
+
+    def _enter(self, edge: Edge, table: pa.Table) -> None:
+        """Queue tuples that arrived for one operator, or what its shedder leaves of them."""
+        shedder = self.shedders.get(edge)
+        if shedder is None:
+            self.queues[edge].put(table)
+            return
+        kept = shedder.kept(table)
+        dropped = table.num_rows - kept.num_rows
+        if dropped:
+            self.monitor.shed(shedder.query, edge.operator, dropped)
+        self.queues[edge].put(kept, dropped)
+
+    def _set_shedding(self, edge: Edge, extra: int) -> None:
+        if edge in self.shedders:  # else its query has ended
+            self.shedders[edge].set(extra)
 
     def _stream_ended(self, event: StreamEnded) -> None:
         if event.error is not None:
@@ -397,37 +426,24 @@ class Core:
         self.plan, self.queues = plan, queues
         self._row_bytes.clear()  # another query may have the name of one that was removed
         self.time.set_plan(plan, queues)
-        self.board.install(self.board.policy, plan)
+        kept = {edge: one for edge, one in self.shedders.items() if edge in queues}
+        self.shedders = {**shedders_of(plan, self._seed), **kept}
+        self.board.install(self.changes.policy_for(plan), plan)
         self._units_changed()
 
     def _queue(self, edge: Edge) -> BatchQueue:
         return BatchQueue(self.memory, f"{edge.operator}:{edge.input}")
 
-    # What the administrator changes ------------------------------------------------------------------------------
+    # What is changed from outside --------------------------------------------------------------------------------
 
-    def _replace_policy(self, event: PolicyReplaced) -> None:
-        self.board.install(self._make_policy(event.name, event.parameters))
-        log.info("policy %s takes over from %s: %s", event.name, self.policy, event.reason)
-        self.monitor.switched(event.at, self.policy, event.name, event.reason)
-        self.policy = event.name
+    def carry_on(self, plan: Plan, policy: Policy) -> None:
+        """Continue with a changed plan, whose queries are the same, or with another policy."""
+        self.board.install(policy, plan)
+        self.plan = plan
         self._units_changed()
         self._wake()
 
-    def _set_priority(self, event: PriorityChanged) -> None:
-        before = self.plan.priorities
-        plan = self.plan.with_priority(event.class_name, event.priority)
-        log.info("class %s has priority %d now, was %d", event.class_name, event.priority, before[event.class_name])
-        self._set_classes(plan)
-
-    def _set_class(self, event: QueryClassChanged) -> None:
-        before = self.plan.queries
-        plan = self.plan.with_class(event.query, event.class_name)
-        log.info(
-            "query %s is in class %s now, was in %s", event.query, event.class_name, before[event.query].class_name
-        )
-        self._set_classes(plan)
-
-    def _set_classes(self, plan: Plan) -> None:
+    def set_classes(self, plan: Plan) -> None:
         """Continue with changed priorities, or changed classes of queries."""
         self.plan = plan
         self.board.set_classes(plan)

@@ -16,7 +16,8 @@ from typing import Any, BinaryIO
 from headgate.errors import InvariantError
 from headgate.plan.model import Plan
 from headgate.scheduling.calls import Call
-from headgate.scheduling.core import Core, CoreSettings, MakePolicy
+from headgate.scheduling.core import Core
+from headgate.scheduling.core_settings import CoreSettings, MakePolicy
 from headgate.scheduling.events import CallEnded, Event, QueriesAdded, TuplesArrived
 from headgate.scheduling.instructions import Instruction, QueryEnded, StartCall, UnitsChanged
 from headgate.scheduling.queue import SharedMemory

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from headgate.plan.model import Plan
+from headgate.plan.model import Edge, Plan, PolicySettings
 from headgate.scheduling.calls import Outcome
 
 
@@ -94,6 +94,32 @@ class QueryClassChanged(Event):
 
     query: str
     class_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPolicyChanged(Event):
+    """A query is scheduled by a policy of its own from now on; None: by the application's."""
+
+    query: str
+    policy: PolicySettings | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueryLingerChanged(Event):
+    """The tuples of a query may wait so many seconds for company from now on."""
+
+    query: str
+    linger_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SheddingChanged(Event):
+    """From now on so many of a query's tuples are dropped at a queue that each tuple which is kept counts for `extra`
+    64ths more; 0: none is."""
+
+    edge: Edge
+    extra: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,9 +62,9 @@ class Linger:
             return False
         if self._is_worth_a_call(unit):
             return False
-        if unit.index not in self._queued:
-            self._queued.add(unit.index)
-            heappush(self._ends, (end, unit.index))
+        if unit.number not in self._queued:
+            self._queued.add(unit.number)
+            heappush(self._ends, (end, unit.number))
             self.next = self._ends[0][0]
         return True
 
@@ -72,16 +72,16 @@ class Linger:
         """The units that may have lingered long enough: the board announces them again, and asks `waits`."""
         found = []
         while self._ends and self._ends[0][0] <= now:
-            _, index = heappop(self._ends)
-            self._queued.remove(index)
-            found.append(self._units[index])
+            _, number = heappop(self._ends)
+            self._queued.remove(number)
+            found.append(self._units[number])
         self.next = self._ends[0][0] if self._ends else math.inf
         return found
 
     def _is_worth_a_call(self, unit: Unit) -> bool:
-        if unit.index not in self._known:
-            self._known[unit.index] = self._worth(unit)
-        least = self._known[unit.index]
+        if unit.number not in self._known:
+            self._known[unit.number] = self._worth(unit)
+        least = self._known[unit.number]
         return least is None or unit.waiting >= least
 
 

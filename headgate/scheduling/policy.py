@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
+from headgate.metrics.latency import LatencyTotal
 from headgate.metrics.recent import RECENT_MEAN, RecentStatistic
 from headgate.metrics.stats import OperatorStats, Stats
 from headgate.plan.model import Plan
 from headgate.scheduling.units import Group, Unit, by_operator, by_path, by_query
 
-Granularity = Literal["operator", "segment", "path", "query", "class"]
+Granularity = Literal["operator", "segment", "path", "query", "class", "varies"]
 Preemption = Literal["none", "quantum", "arrival"]
 _GROUPINGS = {"operator": by_operator, "path": by_path, "query": by_query}
 TOLERANCE = 1e-9  # share of a time budget: a call that exceeds it by less is within it, because time is rounded
@@ -96,6 +98,10 @@ class View(Protocol):
         """
         ...
 
+    def results(self, queries: Collection[str]) -> LatencyTotal:
+        """The results of these queries so far: their number, and the sum of their latencies."""
+        ...
+
 
 class Policy(ABC):
     """Decides which unit a slot runs next. Pure: no clock, no I/O; chance comes from the view's seed.
@@ -109,9 +115,10 @@ class Policy(ABC):
     unit: Granularity = "operator"
     preemption: ClassVar[Preemption] = "none"  # what may stop a call: its quantum's end, or an arrival (`preempts`)
     needs: ClassVar[tuple[str, ...]] = ()  # statistics it reads: fixed_s, cost_s, selectivity, tuple_bytes
-    work_conserving: ClassVar[bool] = True
+    work_conserving: bool = True
     paper: ClassVar[str] = ""
     watches_queues: bool = False  # is `became_ready` also called when more tuples come to a ready unit?
+    review_at: float = math.inf  # when the runtime is to call `review` next
     updates: int = 0  # how often it has made its schedule, including the first time
     updated_at: float = 0.0  # when it last did
 
@@ -161,6 +168,14 @@ class Policy(ABC):
 
     def ran_dry(self) -> None:
         """A call has ended and nothing is ready: idle time follows, which must be charged to no class."""
+
+    def review(self) -> bool:
+        """The time `review_at` has come: look at how things went, and set the next one.
+
+        True: the runtime should call `units` and `start` again.
+        """
+        self.review_at = math.inf
+        return False
 
     def explain(self) -> dict[str, Any]:
         """What the schedule is based on, as plain data for `headgate explain`; called after `start`, before a run.

@@ -38,7 +38,9 @@ class Counted(Protocol):
     """What progress needs to know about a queue."""
 
     @property
-    def entered(self) -> int: ...  # rows put in so far
+    def admitted(self) -> int: ...  # rows put in so far
+    @property
+    def thinned(self) -> bool: ...  # was something dropped of the rows put in last?
     @property
     def count(self) -> int: ...  # rows that wait
 
@@ -87,7 +89,8 @@ class Progress:
     def _begin_new(self, complete: Mapping[str, int]) -> None:
         """Operators that are new begin where their streams are now: they have seen nothing of earlier instants."""
         for stream, progress in complete.items():
-            self._announced[Port(stream)] = max(progress, self._announced.get(Port(stream), BEGINNING))
+            for port in self._plan.ports_of(stream):
+                self._announced[port] = max(progress, self._announced.get(port, BEGINNING))
         for name in self._timed:
             fresh = [edge for edge in self._edges(name) if edge not in self._known]
             for edge in fresh:
@@ -113,7 +116,9 @@ class Progress:
         self._announced[port] = to
         edges = [edge for edge in self._plan.consumers[port] if edge.operator in self._timed]
         for edge in edges:
-            marks, at = self._marks.setdefault(edge, deque()), self._queues[edge].entered - behind
+            queue = self._queues[edge]
+            # Where some of the latest batch was dropped, it is not known which of its rows are behind: wait for all.
+            marks, at = self._marks.setdefault(edge, deque()), queue.admitted - (0 if queue.thinned else behind)
             if marks and marks[-1][0] == at:  # no row came in between: only the latest progress counts
                 marks.pop()
             marks.append((at, to))
@@ -121,7 +126,8 @@ class Progress:
 
     def restart(self, stream: str) -> None:
         """A stream is read from its start again, after nobody has read it."""
-        self._announced.pop(Port(stream), None)
+        for port in self._plan.ports_of(stream):
+            self._announced.pop(port, None)
 
     def begin(self, operators: Collection[str]) -> dict[str, Bounds]:
         """A call has taken its input: the instants that each of its operators with state evaluates.
@@ -262,7 +268,7 @@ class Progress:
 
     def _passed(self, edge: Edge) -> int:
         queue = self._queues[edge]
-        return queue.entered - queue.count
+        return queue.admitted - queue.count
 
     def _from(self, name: str) -> int:
         """The instant after which an operator has something to evaluate."""

@@ -147,6 +147,7 @@ class BatchQueue:
         self.entered = 0
         self.taken = 0
         self.shed = 0
+        self.thinned = False  # was something dropped of the batch put in last?
         self.held = 0  # bytes in memory
         self._filed = 0  # bytes on disk
         self._batches: deque[_Batch] = deque()
@@ -155,6 +156,11 @@ class BatchQueue:
         self._memory = SharedMemory() if memory is None else memory
         self._closed = False
         self._memory.join(self)
+
+    @property
+    def admitted(self) -> int:
+        """Tuples that entered and were not dropped."""
+        return self.entered - self.shed
 
     @property
     def bytes(self) -> float:
@@ -183,6 +189,7 @@ class BatchQueue:
         table = self._accept(table)
         self.entered += table.num_rows + shed
         self.shed += shed
+        self.thinned = shed > 0
         self._add(table, at_head=False)
 
     def put_back(self, table: pa.Table, shed: int = 0) -> None:

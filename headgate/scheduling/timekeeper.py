@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.plan.model import Edge, Plan
-from headgate.plan.operators.base import Port
 from headgate.plan.windows import Clock
 from headgate.scheduling.progress import Bounds, Counted, Progress, Settled
 from headgate.scheduling.stream_entrance import Admitted, StreamEntrance
@@ -31,7 +30,7 @@ class Timekeeper:
         self._entrances = {name: StreamEntrance(stream) for name, stream in plan.streams.items()}
         self._progress = Progress(plan, queues, self._reached, lambda stream: self._entrances[stream].earliest)
         self._plan = plan
-        self.open = {name for name in plan.streams if plan.consumers[Port(name)]}  # streams that are read
+        self.open = {name for name in plan.streams if plan.entrances(name)}  # streams that are read
         self._ended: set[str] = set()  # streams whose sources have ended
 
     def starts(self, stream: str) -> bool:
@@ -48,7 +47,7 @@ class Timekeeper:
 
         A stream that nobody reads any more is closed; one that is read for the first time, or again, starts afresh.
         """
-        read = {name for name in plan.streams if plan.consumers[Port(name)]}
+        read = {name for name in plan.streams if plan.entrances(name)}
         for name in read - self.open - self._ended:
             self._entrances[name] = StreamEntrance(plan.streams[name])
             self._progress.restart(name)
@@ -92,12 +91,16 @@ class Timekeeper:
             return []
         if came is not None:
             for rows, progress in came.steps:
-                self._progress.advance(Port(stream), progress, came.table.num_rows - rows)
+                self._advance(stream, progress, came.table.num_rows - rows)
         come = self._entrances[stream].progress if stream in self.open else FOREVER
         if come is None:
             return []
-        self._progress.advance(Port(stream), come)
+        self._advance(stream, come)
         return self._progress.settle((stream,)).due
+
+    def _advance(self, stream: str, to: int, behind: int = 0) -> None:
+        for port in self._plan.ports_of(stream):
+            self._progress.advance(port, to, behind)
 
     # Calls -------------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple, Protocol
@@ -22,10 +23,14 @@ class Queue(Protocol):
 
 
 class Group(NamedTuple):
-    """A unit as a policy defines it: a name and its operators, inputs first."""
+    """A unit as a policy defines it: a name and its operators, inputs first.
+
+    A policy that consists of several, each with units of its own, says by `part` which one the unit belongs to.
+    """
 
     id: str
     operators: tuple[str, ...]
+    part: int = 0
 
 
 class Unit:
@@ -44,8 +49,10 @@ class Unit:
         "index",
         "linger_s",
         "may_wait",
+        "number",
         "operators",
         "overlaps",
+        "part",
         "private",
         "queries",
         "queues",
@@ -55,6 +62,7 @@ class Unit:
 
     def __init__(
         self,
+        number: int,
         index: int,
         group: Group,
         queries: tuple[str, ...],
@@ -62,7 +70,9 @@ class Unit:
         edges: tuple[Edge, ...],
         queues: tuple[Queue, ...],
     ) -> None:
-        self.index = index  # position in the policy's list of units; the last tie-break everywhere
+        self.number = number  # position in the board's list of units
+        self.index = index  # position in the list that its policy sees; the last tie-break everywhere
+        self.part = group.part
         self.id = group.id
         self.operators = group.operators
         self.queries = queries
@@ -115,6 +125,7 @@ class SoleUnit(Unit):
 
     def __init__(
         self,
+        number: int,
         index: int,
         group: Group,
         queries: tuple[str, ...],
@@ -123,7 +134,7 @@ class SoleUnit(Unit):
         queues: tuple[Queue, ...],
         queue: Queue,
     ) -> None:
-        super().__init__(index, group, queries, class_name, edges, queues)
+        super().__init__(number, index, group, queries, class_name, edges, queues)
         self.queue = queue
 
     waiting = property(attrgetter("queue.count"))
@@ -139,17 +150,20 @@ def make_units(
     For operators with several inputs, `joint` has a queue that stands for all of them, if the runtime has one.
     """
     units: list[Unit] = []
-    for index, group in enumerate(groups):
+    places: Counter[int] = Counter()  # units so far, by part
+    for number, group in enumerate(groups):
         members = set(group.operators)
+        index = places[group.part]
+        places[group.part] += 1
         edges = tuple(edge for edge in plan.edges if edge.operator in members)
         owners = tuple(q for q in plan.queries if not members.isdisjoint(plan.queries[q].operators))
         best = most_important(plan, owners)
         mine = tuple(queues[edge] for edge in edges)
         one = mine[0] if len(mine) == 1 else joint.get(group.operators[0]) if len(members) == 1 else None
         if one is None:
-            units.append(Unit(index, group, owners, best, edges, mine))
+            units.append(Unit(number, index, group, owners, best, edges, mine))
         else:
-            units.append(SoleUnit(index, group, owners, best, edges, mine, one))
+            units.append(SoleUnit(number, index, group, owners, best, edges, mine, one))
     covered = {operator for unit in units for operator in unit.operators}
     if missing := [name for name in plan.operators if name not in covered]:
         raise ValueError(f"the policy's units leave out {', '.join(missing)}")

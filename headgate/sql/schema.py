@@ -24,8 +24,12 @@ UNTIL = "_until"  # BIGINT, the first instant at which the row no longer counts;
 CHANGE = "_change"  # BIGINT, how many copies of the row it adds (1) or takes away (-1)
 FOREVER = 2**63 - 1
 
+# Only in queries that may be shed: by how much a tuple counts more than once, in 64ths, for those that were dropped.
+EXTRA = "_extra"  # BIGINT
+
 STAMPS = (ARRIVAL, SEQUENCE, TIME)
 RELATION_STAMPS = (*STAMPS, UNTIL, CHANGE)
+RESERVED = (*RELATION_STAMPS, EXTRA)  # names that no column of a user may have
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,6 @@ def _refuse_bad_names(columns: Sequence[Column], place: str) -> None:
         key = column.name.lower()
         if key in seen:
             raise ApplicationError(place, f"column '{column.name}' appears twice", "give each column its own name")
-        if key in RELATION_STAMPS:
+        if key in RESERVED:
             raise ApplicationError(place, f"column name '{column.name}' is reserved for Headgate's stamps", "rename it")
         seen.add(key)

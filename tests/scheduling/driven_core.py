@@ -12,7 +12,8 @@ import pyarrow as pa
 from headgate.plan.model import Plan
 from headgate.policies.registry import make_policy
 from headgate.scheduling.calls import Call, Outcome
-from headgate.scheduling.core import Core, CoreSettings
+from headgate.scheduling.core import Core
+from headgate.scheduling.core_settings import CoreSettings
 from headgate.scheduling.event_log import describe_instruction
 from headgate.scheduling.events import (
     CallEnded,

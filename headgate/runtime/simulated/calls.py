@@ -131,6 +131,10 @@ class CallPlanner:
             found = self._programs[unit] = UnitProgram(unit, self._network)
         return found
 
+    def forget(self) -> None:
+        """The units are others now."""
+        self._programs.clear()
+
     def begin(self, claim: Claim, clock: float) -> RunningCall:
         """Take the input of a claimed unit and plan its call; `clock` is when the first operator is called."""
         decision = claim.decision

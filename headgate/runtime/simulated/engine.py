@@ -133,7 +133,8 @@ class Engine:
                 admission.fed = [] if preemptive else None
                 admit(math.nextafter(now, math.inf))
             if timed_changes.next <= now:
-                timed_changes.apply_due()
+                self._apply_due_changes()
+                preemptive = board.policy.preemptive and self._settings.stops_calls
             if linger.next <= now:
                 board.end_lingers()
             deciding = True
@@ -180,6 +181,14 @@ class Engine:
         if end == math.inf and serve_in_arrival_order(*context):
             return False
         return serve_by_rank(*context, end) or serve_round_robin(*context, end)
+
+    def _apply_due_changes(self) -> None:
+        before = self._board.units
+        self._timed_changes.apply_due()
+        if self._board.units is not before:
+            running = [flight[2].decision.unit for flight in self._flights]
+            self._bookkeeper.forget_units(running)
+            self._planner.forget()
 
     def _start(self, claim: Claim) -> float:
         """When the first operator of a call is called: after the decision, and after the time that the slot owes.

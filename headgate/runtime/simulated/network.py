@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import repeat
 
@@ -31,6 +31,7 @@ from headgate.runtime.simulated.selectivity import (
     make_varying_draw,
     noise_factors,
 )
+from headgate.runtime.simulated.shedding import KeyShedder, SheddingInputQueue, SheddingQueue, key_shedders
 from headgate.seeds import derived_seed
 
 
@@ -143,12 +144,15 @@ class Network:
         extents = [extent for join in joins.values() for extent in join.extents]
         self.logs = [extent.log for extent in extents if isinstance(extent, RowsExtent)]  # to be told of arrivals
         sizes = port_bytes(plan)
+        shedders = {} if app.simulator.in_step or app.simulator.fluid else key_shedders(plan, app.seed)
         self.queues: dict[Edge, SimulatedQueue] = {}
         for operator in plan.operators.values():
             node = self.nodes[operator.id]
             edges = [Edge(operator.id, i) for i in range(len(operator.inputs))]
-            node.queues = _make_queues(node, edges, [sizes[port] for port in operator.inputs], app.simulator.in_step)
+            item_bytes = [sizes[port] for port in operator.inputs]
+            node.queues = _make_queues(node, edges, item_bytes, app.simulator.in_step, shedders)
             self.queues.update(zip(edges, node.queues, strict=True))
+        self.shedders = shedders
         self.joint = {name: node.joint for name, node in self.nodes.items() if node.joint is not None}
         self.outlets: dict[Port, Outlet] = {
             port: Outlet(
@@ -166,15 +170,26 @@ class Network:
 
 
 def _make_queues(
-    node: NetworkNode, edges: list[Edge], item_bytes: list[float], in_step: bool
+    node: NetworkNode,
+    edges: list[Edge],
+    item_bytes: list[float],
+    in_step: bool,
+    shedders: Mapping[Edge, KeyShedder],
 ) -> tuple[SimulatedQueue, ...]:
     joint, sized = node.joint, zip(edges, item_bytes, strict=True)
-    if joint is None:
-        return tuple(SimulatedQueue(edge, node, size) for edge, size in sized)
-    if not in_step:
-        return tuple(InputQueue(edge, node, size, joint) for edge, size in sized)
+    if joint is None or not in_step:
+        return tuple(_make_queue(node, edge, size, shedders.get(edge)) for edge, size in sized)
     inputs = SynchronizedInputs()
     return tuple(SynchronizedQueue(edge, node, size, joint, inputs) for edge, size in sized)
+
+
+def _make_queue(node: NetworkNode, edge: Edge, size: float, shedder: KeyShedder | None) -> SimulatedQueue:
+    if shedder is None:
+        return SimulatedQueue(edge, node, size) if node.joint is None else InputQueue(edge, node, size, node.joint)
+    queue: SheddingQueue | SheddingInputQueue
+    queue = SheddingQueue(edge, node, size) if node.joint is None else SheddingInputQueue(edge, node, size, node.joint)
+    queue.shedder = shedder
+    return queue
 
 
 class TrueStats:

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from headgate.application.checked import CheckedApplication, RunLimits
 from headgate.errors import ApplicationError
 from headgate.metrics.assumptions import assumptions
+from headgate.metrics.latency import LatencyTotal
 from headgate.metrics.monitor import Monitor
 from headgate.metrics.recent import RecentStatistic
+from headgate.plan.model import Query
 from headgate.policies.registry import make_policy
+from headgate.qos.optimizer import Optimizer
+from headgate.qos.settings import make_optimizer
+from headgate.qos.shedding import SheddingSteps, declared_rates, places_of
 from headgate.runtime.simulated.admission import Admission
 from headgate.runtime.simulated.bookkeeping import Bookkeeper, Progress
 from headgate.runtime.simulated.call_completion import CallCompletion, ResultEvent
 from headgate.runtime.simulated.calls import CallPlanner
 from headgate.runtime.simulated.engine import CallEvent, Engine
+from headgate.runtime.simulated.forecast import Forecasts
 from headgate.runtime.simulated.joins.frontier import Frontier
 from headgate.runtime.simulated.network import Network
 from headgate.runtime.simulated.queue_memory import QueueMemory
 from headgate.runtime.simulated.queues import SynchronizedQueue
+from headgate.runtime.simulated.shedding import connect_shedders
 from headgate.runtime.simulated.single_tuple import SingleTupleUnits
 from headgate.runtime.simulated.sources import ArrivalSource, MergedArrivals, make_sources
 from headgate.runtime.simulated.timed_changes import TimedChanges
@@ -71,14 +79,24 @@ def simulate(
     end = math.inf if limits.seconds is None else limits.seconds
     monitor = Monitor(app.plan) if monitor is None else monitor
     kept = Trace([], [], []) if trace else None
-    network, engine, memory = _wire(app, sources, end, monitor, kept, progress)
-    seconds = engine.run(end, limits.until_idle, fast_paths)
+    wired = _wire(app, sources, end, monitor, kept, progress)
+    seconds = wired.engine.run(end, limits.until_idle, fast_paths)
     if kept is not None:
-        kept.memory.extend(memory.trace())
-    report = monitor.report("simulated", app.policy.name, app.slots, seconds, engine.policy)
+        kept.memory.extend(wired.memory.trace())
+    report = monitor.report("simulated", app.policy.name, app.slots, seconds, wired.engine.policy)
+    report["decisions"], report["qos"] = wired.optimizer.as_data(), wired.optimizer.scores()
     report["assumed"] = assumptions(app.plan)
     report["rejected"] = {source.stream: source.rejected for source in sources}
-    return SimulationResult(report, _counters(network), kept)
+    return SimulationResult(report, _counters(wired.network), kept)
+
+
+class _Wired(NamedTuple):
+    """The parts of a simulation that are needed once they are connected."""
+
+    network: Network
+    engine: Engine
+    memory: QueueMemory
+    optimizer: Optimizer
 
 
 def _wire(
@@ -88,16 +106,24 @@ def _wire(
     monitor: Monitor,
     kept: Trace | None,
     progress: Progress | None,
-) -> tuple[Network, Engine, QueueMemory]:
+) -> _Wired:
     settings = app.simulator
     network = Network(app, monitor)
     memory = QueueMemory(monitor, keep=kept is not None)
-    policy = make_policy(app.policy.name, app.policy.parameters)
+    policy = make_policy(app.policy.name, app.policy.parameters, app.plan)
     singles = SingleTupleUnits(network, settings, wanted=kept is None)
 
     def latency(class_name: str, now: float, statistic: RecentStatistic, since: float) -> float | None:
         singles.flush(monitor, memory)
         return monitor.recent(class_name, now, statistic, since)
+
+    def results_so_far(queries: Collection[str]) -> LatencyTotal:
+        singles.flush(monitor, memory)
+        return monitor.results_so_far(queries)
+
+    def inputs(query: str) -> int:
+        admission.count()
+        return monitor.inputs_so_far(query)
 
     board = Board(
         app.plan,
@@ -107,6 +133,8 @@ def _wire(
         app.slots,
         call_fixed_s=settings.call_s,
         latency=latency,
+        results=results_so_far,
+        inputs=inputs,
         joint=network.joint,
         seed=app.seed,
     )
@@ -122,11 +150,20 @@ def _wire(
     bookkeeper = Bookkeeper(network, board, admission, monitor, memory, singles, progress)
     has_windows = any(node.join is not None for node in network.nodes.values())
     frontier = Frontier(network, admission) if has_windows else None
-    timed_changes = TimedChanges(app.changes, list(settings.selectivities), network, board, monitor)
+    connect_shedders(network.shedders, network.queues, memory, lambda: board.now)
+
+    def shedding(query: Query) -> SheddingSteps | None:
+        found = places_of(app.plan, query, network.stats, declared_rates(app.plan), network.shedders)
+        return SheddingSteps(found) if found else None
+
+    forecast = Forecasts(app, app.optimizer.candidates, lambda other, limits: simulate(other, limits).report)
+    optimizer = make_optimizer(board, app.optimizer, app.policy.name, app.seed, shedding, forecast=forecast)
+    varying = list(settings.selectivities)
+    timed_changes = TimedChanges(app.changes, varying, network, board, monitor, app.policy, optimizer)
     engine = Engine(
         board, admission, planner, completion, singles, bookkeeper, memory, settings, calls, frontier, timed_changes
     )
-    return network, engine, memory
+    return _Wired(network, engine, memory, optimizer)
 
 
 def _refuse_endless(sources: list[ArrivalSource], limits: RunLimits) -> None:

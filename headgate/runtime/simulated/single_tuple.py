@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import numpy as np
 
@@ -157,3 +157,9 @@ class SingleTupleUnits(dict[Unit, SingleTupleUnit | None]):
         for single in self.values():
             if single is not None:
                 single.flush(monitor, memory)
+
+    def forget(self, running: Collection[Unit], monitor: Monitor, memory: QueueMemory) -> None:
+        """The units are others now. Those that run still need their single-tuple form."""
+        self.flush(monitor, memory)
+        for unit in [unit for unit in self if unit not in running]:
+            del self[unit]

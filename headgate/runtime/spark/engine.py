@@ -15,12 +15,19 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headgate.application.checked import CheckedApplication, PolicySettings, RunLimits
+from headgate.application.overload import refuse_overload
 from headgate.connect.dead_letters import DeadLetters
 from headgate.connect.sources import Source
 from headgate.metrics.monitor import Monitor
-from headgate.plan.added_queries import plan_of_added
+from headgate.metrics.stats import DeclaredStats
+from headgate.plan.added_queries import merge_plans, plan_of_added
+from headgate.plan.model import Plan, Query
+from headgate.plan.weighing import weighed
 from headgate.policies.parameters import whole
 from headgate.policies.registry import make_policy
+from headgate.qos.load import JoinedStats, estimate_load, refusal
+from headgate.qos.settings import make_optimizer
+from headgate.qos.shedding import SheddingSteps, declared_rates, places_of
 from headgate.runtime.spark.call_runner import CallRunner
 from headgate.runtime.spark.caller_setup import extend_caller, make_caller
 from headgate.runtime.spark.calls.rehearsal import rehearsal_s, rehearses, sample, warm_up
@@ -32,7 +39,8 @@ from headgate.runtime.spark.slots import SlotThreads, join_all
 from headgate.runtime.spark.source_thread import TICK_S, SourceThread, open_sources
 from headgate.runtime.spark.spill import SpillFolder
 from headgate.scheduling.calls import Call
-from headgate.scheduling.core import Core, CoreSettings
+from headgate.scheduling.core import Core
+from headgate.scheduling.core_settings import CoreSettings
 from headgate.scheduling.event_log import EventLog
 from headgate.scheduling.events import (
     CallEnded,
@@ -43,6 +51,7 @@ from headgate.scheduling.events import (
     QueriesFailed,
     QueriesStopped,
     QueryClassChanged,
+    QueryPolicyChanged,
     QueryRemoved,
     SlotFree,
     StreamEnded,
@@ -84,7 +93,10 @@ class SparkRuntime:
         monitor: Monitor | None = None,
         announce: Callable[[str], None] = lambda doing: None,
         record: Path | None = None,
+        force: bool = False,
     ) -> None:
+        if not force:
+            refuse_overload(app)
         self._app = app
         self._announce = announce  # called with the current step until the run begins
         self._opened = ExitStack()  # what to close at the end, besides sinks and threads
@@ -100,7 +112,7 @@ class SparkRuntime:
             raise
 
     def _set_up(self, queue_bytes: int, ways: Ways | None, monitor: Monitor | None, record: Path | None) -> None:
-        app = self._app
+        app = self._app = replace(self._app, plan=weighed(self._app.plan))
         self._began: float | None = None
         self._announce(f"letting Spark check {len(app.plan.queries)} queries")
         self.caller = make_caller(own_session(self._spark), app, ways)
@@ -113,6 +125,9 @@ class SparkRuntime:
         if self._log is not None:
             self._opened.callback(self._log.close)
         self.core = Core(settings, make_policy, SharedMemory(queue_bytes, spill), monitor)
+        self.optimizer = make_optimizer(
+            self.core.board, app.optimizer, app.policy.name, app.seed, self._shedding, LINGER_S
+        )
         self.caller.keep(app.plan, self.core.board.units)
         self._changed = threading.Condition()  # guards the core
         self._done = threading.Event()
@@ -226,8 +241,13 @@ class SparkRuntime:
     # Changes while it runs ---------------------------------------------------------------------------------------
 
     def set_policy(self, policy: PolicySettings, reason: str = "asked for") -> None:
-        """Replace the policy."""
+        """Replace the application's policy; queries that have one of their own keep it."""
         self._handle(lambda at: PolicyReplaced(at, policy.name, policy.parameters, reason))
+        self.optimizer.default_policy = policy.name
+
+    def set_query_policy(self, query: str, policy: PolicySettings | None, reason: str = "asked for") -> None:
+        """Schedule a query by a policy of its own; None: by the application's."""
+        self._handle(lambda at: QueryPolicyChanged(at, query, policy, reason))
 
     def restart_comparison(self) -> None:
         """Leave what was measured so far out of the latencies by policy, as a warm-up."""
@@ -243,13 +263,16 @@ class SparkRuntime:
         """Move a query to another class. In the report, its earlier results count for the new class, too."""
         self._handle(lambda at: QueryClassChanged(at, query, class_name))
 
-    def add_queries(self, app: CheckedApplication) -> None:
+    def add_queries(self, app: CheckedApplication, force: bool = False) -> None:
         """Add the queries of `app` that this run does not have. They read what arrives from now on.
 
-        ApplicationError: one of them cannot run; nothing has changed then.
+        ApplicationError: one of them cannot run. ValueError: there is no room for them beside queries with a
+        must-promise, unless they are added by `force`. Nothing has changed then.
         """
         with self._adding:
-            plan = plan_of_added(app.plan, self.core.monitor.queries & app.plan.queries.keys())
+            plan = weighed(plan_of_added(app.plan, self.core.monitor.queries & app.plan.queries.keys()))
+            if not force and (why := self._no_room(plan)) is not None:
+                raise ValueError(f"{why}; leave some out, or add them by force")
             extend_caller(self.caller, replace(app, plan=plan))
             try:
                 self.sinks.open(plan, app.folder, app.name)
@@ -264,6 +287,16 @@ class SparkRuntime:
                 raise
             if sources:
                 self._read(sources)
+
+    def _no_room(self, plan: Plan) -> str | None:
+        """Why these queries would endanger a must-promise; None if they would not, or nothing is known of them."""
+        with self._changed:
+            core = self.core
+            merged = merge_plans(core.plan, plan)
+            stats = JoinedStats(core.stats, DeclaredStats(plan), plan)
+            rates = {**dict(declared_rates(merged)), **core.rates()}
+            load = estimate_load(merged, stats, rates, self._app.slots, core.stats.call_fixed_s)
+            return refusal(load, merged, plan.queries)
 
     def stop_queries(self, queries: Collection[str]) -> None:
         """End some queries; the others go on. Tuples that wait for them alone are given up, and counted."""
@@ -281,6 +314,13 @@ class SparkRuntime:
             self.sinks.discard([query])
             self.errors.pop(query, None)
             self.unprocessed.pop(query, None)
+
+    def _shedding(self, query: Query) -> SheddingSteps | None:
+        """What can be dropped of a query's input: where its streams enter, before anything is queued."""
+        core = self.core
+        entrances = [edge for edge, shedder in core.shedders.items() if shedder.query == query.name]
+        places = places_of(core.plan, query, core.stats, declared_rates(core.plan), entrances)
+        return SheddingSteps(places) if places else None
 
     # Data comes in -----------------------------------------------------------------------------------------------
 
@@ -311,11 +351,16 @@ class SparkRuntime:
             if call is None:
                 changed = any(isinstance(one, WakeSlots) for one in instructions)
                 if not changed and wait_s and not self.call_runner.stopping:
-                    left = self.core.board.linger.next - self.now()
-                    self._changed.wait(min(wait_s, max(0.0, left)))
+                    self._changed.wait(min(wait_s, max(0.0, self._next_change - self.now())))
                 return changed
         self._run_call(call)
         return True
+
+    @property
+    def _next_change(self) -> float:
+        """When something is to be done even if nothing happens."""
+        board = self.core.board
+        return min(board.linger.next, board.policy.review_at, self.optimizer.next)
 
     def _run_call(self, call: Call) -> None:
         report = self.call_runner.run(call)
@@ -332,6 +377,14 @@ class SparkRuntime:
 
     def _handle_locked(self, event: Event) -> list[Instruction]:
         """As `_handle`, with the lock held. Leaves StartCall to the caller."""
+        instructions = self._carry_out(event)
+        if event.at >= self.optimizer.next:
+            for change in self.optimizer.review():
+                instructions += self._carry_out(change)
+        return instructions
+
+    def _carry_out(self, event: Event) -> list[Instruction]:
+        """Let the core process an event, and do what it answers."""
         if self._log is not None:
             self._log.record(event)
         instructions = self.core.handle(event)
@@ -341,6 +394,7 @@ class SparkRuntime:
                     self._changed.notify_all()
                 case UnitsChanged(plan=plan, units=units):
                     self.caller.keep(plan, units)
+                    self.optimizer.set_plan()
                 case ForgetState(operators=operators):
                     self.caller.states.forget(operators)
                 case QueryEnded(query=query, error=error, waiting=waiting):
@@ -389,7 +443,8 @@ class SparkRuntime:
         core = self.core
         report = core.monitor.report("spark", core.policy, self._app.slots, seconds, core.board.policy)
         rejected = {name: count for thread in self._source_threads for name, count in thread.rejected.items()}
-        more = {"rounds": core.board.rounds, "stats": core.stats.summary(), "late": core.time.late}
+        more: dict[str, Any] = {"decisions": self.optimizer.as_data(), "qos": self.optimizer.scores()}
+        more |= {"rounds": core.board.rounds, "stats": core.stats.summary(), "late": core.time.late}
         more |= {"rejected": rejected, "dead_letters": self.dead_letters.report()}
         more |= {"errors": dict(self.errors), "unprocessed": dict(self.unprocessed)}
         return report | more | self.caller.report(core.plan)
@@ -400,9 +455,10 @@ def run(
     limits: RunLimits,
     spark: SparkSession | None = None,
     tick: Callable[[SparkRuntime], None] | None = None,
+    force: bool = False,
 ) -> dict[str, Any]:
     """Run an application on Spark until its limits or Ctrl-C; returns the report."""
-    runtime = SparkRuntime(app, spark)
+    runtime = SparkRuntime(app, spark, force=force)
     runtime.start()
     try:
         runtime.wait(limits, None if tick is None else lambda: tick(runtime))

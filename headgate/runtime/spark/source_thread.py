@@ -15,7 +15,6 @@ from headgate.connect.sources import Source, make_source
 from headgate.connect.sources.delayed import DelayedSource
 from headgate.connect.sources.push import PushedSource
 from headgate.connect.sources.rejects import OnReject
-from headgate.plan.operators.base import Port
 
 log = logging.getLogger("headgate.source")
 
@@ -39,7 +38,7 @@ def open_sources(
     epoch_us = time.time_ns() // 1000
     found: dict[str, Source] = {}
     for name, stream in app.plan.streams.items():
-        if name in streams if streams is not None else app.plan.consumers[Port(name)]:
+        if name in streams if streams is not None else app.plan.entrances(name):
             on_reject = None if letters is None else _to_dead_letters(letters, name)
             source = make_source(stream, app.folder, app.seed, epoch_us, quiet, on_reject)
             pushed = isinstance(source, PushedSource)  # what is pushed arrives when it is pushed

@@ -108,6 +108,12 @@ class CountedQueue:
         self.count = 0
         self.entered = 0
         self.first = 0.0
+        self.thinned = False
+
+    @property
+    def admitted(self) -> int:
+        """Tuples put in so far."""
+        return self.entered
 
     @property
     def oldest(self) -> float | None:

@@ -25,6 +25,8 @@ BENCHES = {
     "start": "the time from a command to its first result, compared with a bare PySpark script",
     "classes": "queries of unequal importance, compared with stock Structured Streaming",
     "many": "hundreds of queries: the time to start them, memory, and latencies",
+    "burst": "a burst beyond capacity, with and without a tolerance: latency, and the error of what was shed",
+    "optimizer": "the cost of looking after promises, and what lingering by promise saves",
     "policies": "a bursty application under every policy on Spark, compared with the simulator's prediction",
     "decisions": "the cost of a decision with few and with many queries",
     "simulator": "tuples per second of the simulator",

@@ -24,6 +24,8 @@ STUDIES = {
     "prb": "preemptive rate-based operator scheduling",
     "paths": "path capacity, segments, Chain and Threshold",
     "aqsios": "class-based scheduling of continuous queries",
+    "cape": "adaptive selection of policies by weighted goals",
+    "mavstream": "a runtime optimizer with load shedding",
 }
 EXAMPLES = """
 [bold]Examples[/bold]

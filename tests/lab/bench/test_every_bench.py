@@ -38,6 +38,8 @@ HEADLINES = {
         "highest_rate",
     },
     "many": {"start_seconds", "memory_mb", "mean_seconds", "completed"},
+    "burst": {"share_shed", "capacity"},
+    "optimizer": {"cpu_share", "microseconds_a_look", "cpu_per_tuple_over_default_linger"},
     "policies": {"claims", "agreement", "policies", "one_burst", "fixed_cost", "costs"},
     "decisions": {"microseconds", "growth", "share_of_unit_call", "unit_call_microseconds"},
     "simulator": {"speedup_over_simpy", "event_loop_over_simpy"},
@@ -46,6 +48,7 @@ LONG = {
     "start": "it starts four JVMs",
     "classes": "it starts two Sparks, and runs every way of both for seconds",
     "many": "it starts two Sparks",
+    "burst": "it searches for the rate that a query can carry",
     "policies": "each of its runs plans twenty operators anew",
 }
 

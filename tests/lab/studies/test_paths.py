@@ -10,7 +10,7 @@ import pytest
 from headgate.plan.paths import find_paths
 from headgate_lab.studies.claims import SweepResults
 from headgate_lab.studies.paths import STUDY, points
-from headgate_lab.studies.paths.measures import SecondsMonitor, backlog, bursts, in_parts, pattern
+from headgate_lab.studies.paths.measures import backlog, bursts, in_parts, pattern
 from headgate_lab.studies.paths.plans import (
     OPERATORS,
     QUERIES,
@@ -34,6 +34,7 @@ from headgate_lab.studies.paths.runs import (
     study_points,
 )
 from headgate_lab.studies.paths.workload import application, stream_rates, trees_of
+from headgate_lab.studies.seconds_monitor import SecondsMonitor
 from headgate_lab.studies.study import Profile, reproduce
 
 Row = dict[str, Any]

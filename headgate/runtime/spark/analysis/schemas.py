@@ -47,7 +47,8 @@ def typed(session: SparkSession, plan: Plan, tables: Tables, markers: Markers) -
     single: dict[str, Stateful] = {}
     spread = _MadeOnFirstUse()
     for name, stream in plan.streams.items():
-        schemas[Port(name)] = port_schema(stream.schema, stream.flow)
+        for port in plan.ports_of(name):
+            schemas[port] = port_schema(plan.schemas[port], stream.flow)
     composer = Composer(markers.mark, tables, plan.flows, single, single=True)
     for operator in plan.operators.values():
         first = known.setdefault(_shape(operator, plan, schemas), operator)

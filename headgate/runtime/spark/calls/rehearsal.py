@@ -26,6 +26,7 @@ from headgate.plan.operators.base import Port
 from headgate.runtime.spark.calls.caller import CHECKS, Caller
 from headgate.scheduling.boundary_budget import BoundaryBudget
 from headgate.scheduling.progress import BEGINNING, Bounds
+from headgate.scheduling.shedder import as_read
 from headgate.scheduling.stream_entrance import StreamEntrance
 from headgate.scheduling.units import Unit
 from headgate.sql.schema import TIME
@@ -105,7 +106,11 @@ def warm_up(
     highest = max(ranks.values(), default=0)
     calls = itertools.count(1)
     waiting = [
-        {edge: _part(rows, turn) for stream, rows in samples.items() for edge in plan.consumers[Port(stream)]}
+        {
+            edge: as_read(plan, edge, _part(rows, turn))
+            for stream, rows in samples.items()
+            for edge in plan.entrances(stream)
+        }
         for turn in range(CHECKS)
     ]
 

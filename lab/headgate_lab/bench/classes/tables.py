@@ -25,8 +25,8 @@ def tables(result: Figures) -> list[ShownTable]:
     classes = list(result["settings"]["priorities"])
     return [
         *(_workload(name, result, classes) for name in result["workloads"]),
-        ShownTable("heavy, Headgate in other ways", _columns(classes), _rows(result["heavy_other_ways"], classes)),
-        _trains(result["heavy_other_ways"], classes),
+        _limit(result, classes),
+        _trains(result["limit"], classes),
         *(_lingers(name, figures, classes) for name, figures in result.get("lingers", {}).items()),
         _scaling(result["scaling"], classes),
         *(_pairs(name, result[name]) for name in ("highest_rate_by_way", "changed_priorities", "source_of_stock")),
@@ -42,6 +42,12 @@ def _workload(name: str, result: Figures, classes: Sequence[str]) -> ShownTable:
     return ShownTable(title, _columns(classes), _rows({**ways, **ours}, classes))
 
 
+def _limit(result: Figures, classes: Sequence[str]) -> ShownTable:
+    settings = result["settings"]
+    title = f"limit: {settings['queries']['heavy']} queries at {settings['rates']['limit']:,.0f} tuples/s each"
+    return ShownTable(title, _columns(classes), _rows(result["limit"], classes))
+
+
 def _trains(ways: Mapping[str, Figures], classes: Sequence[str]) -> ShownTable:
     """The mean number of tuples per call, and the number of calls, by class; from the first of several runs."""
     rows = []
@@ -49,7 +55,7 @@ def _trains(ways: Mapping[str, Figures], classes: Sequence[str]) -> ShownTable:
         details = figures["details"]
         trains = details.get("runs", [details])[0]["trains"]
         rows.append([name, *(f"{_number(trains[one]['tuples_a_call'])} ({trains[one]['calls']:,})" for one in classes)])
-    return ShownTable("heavy, tuples per call (calls)", ["", *classes], rows)
+    return ShownTable("limit, tuples per call (calls)", ["", *classes], rows)
 
 
 def _lingers(name: str, by_milliseconds: Mapping[str, Figures], classes: Sequence[str]) -> ShownTable:

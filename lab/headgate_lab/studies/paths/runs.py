@@ -8,9 +8,10 @@ from typing import Any
 
 from headgate.application.checked import RunLimits
 from headgate.runtime.simulated import simulate
-from headgate_lab.studies.paths.measures import SecondsMonitor, backlog, bursts, in_parts, offered_work, pattern
+from headgate_lab.studies.paths.measures import backlog, bursts, in_parts, offered_work, pattern
 from headgate_lab.studies.paths.plans import work_by_stream
 from headgate_lab.studies.paths.workload import HIGHEST, TUPLE_BYTES, application, trees_of
+from headgate_lab.studies.seconds_monitor import SecondsMonitor
 from headgate_lab.studies.sweep import Point
 
 LOADS = (0.5, 0.7, 0.85, HIGHEST)  # of the four phases

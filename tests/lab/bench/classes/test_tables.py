@@ -31,7 +31,7 @@ def result(monkeypatch):
     return {
         **headline(found),
         "workloads": found,
-        "heavy_other_ways": {"mbd": with_trains(found["heavy"]["mbd"])},
+        "limit": {"mbd": with_trains(found["heavy"]["mbd"])},
         "highest_rate_by_way": {"mbd": 2000.0},
         "scaling": {"5": {"mbd": found["easy"]["mbd"]}},
         "changed_priorities": {"seconds_to_follow": 1.5, "mean_before": {"class1": 0.25, "class3": None}},
@@ -39,7 +39,7 @@ def result(monkeypatch):
         "settings": {
             "priorities": PRIORITIES,
             "queries": dict.fromkeys(names, 3),
-            "rates": dict.fromkeys(names, 1500.0),
+            "rates": dict.fromkeys((*names, "limit"), 1500.0),
         },
     }
 

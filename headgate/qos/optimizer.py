@@ -1,0 +1,163 @@
+"""The optimizer: looks after the promises made to queries, each at its own pace (Kendai section 4.2.9).
+
+Pure: it reads a board and answers with decisions, which the runtime carries out.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from headgate.plan.model import Plan, PolicySettings, Query
+from headgate.qos.decision_maker import DecisionMaker, QueryShedding, Selector
+from headgate.qos.decisions import Decision
+from headgate.qos.measuring import Measured, Observed, QueryMeter
+from headgate.qos.monitoring import Monitoring
+from headgate.qos.patience import Patience
+from headgate.qos.satisfaction import ScoreKeeper, qos_score
+from headgate.scheduling.events import Event, QueryLingerChanged, QueryPolicyChanged, SheddingChanged
+
+log = logging.getLogger("headgate.qos")
+
+DEFAULT_MONITORING = Monitoring()
+MOST_DECISIONS = 10_000  # kept for the report; the log has all
+
+
+class SeenBoard(Observed, Protocol):
+    """What the optimizer sees of a run."""
+
+    @property
+    def plan(self) -> Plan: ...
+
+
+@dataclass
+class _Watched:
+    """A query with promises."""
+
+    query: Query
+    meter: QueryMeter
+    maker: DecisionMaker
+    score: ScoreKeeper
+    patience: Patience | None  # None: how long it lingers is the user's decision
+    next: float
+
+
+@dataclass
+class OptimizerReport:
+    """What was decided, oldest first, and how many decisions are left out."""
+
+    decisions: list[Decision] = field(default_factory=list)
+    left_out: int = 0
+
+    def add(self, decision: Decision) -> None:
+        self.decisions.append(decision)
+        if len(self.decisions) > MOST_DECISIONS:
+            del self.decisions[0]
+            self.left_out += 1
+
+
+class Optimizer:
+    """Watches the queries that have promises. `next` is when `review` wants to be called; inf: there are none.
+
+    `selector` makes the way to choose policies for a query, `shedding` what can be dropped of its input, or None.
+    `linger_s` is how long queries linger that do not say: for those with a promised latency it is adjusted; None: not.
+    """
+
+    def __init__(
+        self,
+        board: SeenBoard,
+        default_policy: str,
+        selector: Callable[[Query], Selector],
+        shedding: Callable[[Query], QueryShedding | None] = lambda query: None,
+        monitoring: Monitoring = DEFAULT_MONITORING,
+        linger_s: float | None = None,
+    ) -> None:
+        self._board = board
+        self.default_policy = default_policy
+        self._selector = selector
+        self._shedding = shedding
+        self._monitoring = monitoring
+        self._linger_s = linger_s
+        self._watched: dict[str, _Watched] = {}
+        self.report = OptimizerReport()
+        self.next = math.inf
+        self.set_plan()
+
+    def set_plan(self) -> None:
+        """Queries have come or gone."""
+        queries = self._board.plan.queries
+        self._watched = {name: one for name, one in self._watched.items() if name in queries}
+        for query in queries.values():
+            if query.qos and query.name not in self._watched:
+                self._watched[query.name] = self._watch(query)
+        self.next = min((one.next for one in self._watched.values()), default=math.inf)
+
+    def _watch(self, query: Query) -> _Watched:
+        maker = DecisionMaker(query, self._selector(query), self._shedding(query))
+        first = self._board.now + self._monitoring.period_s(query.qos, self._board.now)
+        sets_linger = self._linger_s is not None and self._board.plan.linger_s(query.name) is None
+        patience = Patience(query, self._linger_s or 0.0) if sets_linger else None
+        return _Watched(query, QueryMeter(query, self._board), maker, ScoreKeeper(), patience, first)
+
+    def review(self) -> list[Event]:
+        """Look at the queries whose time has come; returns the changes that the runtime should make."""
+        now = self._board.now
+        changes: list[Event] = []
+        for one in self._watched.values():
+            if now >= one.next:
+                changes += self._look(one, now)
+        self.next = min((one.next for one in self._watched.values()), default=math.inf)
+        return changes
+
+    def _look(self, one: _Watched, now: float) -> list[Event]:
+        """Look at one query."""
+        name = one.query.name
+        period = self._monitoring.period_s(one.query.qos, now)
+        one.next = now + period
+        own = self._board.plan.queries[name].policy
+        current = self.default_policy if own is None else own.name
+        look_ahead, measured = self._monitoring.look_ahead_s(period), one.meter.measure()
+        decisions = one.maker.decide(now, look_ahead, measured, current, one.meter.offered)
+        self._score(one, now, measured)
+        for decision in decisions:
+            log.info("%s", _line(decision))
+            self.report.add(decision)
+        changes = [_change(decision) for decision in decisions]
+        if one.patience is not None:
+            linger_s = one.patience.adjusted(measured["latency"], now + look_ahead)
+            if linger_s is not None:
+                log.info("query %s lingers for up to %.3g ms now", name, linger_s * 1e3)
+                changes.append(QueryLingerChanged(now, name, linger_s))
+        return changes
+
+    def _score(self, one: _Watched, now: float, measured: Measured) -> None:
+        measures = one.query.qos
+        expected = {measure.name: measure.graph.expected(now) for measure in measures}
+        broken = any(m.priority == "must" and m.violated(measured.get(m.name), now) for m in measures)
+        one.score.add(qos_score(measures, measured, expected), not broken)
+
+    def scores(self) -> dict[str, Any]:
+        """How well the promises of each query were kept, for the report."""
+        return {name: one.score.summary() for name, one in self._watched.items()}
+
+    def as_data(self) -> list[Mapping[str, Any]]:
+        """The decisions, for the report."""
+        return [decision.as_data() for decision in self.report.decisions]
+
+
+def _change(decision: Decision) -> Event:
+    if decision.step is not None:
+        return SheddingChanged(decision.at, decision.step.edge, decision.step.extra)
+    return QueryPolicyChanged(decision.at, decision.query, PolicySettings(str(decision.after)), decision.reason)
+
+
+def _line(decision: Decision) -> str:
+    if decision.step is None:
+        what = f"policy {decision.after} takes over from {decision.before}"
+    else:
+        edge, _, before, after = decision.step
+        what = f"{decision.kind}: in front of {edge.operator} {after:.1%} are dropped now, {before:.1%} before"
+    return f"query {decision.query}: {what}: {decision.reason}"
