@@ -28,6 +28,7 @@ SPARK_USERS = ("runtime.spark", "connect")
 MOST_LINES = 500
 BUILDERS = {
     "headgate.application.planner": "what all applications come from",
+    "headgate.plan.weighing": "plans that were built, with weights in queries that may be shed",
     "tests.applications": "operators made by hand, below the level of applications",
     "lab.headgate_lab.studies.aqsios.workload": "ids of operators outside their query, which seed what is drawn",
 }

@@ -13,6 +13,7 @@ from headgate.metrics.stats import OperatorStats, Stats
 from headgate.plan.model import Plan, PolicySettings
 from headgate.policies.making import make_policy, read_policy
 from headgate.policies.parameters import positive
+from headgate.policies.query_shares import sharing_groups
 from headgate.scheduling.policy import Decision, FinishedCall, Policy, PolicyError, View
 from headgate.scheduling.units import Group, Unit
 
@@ -21,7 +22,8 @@ class Master(Policy):
     """One scheduler for each policy that queries have; they take turns (Kendai sections 4.3 and 5.4).
 
     A turn lasts `quantum` for each operator that is ready, and ends early if nothing of its queries is. Queries without
-    a policy of their own have `default`. Headgate installs it by itself where a query has a policy of its own.
+    a policy of their own have `default`; those that share operators have one policy, of the first that has its own.
+    Headgate installs it by itself where a query has a policy of its own.
     """
 
     name = "master"
@@ -70,14 +72,15 @@ class Master(Policy):
     def _shared_out(self, plan: Plan) -> list[tuple[Policy, tuple[str, ...]]]:
         """The schedulers that the queries of a plan need, each with its queries."""
         queries: dict[str, list[str]] = {}
-        for query in plan.queries.values():
-            settings = query.policy or self.default
+        for members in sharing_groups({name: set(query.operators) for name, query in plan.queries.items()}):
+            own = [policy for name in members if (policy := plan.queries[name].policy) is not None]
+            settings = own[0] if own else self.default
             key = _key(settings)
             if key not in self._schedulers:
                 if settings.name == self.name:
-                    raise PolicyError(f"query '{query.name}' cannot have the policy 'master' as its own")
+                    raise PolicyError(f"query '{members[0]}' cannot have the policy 'master' as its own")
                 self._schedulers[key] = make_policy(settings.name, settings.parameters)
-            queries.setdefault(key, []).append(query.name)
+            queries.setdefault(key, []).extend(members)
         return [(self._schedulers[key], tuple(names)) for key, names in queries.items()]
 
     # What the runtime asks ---------------------------------------------------------------------------------------

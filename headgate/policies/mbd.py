@@ -95,7 +95,8 @@ class MultiBroadcastDisk(Policy):
         self._skipped = 0  # slots passed on the way to a decision without a look at their units: gated out, or running
         self._missed = MissedSlots()
         self._put_off: Decision | None = None  # a decision that gave way to a missed slot and got no slot in return
-        self._checked = 0.0  # when latencies were last compared
+        self._checked = 0.0  # when it was last seen whether anything is to be changed,
+        self._compared = 0.0  # and when latencies were compared
         self.frequencies: list[int] = []  # one per class, the most important first
         self.position = 0  # position in the round
         self.schedule: list[
@@ -239,8 +240,7 @@ class MultiBroadcastDisk(Policy):
 
     def _end_round(self) -> None:
         self._missed.end_round()
-        changed = self.view.now > self._checked and self._classes_version != self.view.classes_version
-        if changed or repair_due(self.view, self._checked):
+        if self.view.now > self._checked:  # several rounds without a call in between count as one
             self._checked = self.view.now
             self._repair()
         self._begin_round()
@@ -260,6 +260,9 @@ class MultiBroadcastDisk(Policy):
             self.costs.adopt()
             self._rebuild()
             return
+        if not repair_due(self.view, self._compared):
+            return
+        self._compared = self.view.now
         names = self.class_order.names
         latencies = [self.view.latency(name, self._statistic, self._since) for name in names]
         pairs = inverted_pairs(self.class_order.priorities, latencies)
@@ -289,7 +292,8 @@ class MultiBroadcastDisk(Policy):
         priorities = dict(zip(self.class_order.names, self.class_order.priorities, strict=True))
         self._ranks = [-priorities[name] for name in self._class_of]  # the most important have the lowest
         self.frequencies = list(self.class_order.priorities)
-        self._since = self._checked = self.view.now  # older latencies do not count, and there is nothing to check yet
+        # Older latencies do not count, and there is nothing to check yet.
+        self._since = self._checked = self._compared = self.view.now
 
     def _rebuild(self) -> None:
         """Make a new schedule."""

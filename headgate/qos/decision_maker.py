@@ -74,6 +74,10 @@ class QueryShedding(Protocol):
         """One step more; None: it drops all that it may."""
         ...
 
+    def could_be_less(self, arriving: float | None) -> bool:
+        """Would one step less do, with so many tuples a second?"""
+        ...
+
     def less(self) -> Step | None:
         """One step less; None: nothing is dropped."""
         ...
@@ -92,14 +96,23 @@ class DecisionMaker:
         self._violated_before: frozenset[MeasureName] = frozenset()  # and why
 
     def decide(
-        self, now: float, look_ahead_s: float, measured: Measured, current: str, offered: float | None = None
+        self,
+        now: float,
+        look_ahead_s: float,
+        measured: Measured,
+        current: str,
+        offered: float | None = None,
+        arriving: float | None = None,
     ) -> list[Decision]:
-        """What to do now. A promise is judged by what will be expected after `look_ahead_s`."""
+        """What to do now. A promise is judged by what will be expected after `look_ahead_s`.
+
+        `arriving` tuples come per second now; `offered` are these and those that waited already.
+        """
         self._note_intervals(now)
         later = now + look_ahead_s
         expected = {one.name: one.graph.expected(later) for one in self._measures}
         violated = [one for one in self._measures if one.violated(measured.get(one.name), later)]
-        state = _State(now, later, measured, expected, violated, current, offered)
+        state = _State(now, later, measured, expected, violated, current, offered, arriving)
         for priority in PRIORITIES:
             missed = [one for one in violated if one.priority == priority]
             if missed and (priority == "must" or not self._is_shedding):
@@ -113,8 +126,10 @@ class DecisionMaker:
         return [] if tried is None or tried.policy == current else [self._switch(state, tried, [])]
 
     def _is_calm(self, state: _State) -> bool:
-        """Is every must-measure so far from being violated that less shedding will not violate it at once?"""
+        """Is every must-measure so far from being violated, and the load so low, that less shedding will do?"""
         musts = [one for one in self._measures if one.priority == "must"]
+        if self._shedding is None or not self._shedding.could_be_less(state.arriving):
+            return False
         return not any(one.violated(state.measured.get(one.name), state.later, CALM) for one in musts)
 
     @property
@@ -235,3 +250,4 @@ class _State:
     violated: Sequence[QosMeasure]
     current: str
     offered: float | None
+    arriving: float | None

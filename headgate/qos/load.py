@@ -10,6 +10,7 @@ from headgate.metrics.stats import OperatorStats, Stats
 from headgate.plan.model import Plan, Query
 from headgate.plan.operators.base import Port
 
+MOST_BUSY = 0.95  # of a slot, for a query that sheds less: beyond it the backlog would grow again
 HEADROOM = 0.85  # the share of the slots that may be busy: beyond it latencies grow steeply
 
 
@@ -57,6 +58,29 @@ def refusal(load: Load, plan: Plan, added: Collection[str], headroom: float = HE
     names = " and ".join(f"'{name}'" for name in added)
     need = "needs" if len(added) == 1 else "need"
     return f"{names} {need} {wanted:.2f} of {load.slots} slots, and the others {load.total - wanted:.2f}: {limit}"
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a query needs and may have: seconds of work for a tuple that comes, and slots that others leave it."""
+
+    work_s: float | None  # None: not known
+    slots: float
+
+    def holds(self, arriving: float | None, dropped: float) -> bool:
+        """Can so many tuples a second be processed if a share of them is dropped? Yes, if nothing is known."""
+        if self.work_s is None or arriving is None:
+            return True
+        return arriving * self.work_s * (1.0 - dropped) <= MOST_BUSY * self.slots
+
+
+def room_of(plan: Plan, query: Query, stats: Stats, rates: Mapping[str, float | None], slots: int) -> Room:
+    """The room of a query, from costs and rates. It runs in one slot at a time."""
+    load = estimate_load(plan, stats, rates, slots)
+    coming = sum(rates.get(name) or 0.0 for name in plan.streams if query.name in plan.readers(name))
+    mine = load.queries[query.name]
+    others = sum(busy for name, busy in load.queries.items() if name != query.name and busy is not None)
+    return Room(None if mine is None or not coming else mine / coming, min(1.0, max(0.0, slots - others)))
 
 
 class JoinedStats:

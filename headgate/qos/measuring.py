@@ -47,7 +47,8 @@ class QueryMeter:
         self._board = board
         self._at, self._before = board.now, board.results((query.name,))
         self._arrived, self._waiting = board.arrived_for(query.name), board.queued_tuples(query.name)
-        self.offered: float | None = None  # tuples per second in the last period, with those that waited before it
+        self.arriving: float | None = None  # tuples per second in the last period,
+        self.offered: float | None = None  # and with those that waited before it
 
     def measure(self) -> Measured:
         """What the query got since the last call.
@@ -61,7 +62,8 @@ class QueryMeter:
         self._at, self._before = now, total
         arrived, waiting = board.arrived_for(query), board.queued_tuples(query)
         if seconds > 0.0:
-            self.offered = (arrived - self._arrived + self._waiting) / seconds
+            self.arriving = (arrived - self._arrived) / seconds
+            self.offered = self.arriving + self._waiting / seconds
         self._arrived, self._waiting = arrived, waiting
         oldest = board.oldest_waiting(query)
         latency = came.mean

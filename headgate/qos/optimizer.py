@@ -120,7 +120,8 @@ class Optimizer:
         own = self._board.plan.queries[name].policy
         current = self.default_policy if own is None else own.name
         look_ahead, measured = self._monitoring.look_ahead_s(period), one.meter.measure()
-        decisions = one.maker.decide(now, look_ahead, measured, current, one.meter.offered)
+        meter = one.meter
+        decisions = one.maker.decide(now, look_ahead, measured, current, meter.offered, meter.arriving)
         self._score(one, now, measured)
         for decision in decisions:
             log.info("%s", _line(decision))

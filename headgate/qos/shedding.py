@@ -6,7 +6,7 @@ Shedders are turned on in that order, each in steps up to what the tolerance all
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from headgate.metrics.stats import Stats
@@ -17,6 +17,7 @@ from headgate.plan.operators.base import Port
 from headgate.plan.paths import Path, find_paths
 from headgate.plan.weighing import sheddable
 from headgate.qos.decisions import Step
+from headgate.qos.load import Room
 from headgate.scheduling.segments import path_cost, path_steps
 from headgate.scheduling.shedder import extra_for, share_of
 
@@ -106,7 +107,10 @@ def _best(
 class SheddingSteps:
     """What is dropped of a query's input now, and what the next step would be."""
 
-    def __init__(self, places: Sequence[Place], steps: int = STEPS) -> None:
+    def __init__(
+        self, places: Sequence[Place], steps: int = STEPS, room: Callable[[], Room] = lambda: Room(None, 1.0)
+    ) -> None:
+        self._room = room
         self._edges = [place.edge for place in places]
         # Shares are whole 64ths of a weight; small tolerances have fewer steps.
         self._levels = [
@@ -124,6 +128,13 @@ class SheddingSteps:
             if self._at[number] + 1 < len(levels):
                 return self._move(number, 1)
         return None
+
+    def could_be_less(self, arriving: float | None) -> bool:
+        """Would a step less still do, with so many tuples a second?"""
+        for number in reversed(range(len(self._levels))):
+            if self._at[number]:
+                return self._room().holds(arriving, share_of(self._levels[number][self._at[number] - 1]))
+        return False
 
     def less(self) -> Step | None:
         """Drop less at the place that was turned on last."""

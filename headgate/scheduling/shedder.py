@@ -26,7 +26,7 @@ Drop = Literal["lowest", "center", "highest"]
 MOST_EXTRA = 63 * PARTS  # at most 63 of 64 tuples are dropped
 # Of the values to be dropped by a semantic shedder, one in eight is kept to stand for the others.
 THINNED_EXTRA = 7 * PARTS
-_SAMPLE, _FRESH, _PER_BATCH = 2048, 256, 64  # values of a sketch; new ones until it is looked at again; per batch
+_SAMPLE, _FRESH, _PER_BATCH = 2048, 512, 256  # values of a sketch; new ones until it is looked at again; per batch
 
 
 def share_of(extra: int) -> float:
@@ -94,7 +94,7 @@ class Sketch:
     def add(self, values: NDArray[np.float64]) -> None:
         """Add a few values of a batch, evenly spread over it."""
         known = values[~np.isnan(values)]
-        taken = known[:: max(1, len(known) // _PER_BATCH)][:_PER_BATCH]
+        taken = known[np.linspace(0, len(known) - 1, min(len(known), _PER_BATCH)).astype(np.int64)]
         places = (self._count + np.arange(len(taken))) % _SAMPLE
         self._values[places] = taken
         self._count += len(taken)
@@ -153,8 +153,9 @@ class Shedder:
             dropped = inside & chosen(sequence, THINNED_EXTRA, self._salt)
             self._seen += len(values)
             allowed = int(self._most * self._seen) - self._dropped
-            if np.count_nonzero(dropped) > allowed:  # the distribution has changed faster than the sketch
-                inside[:] = dropped[:] = False
+            places = np.flatnonzero(dropped)
+            if len(places) > allowed:  # the distribution has changed faster than the sketch
+                inside[places[allowed] :] = dropped[places[allowed] :] = False
             self._dropped += int(np.count_nonzero(dropped))
             extra = np.where(inside, THINNED_EXTRA, 0).astype(np.int64)
         if self._weighed:

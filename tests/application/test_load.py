@@ -70,7 +70,9 @@ def test_queries(tmp_path: Path) -> None:
     fire, more = plan.queries["fire"], plan.queries["more"]
     assert (fire.class_name, fire.root, fire.tolerance, fire.shed) == ("critical", Port("fire/out"), 0.1, "random")
     assert fire.sink == {"kind": "csv", "path": "out/fire", "format": "rows"}
-    assert fire.qos == {"latency": {"priority": "must", "points": [[0, 0.5], [60, 0.5]]}}
+    assert {one.name: one.as_data() for one in fire.qos} == {
+        "latency": {"priority": "must", "points": [[0, 0.5], [60, 0.5]]}
+    }
     assert more.policy == PolicySettings("rr", {"quantum": 0.01})
     assert more.sink["kind"] == "memory"
     assert more.operators == ("some/parts", "some/low", "some/high", "some/both", "more/few")

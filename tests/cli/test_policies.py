@@ -28,6 +28,7 @@ def test_json() -> None:
         "segment": "segment",
         "simplified-segment": "segment",
         "threshold": "path",
+        **dict.fromkeys(("adaptive", "master"), "varies"),
         **dict.fromkeys(("mbd", "ambd", "mrr", "mprr", "ml", "pct", "pct-s"), "query"),
     }
     assert described["chain"]["needs"] == ["fixed_s", "cost_s", "selectivity", "tuple_bytes"]

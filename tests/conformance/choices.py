@@ -41,6 +41,7 @@ REASONS = {
     "mbd": "a unit for each query, in a round shared by all slots; one that comes up while it runs is run once more",
     "mbd-3": "several queries form one unit and share one call",
     "ml": "units drawn at random",
+    "adaptive": "units of another kind whenever another candidate takes over",
     "pct": "not work-conserving: a slot may stay idle while tuples wait",
 }
 CHOSEN = [choice for choice in ALL if label(choice) in REASONS]

@@ -83,14 +83,14 @@ def test_steps_go_up_place_by_place_and_down_in_reverse():
 
 
 def burst(tolerance, **more):
-    """Twice the load for 10 s, of which 1.2 can be carried; latency at most 0.5 s."""
-    source = feeder(60.0, None, changes=[[10.0, 2.0], [20.0, 1.0]])
+    """Twice the load for 20 s, of which 1.2 can be carried; latency at most 0.5 s."""
+    source = feeder(60.0, None, changes=[[10.0, 2.0], [30.0, 1.0]])
     operators = [select("q/a", "s", 0.010, 1.0)]
     plan = tolerant(make_plan({"s": source}, operators, {"q": "q/a"}), "q", tolerance)
     latency = QosMeasure("latency", "must", QosGraph(((0.0, 0.5), (100.0, 0.5))))
     plan = replace(plan, queries={"q": replace(plan.queries["q"], qos=(latency,))})
     often = OptimizerSettings("none", monitoring=Monitoring(10, 0.5, 0.5))
-    return simulate(make_app(plan, "fifo", optimizer=often, **more), RunLimits(seconds=40.0), trace=True)
+    return simulate(make_app(plan, "fifo", optimizer=often, **more), RunLimits(seconds=60.0), trace=True)
 
 
 def latencies(found, first, last):
@@ -99,14 +99,14 @@ def latencies(found, first, last):
 
 def test_without_tolerance_latency_grows_and_recovers_and_nothing_is_lost():
     found = burst(None)
-    assert max(latencies(found, 18, 21)) > 1.5
-    assert max(latencies(found, 35, 40)) < 0.1
+    assert max(latencies(found, 28, 31)) > 3.0
+    assert max(latencies(found, 50, 60)) < 0.1
     assert found.report["queries"]["q"]["shed"] == 0
 
 
 def test_with_tolerance_the_promise_is_kept_again_and_shedding_stops_after_the_burst():
     found = burst(0.3)
-    assert max(latencies(found, 16, 20)) < 0.5
+    assert max(latencies(found, 27, 30)) < 0.5
     query = found.report["queries"]["q"]
     assert 0 < query["shed"] <= 0.3 * query["inputs"]
     kinds = [one["kind"] for one in found.report["decisions"]]

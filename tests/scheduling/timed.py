@@ -79,7 +79,8 @@ class Queue:
     """A FIFO of rows that counts them as `BatchQueue` does."""
 
     rows: list[Row] = field(default_factory=list)
-    entered: int = 0
+    admitted: int = 0
+    thinned: bool = False
 
     @property
     def count(self) -> int:
@@ -87,7 +88,7 @@ class Queue:
 
     def put(self, rows: Sequence[Row]) -> None:
         self.rows += rows
-        self.entered += len(rows)
+        self.admitted += len(rows)
 
     def take(self, limit: int) -> list[Row]:
         taken, self.rows = self.rows[:limit], self.rows[limit:]

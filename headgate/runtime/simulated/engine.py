@@ -103,7 +103,7 @@ class Engine:
             now = flights[0][0] if flights else math.inf
             if idle and linger.next < now:
                 now = linger.next
-            if timed_changes.next < now and (flights or admission.next_time < math.inf):
+            if timed_changes.next < now and (now < math.inf or admission.next_time < math.inf):
                 now = timed_changes.next
             if admission.next_time < now:
                 if idle or preemptive:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from headgate.application.checked import CheckedApplication, RunLimits
@@ -15,6 +16,7 @@ from headgate.metrics.monitor import Monitor
 from headgate.metrics.recent import RecentStatistic
 from headgate.plan.model import Query
 from headgate.policies.registry import make_policy
+from headgate.qos.load import room_of
 from headgate.qos.optimizer import Optimizer
 from headgate.qos.settings import make_optimizer
 from headgate.qos.shedding import SheddingSteps, declared_rates, places_of
@@ -153,8 +155,10 @@ def _wire(
     connect_shedders(network.shedders, network.queues, memory, lambda: board.now)
 
     def shedding(query: Query) -> SheddingSteps | None:
-        found = places_of(app.plan, query, network.stats, declared_rates(app.plan), network.shedders)
-        return SheddingSteps(found) if found else None
+        rates = declared_rates(app.plan)
+        found = places_of(app.plan, query, network.stats, rates, network.shedders)
+        room = partial(room_of, app.plan, query, network.stats, rates, app.slots)
+        return SheddingSteps(found, room=room) if found else None
 
     forecast = Forecasts(app, app.optimizer.candidates, lambda other, limits: simulate(other, limits).report)
     optimizer = make_optimizer(board, app.optimizer, app.policy.name, app.seed, shedding, forecast=forecast)

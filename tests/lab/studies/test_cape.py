@@ -44,7 +44,7 @@ def test_a_point_is_an_application_with_its_policy():
 
 def test_four_times_the_same_candidate_is_that_policy():
     fifo, four = run(point(policy="fifo", plan="chain", seed=0)), run(point(policy=FOUR, seed=0))
-    assert four["series_delay_s"] == fifo["series_delay_s"]
+    assert four["series_delay_s"] == pytest.approx(fifo["series_delay_s"])
     assert four["switches"] > 0
 
 
