@@ -114,7 +114,7 @@ def application(
     shedding: dict[str, Any] = {} if tolerance is None else {"tolerance": tolerance, "error_bounds": True}
     points = [[0, LATENCY_S], [30, LATENCY_S]]
     qos = {"latency": {"priority": "must", "points": points}} if promised else None
-    app.query(QUERY, cql, qos=qos, **shedding)
+    app.query(QUERY, cql, qos=qos, sink={"kind": "memory", "format": "changes"}, **shedding)
     app.query(BESIDE, "SELECT k, v FROM clicks WHERE v > 2.999")
     return app.checked()
 
@@ -164,7 +164,7 @@ def _summed(spark: SparkSession, capacity: float, effort: BurstBenchSize, tolera
 
 def compared(estimated: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
     """For every window, group and value that was estimated: its relative error, and whether its bound covers it."""
-    keys = ["_time", "k"]
+    keys = ["time", "k"]
     both = estimated.set_index(keys).join(truth.set_index(keys), rsuffix="_true", how="inner")
     parts = []
     for value in VALUES:

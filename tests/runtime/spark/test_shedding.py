@@ -25,7 +25,6 @@ QUERIES = {
     "sliding": "ISTREAM(SELECT k, count(*) AS n FROM s [RANGE 2 SECONDS] GROUP BY k)",
     "running": "SELECT k % 2 AS odd, sum(w) AS total FROM (SELECT k, v * 2 AS w FROM s) GROUP BY k % 2",
     "pairs": f"RSTREAM(SELECT s.k, count(*) AS n FROM s {WINDOW}, r {WINDOW} WHERE s.k = r.k GROUP BY s.k)",
-    "spark": "SELECT window(ts, '1 second').start AS at, k, count(*) AS n FROM e GROUP BY window(ts, '1 second'), k",
     "plain": "SELECT k, v FROM s WHERE v > 0.5",
 }
 SCHEMA = "k INT, v DOUBLE, b BIGINT, d DECIMAL(10, 2)"
@@ -44,8 +43,9 @@ def run(
     feeder = {"kind": "feeder", "rate": rate, "rows": int(rate * seconds), "values": VALUES}
     slow = {"kind": "feeder", "rate": 20, "rows": 20 * seconds, "values": VALUES}
     streams = {"s": {"schema": SCHEMA, "source": feeder}, "r": {"schema": SCHEMA, "source": slow}}
-    streams["e"] = {"schema": "k INT, ts TIMESTAMP", "time": "ts", "source": {**slow, "values": {"k": "uniform 0 3"}}}
-    app = application(streams, {name: {"cql": cql, **more} for name, cql in queries.items()}, slots=1).checked()
+    sink = {"kind": "memory", "format": "changes"}  # with the time of each row
+    all_queries = {name: {"cql": cql, "sink": sink, **more} for name, cql in queries.items()}
+    app = application(streams, all_queries, slots=1).checked()
     runtime = SparkRuntime(app, spark)
     runtime.open()
     sources = open_sources(app)
@@ -92,7 +92,7 @@ def test_estimates_are_close_and_their_bounds_cover_the_truth(spark: Any, shed: 
     dropped = report["queries"]["q"]["shed"]
     assert 0.25 * 12_000 < dropped <= 0.3 * 12_000
     assert report["shedding"] == [{"query": "q", "operator": report["shedding"][0]["operator"], "tuples": dropped}]
-    keys = ["_time", "k"]
+    keys = ["time", "k"]
     both = found["q"].to_pandas().set_index(keys).join(truth["q"].to_pandas().set_index(keys), rsuffix="_true")
     assert len(both) == len(truth["q"])
     covered = []
@@ -116,4 +116,4 @@ def test_a_query_without_tolerance_is_never_shed(spark: Any) -> None:
 def test_tuples_are_conserved_and_time_goes_on_whatever_is_dropped(spark: Any) -> None:
     """All windows close although nearly everything is dropped; queues check themselves at the end."""
     found, _ = run(spark, {"counts": QUERIES["counts"]}, rate=500, extra=2000, tolerance=0.97)
-    assert len(set(found["counts"].column("_time").to_pylist())) >= 4
+    assert len(set(found["counts"].column("time").to_pylist())) >= 4
