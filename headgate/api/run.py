@@ -166,7 +166,7 @@ class Run:
             checked = app.checked_query(name)
             channels = dict(self._channels)
             with app.located(), _as_application_error(f"queries.{name}"):
-                self._runtime.add_queries(with_channels(checked, channels), force)
+                self._runtime.add_queries(with_channels(checked, channels, self._runtime.streams_read), force)
             self._app = app
             self._channels.update(channels)
             if not self._watcher.is_alive():  # nothing was left to do

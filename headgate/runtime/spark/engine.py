@@ -229,6 +229,11 @@ class SparkRuntime:
         with self._changed:
             return self._report(self.now())
 
+    @property
+    def streams_read(self) -> Collection[str]:
+        """The streams that queries read now."""
+        return frozenset(self.core.time.open)
+
     def runs(self, query: str) -> bool:
         """Does a query still run?"""
         return query in self.core.plan.queries
