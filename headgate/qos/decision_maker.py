@@ -70,8 +70,8 @@ class QueryShedding(Protocol):
         """Is anything dropped now?"""
         ...
 
-    def more(self) -> Step | None:
-        """One step more; None: it drops all that it may."""
+    def more(self, arriving: float | None) -> Step | None:
+        """Drop more, while so many tuples a second come; None: it drops all that it may."""
         ...
 
     def could_be_less(self, arriving: float | None) -> bool:
@@ -151,7 +151,7 @@ class DecisionMaker:
             return [*self._stop_shedding(state), self._switch(state, choice, missed)]
         if priority != "must" or self._shedding is None:
             return []
-        step = self._shedding.more()
+        step = self._shedding.more(state.arriving)
         return [] if step is None else [self._shed("shed more", state, step, names)]
 
     def _higher(self, state: _State, priority: Priority) -> dict[MeasureName, float]:

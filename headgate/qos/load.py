@@ -11,6 +11,7 @@ from headgate.plan.model import Plan, Query
 from headgate.plan.operators.base import Port
 
 MOST_BUSY = 0.95  # of a slot, for a query that sheds less: beyond it the backlog would grow again
+DRAINS = 0.85  # of a slot, for a query that sheds more: below it a backlog shrinks soon
 HEADROOM = 0.85  # the share of the slots that may be busy: beyond it latencies grow steeply
 
 
@@ -67,11 +68,14 @@ class Room:
     work_s: float | None  # None: not known
     slots: float
 
-    def holds(self, arriving: float | None, dropped: float) -> bool:
-        """Can so many tuples a second be processed if a share of them is dropped? Yes, if nothing is known."""
+    def holds(self, arriving: float | None, dropped: float, busy: float = MOST_BUSY) -> bool:
+        """Can so many tuples a second be processed if a share of them is dropped? Yes, if nothing is known.
+
+        `busy` is the share of its slot that the query may be busy.
+        """
         if self.work_s is None or arriving is None:
             return True
-        return arriving * self.work_s * (1.0 - dropped) <= MOST_BUSY * self.slots
+        return arriving * self.work_s * (1.0 - dropped) <= busy * self.slots
 
 
 def room_of(plan: Plan, query: Query, stats: Stats, rates: Mapping[str, float | None], slots: int) -> Room:

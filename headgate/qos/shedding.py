@@ -17,7 +17,7 @@ from headgate.plan.operators.base import Port
 from headgate.plan.paths import Path, find_paths
 from headgate.plan.weighing import sheddable
 from headgate.qos.decisions import Step
-from headgate.qos.load import Room
+from headgate.qos.load import DRAINS, Room
 from headgate.scheduling.segments import path_cost, path_steps
 from headgate.scheduling.shedder import extra_for, share_of
 
@@ -122,11 +122,18 @@ class SheddingSteps:
     def active(self) -> bool:
         return any(self._at)
 
-    def more(self) -> Step | None:
-        """Drop more at the best place that does not yet drop all that it may."""
+    def more(self, arriving: float | None) -> Step | None:
+        """Drop more at the best place that does not yet drop all that it may.
+
+        One step, or as many at once as it takes for the backlog to shrink, by what is known of the load.
+        """
         for number, levels in enumerate(self._levels):
-            if self._at[number] + 1 < len(levels):
-                return self._move(number, 1)
+            at = self._at[number] + 1
+            if at < len(levels):
+                room = self._room()
+                while at + 1 < len(levels) and not room.holds(arriving, share_of(levels[at]), DRAINS):
+                    at += 1
+                return self._move(number, at - self._at[number])
         return None
 
     def could_be_less(self, arriving: float | None) -> bool:

@@ -24,7 +24,7 @@ class Steps:
     def active(self):
         return self.step > 0
 
-    def more(self):
+    def more(self, arriving):
         if self.step == self.most:
             return None
         self.step += 1

@@ -8,6 +8,7 @@ from headgate.application.checked import RunLimits
 from headgate.metrics.stats import DeclaredStats
 from headgate.plan.model import Edge
 from headgate.plan.quality import QosGraph, QosMeasure
+from headgate.qos.load import Room
 from headgate.qos.monitoring import Monitoring
 from headgate.qos.settings import OptimizerSettings
 from headgate.qos.shedding import Place, SheddingSteps, declared_rates, place_weights, places_of
@@ -72,14 +73,23 @@ def test_a_place_behind_the_meeting_of_two_paths_serves_both():
 
 def test_steps_go_up_place_by_place_and_down_in_reverse():
     steps = SheddingSteps([Place(Edge("a", 0), 2.0, 0.5), Place(Edge("b", 0), 1.0, 0.1)], steps=2)
-    ups = [steps.more() for _ in range(4)]
+    ups = [steps.more(None) for _ in range(4)]
     assert [(one.edge.operator, one.extra) for one in ups] == [("a", 32), ("a", 64), ("b", 4), ("b", 7)]
-    assert steps.more() is None
+    assert steps.more(None) is None
     downs = [steps.less() for _ in range(4)]
     assert [(one.edge.operator, one.extra) for one in downs] == [("b", 4), ("b", 0), ("a", 32), ("a", 0)]
     assert not steps.active
     assert steps.less() is None
     assert ups[1].after == pytest.approx(0.5)
+
+
+def test_as_many_steps_at_once_as_the_load_asks_for():
+    steps = SheddingSteps([Place(Edge("a", 0), 1.0, 0.5)], steps=4, room=lambda: Room(0.01, 1.0))
+    assert steps.more(80.0).after == pytest.approx(0.2, abs=0.01)  # 0.8 of a slot: one step will do
+    assert steps.less() is not None
+    assert steps.more(145.0).after == pytest.approx(0.43, abs=0.01)  # 1.45 need 0.41 dropped, to drain
+    assert not steps.could_be_less(150.0)
+    assert steps.could_be_less(100.0)
 
 
 def burst(tolerance, **more):
