@@ -35,10 +35,10 @@ def windows_of_errors(seed: int) -> dict[str, float]:
 
 
 def speeds(rng: np.random.Generator, count: int) -> Floats:
-    """Speeds of cars, with a few outliers that stretch the range."""
-    values: Floats = np.maximum(0.0, rng.normal(55.0, 10.0, count))
+    """Values around 55, with a few outliers that stretch the range on both sides."""
+    values: Floats = rng.normal(55.0, 10.0, count)
     outliers = rng.random(count) < 0.001
-    values[outliers] = rng.uniform(0.0, 5 * 110.0, int(outliers.sum()))
+    values[outliers] = rng.uniform(55.0 - 200.0, 55.0 + 200.0, int(outliers.sum()))
     return values
 
 
