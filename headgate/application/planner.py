@@ -25,6 +25,7 @@ from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
 from headgate.plan.operators.base import Operator, Port
 from headgate.plan.weighing import gives_error_bounds
 from headgate.policies.adaptive import Adaptive
+from headgate.policies.making import read_policy
 from headgate.policies.master import Master
 from headgate.policies.registry import make_policy
 from headgate.scheduling.policy import PolicyError
@@ -295,10 +296,11 @@ def _check_own_policy(settings: dict[str, Any], place: str) -> None:
 
 def _policy(settings: dict[str, Any], goals: Goals | None = None) -> PolicySettings:
     """The policy of these settings. `adaptive` goes by these goals unless it has its own; others have none."""
-    parameters = {key: value for key, value in settings.items() if key != "name"}
-    if settings["name"] == Adaptive.name and goals is not None:
-        parameters.setdefault("goals", [goal.model_dump(exclude_none=True) for goal in goals])
-    return PolicySettings(settings["name"], parameters)
+    found = read_policy(settings)
+    if found.name != Adaptive.name or goals is None:
+        return found
+    given = [goal.model_dump(exclude_none=True) for goal in goals]
+    return PolicySettings(found.name, {"goals": given, **found.parameters})
 
 
 def _default_policy(file: ApplicationFile) -> PolicySettings:

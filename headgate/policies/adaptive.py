@@ -34,8 +34,8 @@ class Adaptive(Policy):
     name = "adaptive"
     unit = "varies"
     paper = (
-        "Sutherland, Pielech, Rundensteiner: An Adaptive Multi-Objective Scheduling Selection Framework for "
-        "Continuous Query Processing, WPI-CS-TR-04-16"
+        "Sutherland, Pielech, Rundensteiner: Adaptive QoS-Driven Scheduling Framework for a Continuous Query System "
+        "(CAPE), WPI-CS-TR-04-16, section 5"
     )
 
     def __init__(

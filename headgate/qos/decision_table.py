@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from headgate.plan.quality import NATURAL, PRIORITIES, MeasureName, Priority, QosMeasure
 
@@ -56,20 +55,8 @@ class DecisionTable:
             return max(better, key=lambda policy: better[policy]) if better else current
         return next(policy for policy, score in scores.items() if score == best)
 
-    def as_data(self) -> dict[str, Any]:
-        return {name: dict(ranks) for name, ranks in self.ranks.items()}
-
 
 PAPERS_TABLE = DecisionTable(RANKS)
-
-
-def ranked(values: Mapping[MeasureName, Mapping[str, float]]) -> DecisionTable:
-    """A table from the value that each measure has, or would have, under each policy. Equal values share a rank."""
-    ranks: dict[MeasureName, dict[str, float]] = {}
-    for name, by_policy in values.items():
-        worst_first = sorted(set(by_policy.values()), reverse=NATURAL[name] == "minimize")
-        ranks[name] = {policy: float(worst_first.index(value) + 1) for policy, value in by_policy.items()}
-    return DecisionTable(ranks)
 
 
 def reduced_weight(measure: QosMeasure, observed: float, expected: float) -> float:

@@ -6,17 +6,19 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from headgate.metrics.latency import LatencyTotal
-from headgate.plan.model import Query
+from headgate.plan.model import Plan, Query
 from headgate.plan.quality import MeasureName
 
 Measured = Mapping[MeasureName, float | None]  # None: not known
 
 
 class Observed(Protocol):
-    """Where the measures come from: the board of a run."""
+    """What the optimizer sees of a run: its board."""
 
     @property
     def now(self) -> float: ...
+    @property
+    def plan(self) -> Plan: ...
 
     def results(self, queries: tuple[str, ...]) -> LatencyTotal:
         """The results of some queries so far."""

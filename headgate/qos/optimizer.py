@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import logging
 import math
+from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
-from headgate.plan.model import Plan, PolicySettings, Query
+from headgate.plan.model import PolicySettings, Query
 from headgate.qos.decision_maker import DecisionMaker, QueryShedding, Selector
-from headgate.qos.decisions import Decision
+from headgate.qos.decisions import Decision, Step
 from headgate.qos.measuring import Measured, Observed, QueryMeter
 from headgate.qos.monitoring import Monitoring
 from headgate.qos.patience import Patience
@@ -23,14 +24,7 @@ from headgate.scheduling.events import Event, QueryLingerChanged, QueryPolicyCha
 log = logging.getLogger("headgate.qos")
 
 DEFAULT_MONITORING = Monitoring()
-MOST_DECISIONS = 10_000  # kept for the report; the log has all
-
-
-class SeenBoard(Observed, Protocol):
-    """What the optimizer sees of a run."""
-
-    @property
-    def plan(self) -> Plan: ...
+MOST_DECISIONS = 10_000  # kept for the report, the latest; the log has all
 
 
 @dataclass
@@ -45,20 +39,6 @@ class _Watched:
     next: float
 
 
-@dataclass
-class OptimizerReport:
-    """What was decided, oldest first, and how many decisions are left out."""
-
-    decisions: list[Decision] = field(default_factory=list)
-    left_out: int = 0
-
-    def add(self, decision: Decision) -> None:
-        self.decisions.append(decision)
-        if len(self.decisions) > MOST_DECISIONS:
-            del self.decisions[0]
-            self.left_out += 1
-
-
 class Optimizer:
     """Watches the queries that have promises. `next` is when `review` wants to be called; inf: there are none.
 
@@ -68,7 +48,7 @@ class Optimizer:
 
     def __init__(
         self,
-        board: SeenBoard,
+        board: Observed,
         default_policy: str,
         selector: Callable[[Query], Selector],
         shedding: Callable[[Query], QueryShedding | None] = lambda query: None,
@@ -82,7 +62,7 @@ class Optimizer:
         self._monitoring = monitoring
         self._linger_s = linger_s
         self._watched: dict[str, _Watched] = {}
-        self.report = OptimizerReport()
+        self._decisions: deque[Decision] = deque(maxlen=MOST_DECISIONS)
         self.next = math.inf
         self.set_plan()
 
@@ -124,8 +104,9 @@ class Optimizer:
         decisions = one.maker.decide(now, look_ahead, measured, current, meter.offered, meter.arriving)
         self._score(one, now, measured)
         for decision in decisions:
-            log.info("%s", _line(decision))
-            self.report.add(decision)
+            if decision.step is not None:  # a policy that takes over is logged where that happens
+                log.info("%s", _shedding_line(decision, decision.step))
+            self._decisions.append(decision)
         changes = [_change(decision) for decision in decisions]
         if one.patience is not None:
             linger_s = one.patience.adjusted(measured["latency"], now + look_ahead)
@@ -145,8 +126,8 @@ class Optimizer:
         return {name: one.score.summary() for name, one in self._watched.items()}
 
     def as_data(self) -> list[Mapping[str, Any]]:
-        """The decisions, for the report."""
-        return [decision.as_data() for decision in self.report.decisions]
+        """The latest decisions, for the report."""
+        return [decision.as_data() for decision in self._decisions]
 
 
 def _change(decision: Decision) -> Event:
@@ -155,10 +136,6 @@ def _change(decision: Decision) -> Event:
     return QueryPolicyChanged(decision.at, decision.query, PolicySettings(str(decision.after)), decision.reason)
 
 
-def _line(decision: Decision) -> str:
-    if decision.step is None:
-        what = f"policy {decision.after} takes over from {decision.before}"
-    else:
-        edge, _, before, after = decision.step
-        what = f"{decision.kind}: in front of {edge.operator} {after:.1%} are dropped now, {before:.1%} before"
-    return f"query {decision.query}: {what}: {decision.reason}"
+def _shedding_line(decision: Decision, step: Step) -> str:
+    what = f"{step.after:.1%} of the tuples in front of {step.edge.operator} are dropped now, {step.before:.1%} before"
+    return f"query {decision.query}: {decision.kind}: {what}: {decision.reason}"

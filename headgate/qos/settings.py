@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal, get_args
+from typing import Literal
 
 from headgate.plan.model import Query
 from headgate.qos.decision_maker import Choice, QueryShedding, Selector, Situation
 from headgate.qos.decision_table import PAPERS_TABLE
 from headgate.qos.learned import Forecast, LearnedSelector, no_forecast
+from headgate.qos.measuring import Observed
 from headgate.qos.monitoring import Monitoring
-from headgate.qos.optimizer import Optimizer, SeenBoard
+from headgate.qos.optimizer import Optimizer
 from headgate.qos.selectors import RouletteSelector, TableSelector
 
 Selection = Literal["learned", "table", "roulette", "none"]
-SELECTIONS: tuple[Selection, ...] = get_args(Selection)
 CANDIDATES = tuple(PAPERS_TABLE.policies)
 
 
@@ -41,7 +41,7 @@ class NoSelector:
 
 
 def make_optimizer(
-    board: SeenBoard,
+    board: Observed,
     settings: OptimizerSettings,
     default_policy: str,
     seed: int,

@@ -13,7 +13,6 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from headgate.plan.model import Edge, Plan, Query
@@ -178,10 +177,9 @@ class Shedder:
         if self._attribute.lower() not in names:
             return None
         column = table.column(names.index(self._attribute.lower()))
-        if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-            if not pa.types.is_decimal(column.type):
-                return None
-            column = pc.cast(column, pa.float64())
+        kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+        if not any(is_kind(column.type) for is_kind in kinds):
+            return None
         found: NDArray[np.float64] = column.cast(pa.float64()).to_numpy()
         return found
 

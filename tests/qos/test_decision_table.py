@@ -3,7 +3,7 @@
 import pytest
 
 from headgate.plan.quality import QosGraph, QosMeasure
-from headgate.qos.decision_table import PAPERS_TABLE, ranked, reduced_weight
+from headgate.qos.decision_table import PAPERS_TABLE, DecisionTable, reduced_weight
 
 GRAPH = QosGraph(((0.0, 2.0), (100.0, 2.0)))
 
@@ -48,10 +48,10 @@ def test_throughput_is_reduced_where_there_is_more_of_it_than_expected() -> None
 
 
 def test_t6_ranks_of_three_strategies_alone_cannot_decide() -> None:
-    three = ranked(
+    three = DecisionTable(
         {
-            "latency": {"pcs": 1.0, "segment": 3.0, "simplified-segment": 2.0},
-            "memory": {"pcs": 3.0, "segment": 1.0, "simplified-segment": 2.0},
+            "latency": {"pcs": 3, "segment": 1, "simplified-segment": 2},
+            "memory": {"pcs": 1, "segment": 3, "simplified-segment": 2},
         }
     )
     both = three.scores({"latency": 1.0, "memory": 1.0})

@@ -25,8 +25,8 @@ from headgate_lab.studies.cape.workload import GOALS, PLANS, SINGLES
 from headgate_lab.studies.claims import Criterion, Finding, PaperClaim, SweepResults, difference, judge
 
 PAPER = (
-    "Sutherland, Pielech, Rundensteiner: An Adaptive Multi-Objective Scheduling Selection Framework for Continuous "
-    "Query Processing, WPI-CS-TR-04-16"
+    "Sutherland, Pielech, Rundensteiner: Adaptive QoS-Driven Scheduling Framework for a Continuous Query System "
+    "(CAPE), WPI-CS-TR-04-16"
 )
 CHAIN, JOIN = PLANS
 NEAR = 0.1  # "near the best", "about average": within that share
