@@ -25,6 +25,7 @@ ORDER = {
     "scheduling": "the pure core: queues, units, board, progress of time, the policy protocol",
     "policies": "one file per policy",
     "qos": "promises to queries: measured, and kept by other policies or by shedding",
+    "twin": "forecasts of a running application under other policies",
     "feeder": "arrival processes and generated values",
     "connect": "sources and sinks, each kind with its settings",
     "application": "the application file, checked, as one plan",

@@ -21,12 +21,17 @@ def slide_of(plan: Plan, name: str) -> int | None:
 
 def boundary_steps(plan: Plan) -> dict[str, int]:
     """The operators that may yield results at each boundary of a sliding window, with the ticks between boundaries."""
-    found = {name: slide_of(plan, name) for name in plan.operators}
-    for name, operator in plan.operators.items():
-        if isinstance(operator, RStream) and operator.slides:
-            clock = clock_of(plan, name)
-            found[name] = gcd(*(clock.ticks(span) for span in operator.slides))
-    return {name: slide for name, slide in found.items() if slide is not None}
+    found = {name: boundary_step(plan, name) for name in plan.operators}
+    return {name: step for name, step in found.items() if step is not None}
+
+
+def boundary_step(plan: Plan, name: str) -> int | None:
+    """The ticks between the boundaries at which an operator may yield results; None if it has no sliding window."""
+    operator = plan.operators[name]
+    if isinstance(operator, RStream) and operator.slides:
+        clock = clock_of(plan, name)
+        return gcd(*(clock.ticks(span) for span in operator.slides))
+    return slide_of(plan, name)
 
 
 def clock_of(plan: Plan, name: str) -> Clock:

@@ -213,6 +213,15 @@ class Plan:
         operators = {name: operator for name, operator in self.operators.items() if name in needed}
         return replace(self, queries=queries, operators=operators)
 
+    def without_connectors(self) -> Plan:
+        """A copy that can be pickled: the scheduling core does not use connectors, and some cannot."""
+        return replace(
+            self,
+            streams={name: replace(stream, connector=None) for name, stream in self.streams.items()},
+            tables={name: replace(table, connector=None) for name, table in self.tables.items()},
+            queries={name: replace(query, connector=None) for name, query in self.queries.items()},
+        )
+
     def entrances(self, stream: str) -> tuple[Edge, ...]:
         """The queues that receive the tuples of a stream, as it is or in a variant."""
         return tuple(edge for port in self.ports_of(stream) for edge in self.consumers[port])

@@ -78,11 +78,12 @@ class Board:
         boundary_wait: BoundaryWait | None = None,
         linger_s: float = 0.0,
         is_due: Callable[[Unit], bool] = lambda unit: False,
+        now: float = 0.0,
     ) -> None:
         self.plan = plan
         self.slots = slots
         self.seed = seed
-        self.now = 0.0
+        self.now = now
         self.arrived = 0
         self.stats_version = 0
         self.call_fixed_s = call_fixed_s

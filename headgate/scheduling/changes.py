@@ -23,7 +23,7 @@ class Changes:
 
     def __init__(self, core: Core, settings: CoreSettings, make_policy: MakePolicy) -> None:
         self.policy = settings.policy  # its name,
-        self._parameters = settings.parameters
+        self.parameters = settings.parameters  # and its parameters
         self._core = core
         self._make_policy = make_policy
 
@@ -47,11 +47,11 @@ class Changes:
 
     def first_policy(self) -> Policy:
         """The policy to start with."""
-        return self._make_policy(self.policy, self._parameters, self._core.plan)
+        return self._make_policy(self.policy, self.parameters, self._core.plan)
 
     def policy_for(self, plan: Plan) -> Policy:
         """The policy for a changed plan: another one only if queries now have policies of their own, or no longer."""
-        fresh = self._make_policy(self.policy, self._parameters, plan)
+        fresh = self._make_policy(self.policy, self.parameters, plan)
         current = self._core.board.policy
         return current if type(fresh) is type(current) else fresh
 
@@ -60,7 +60,7 @@ class Changes:
         core.carry_on(core.plan, self._make_policy(change.name, change.parameters, core.plan))
         log.info("policy %s takes over from %s: %s", change.name, self.policy, change.reason)
         core.monitor.switched(change.at, self.policy, change.name, change.reason)
-        self.policy, self._parameters = change.name, change.parameters
+        self.policy, self.parameters = change.name, change.parameters
 
     def _set_query_policy(self, change: QueryPolicyChanged) -> None:
         core, query = self._core, change.query

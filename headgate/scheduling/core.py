@@ -10,8 +10,8 @@ docs/core.md explains it.
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +19,7 @@ import pyarrow as pa
 from headgate.errors import known_names
 from headgate.metrics.learning import LearnedStats
 from headgate.metrics.monitor import Monitor
-from headgate.metrics.recent_rate import RecentRate
+from headgate.metrics.recent_rate import RecentRates
 from headgate.plan.added_queries import merge_plans
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
@@ -27,6 +27,7 @@ from headgate.plan.table_bytes import row_bytes, table_bytes
 from headgate.scheduling.board import Board, Claim
 from headgate.scheduling.boundary_wait import BoundaryWait
 from headgate.scheduling.call_input import take_input
+from headgate.scheduling.call_profile import CallProfile
 from headgate.scheduling.calls import Call, CallResult, Outcome, newest_arrival_us, row_count
 from headgate.scheduling.changes import Changes
 from headgate.scheduling.core_settings import CoreSettings, MakePolicy
@@ -80,18 +81,22 @@ class Core:
         make_policy: MakePolicy,
         memory: SharedMemory | None = None,
         monitor: Monitor | None = None,
+        stats: LearnedStats | None = None,
+        began: float = 0.0,
     ) -> None:
         plan = settings.plan
+        self._settings = settings
         self.plan = plan  # as of now: queries come and go
         self.memory = memory or SharedMemory()
         self.monitor = monitor or Monitor(plan)
-        self.stats = LearnedStats(plan)
+        self.stats = stats or LearnedStats(plan)
+        self.profile = CallProfile()
         self.queues = {edge: self._queue(edge) for edge in plan.edges}
         self.time = Timekeeper(plan, self.queues)
         self.changes = Changes(self, settings, make_policy)
         self._seed = settings.seed
         self.shedders = shedders_of(plan, settings.seed)
-        self._rates: defaultdict[str, RecentRate] = defaultdict(RecentRate)  # by stream
+        self.recent = RecentRates()  # of the streams
         most_bytes = (self.memory.limit_bytes or 0) / 4 / max(1, len(plan.queries)) or float("inf")
         self.boundary_wait = BoundaryWait(self.time.reaches, self._is_due, most_bytes, self._is_pressed)
         self.board = Board(
@@ -100,7 +105,7 @@ class Core:
             self.changes.first_policy(),
             self.stats,
             settings.slots,
-            call_fixed_s=None,
+            call_fixed_s=self.stats.call_fixed_s,
             latency=self.monitor.recent,
             results=self.monitor.results_so_far,
             inputs=self.monitor.inputs_so_far,
@@ -108,6 +113,7 @@ class Core:
             boundary_wait=self.boundary_wait,
             linger_s=settings.linger_s,
             is_due=self._is_due,
+            now=began,
         )
         self._calls: dict[int, tuple[Claim, Call]] = {}  # in flight, by slot
         self._suspects = SuspectRows()
@@ -166,6 +172,11 @@ class Core:
         return self.changes.policy
 
     @property
+    def settings(self) -> CoreSettings:
+        """Enough to make a core that goes on from here with the same plan and policy."""
+        return replace(self._settings, plan=self.plan, policy=self.policy, parameters=self.changes.parameters)
+
+    @property
     def memory_short(self) -> bool:
         """Should sources that can be replayed wait? They do once half of the limit is used."""
         limit = self.memory.limit_bytes
@@ -201,8 +212,7 @@ class Core:
 
     def rates(self) -> dict[str, float]:
         """Tuples per second that came lately, by stream, as far as known."""
-        found = {name: rate.value(self.board.now) for name, rate in self._rates.items()}
-        return {name: rate for name, rate in found.items() if rate is not None}
+        return self.recent.rates(self.board.now)
 
     def check(self) -> None:
         """Raise InvariantError if a queue has lost or doubled a tuple."""
@@ -212,7 +222,8 @@ class Core:
     # Tuples and time come in -------------------------------------------------------------------------------------
 
     def _tuples_arrived(self, event: TuplesArrived) -> None:
-        now_us, refused = round(event.upto * 1e6), set()
+        now_us, refused, idle = round(event.upto * 1e6), set(), not self.board.ready_units
+        self.profile.came_round(event.at, event.upto)
         for stream, table in event.tables.items():
             try:
                 self._admit(stream, table)
@@ -227,6 +238,8 @@ class Core:
         if due or crossed:
             self.board.recheck_waiting()
         if event.tables or due or crossed:
+            if idle and self.board.ready_units:
+                self.profile.ready(event.at)
             self._note_memory()
             self._wake()
 
@@ -236,9 +249,11 @@ class Core:
         if not edges:  # its queries have stopped since it was read
             return
         self.board.arrived += table.num_rows
-        self._rates[stream].add(self.board.now, table.num_rows)
+        self.recent.add(stream, self.board.now, table.num_rows)
         came = self.time.admit(stream, table)
         self.stats.arrived(stream, came.table.num_rows, self._bytes(Port(stream), came.table))
+        if self.plan.streams[stream].time is not None and came.table.num_rows:
+            self.profile.arrived(stream, came.table)
         for edge in edges:
             self._enter(edge, came.table)
         due = self.time.advance(stream, came)
@@ -295,6 +310,8 @@ class Core:
             self._recheck_due = board.now + RECHECK_S
             board.recheck_waiting()
         if board.now >= board.linger.next:
+            if not board.ready_units:
+                self.profile.ready(board.linger.next)
             board.end_lingers()
         claim = board.claim(event.slot)
         if claim is None:
@@ -316,6 +333,7 @@ class Core:
         suspect = self._suspects.among(unit.edges)
         call = Call(event.slot, unit, self.plan, inputs, bounds, now_us, suspect)
         self._calls[event.slot] = (claim, call)
+        self.profile.starts(event.slot, board.now)
         self._instructions.append(StartCall(call))
 
     def _call_ended(self, event: CallEnded) -> None:
@@ -333,7 +351,9 @@ class Core:
         if (full := self._queue_results(outcome)) is not None:
             failed.update(dict.fromkeys(call.unit.queries, full))
         self._note_progress(call, outcome)
+        seconds = board.now - claim.started
         board.release(claim, call.rows - row_count(outcome.unused), outputs)
+        self.profile.ended(call, seconds, board.now, outcome, event.written, board.ready_units > 0)
         self._note_memory()
         self._suspects.clear(call.inputs)
         self._suspects.failed(outcome.unused)
@@ -425,6 +445,7 @@ class Core:
         """Continue with a plan that has more queries, or fewer."""
         self.plan, self.queues = plan, queues
         self._row_bytes.clear()  # another query may have the name of one that was removed
+        self.profile.forget(plan)
         self.time.set_plan(plan, queues)
         kept = {edge: one for edge, one in self.shedders.items() if edge in queues}
         self.shedders = {**shedders_of(plan, self._seed), **kept}

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from headgate.errors import InvariantError
-from headgate.plan.model import Plan
 from headgate.scheduling.calls import Call
 from headgate.scheduling.core import Core
 from headgate.scheduling.core_settings import CoreSettings, MakePolicy
@@ -28,7 +27,7 @@ class EventLog:
 
     def __init__(self, path: Path, settings: CoreSettings, limit_bytes: int | None) -> None:
         self._file = path.open("wb")
-        self._write((replace(settings, plan=_without_connectors(settings.plan)), limit_bytes))
+        self._write((replace(settings, plan=settings.plan.without_connectors()), limit_bytes))
 
     def record(self, event: Event) -> None:
         """Append an event; called before the core handles it."""
@@ -139,20 +138,10 @@ class _SpillToMemory:
         pass
 
 
-def _without_connectors(plan: Plan) -> Plan:
-    """The plan without connectors: the core does not use them, and some cannot be pickled."""
-    return replace(
-        plan,
-        streams={name: replace(stream, connector=None) for name, stream in plan.streams.items()},
-        tables={name: replace(table, connector=None) for name, table in plan.tables.items()},
-        queries={name: replace(query, connector=None) for name, query in plan.queries.items()},
-    )
-
-
 def _picklable(event: Event) -> Event:
     """The event with plain errors instead of those of Spark, which hold a connection to its JVM."""
     if isinstance(event, QueriesAdded):
-        return replace(event, plan=_without_connectors(event.plan))
+        return replace(event, plan=event.plan.without_connectors())
     changed: dict[str, Any] = {}
     for field in fields(event):
         value = getattr(event, field.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import pickle
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -18,6 +19,7 @@ from headgate.application.checked import CheckedApplication, PolicySettings, Run
 from headgate.application.overload import refuse_overload
 from headgate.connect.dead_letters import DeadLetters
 from headgate.connect.sources import Source
+from headgate.metrics.latency import LatencyTotal
 from headgate.metrics.monitor import Monitor
 from headgate.metrics.stats import DeclaredStats
 from headgate.plan.added_queries import merge_plans, plan_of_added
@@ -68,6 +70,7 @@ from headgate.scheduling.instructions import (
     WakeSlots,
 )
 from headgate.scheduling.queue import SharedMemory
+from headgate.twin.snapshot import take_snapshot
 
 log = logging.getLogger("headgate.spark")
 
@@ -228,6 +231,17 @@ class SparkRuntime:
         """The report as of now, while running."""
         with self._changed:
             return self._report(self.now())
+
+    def results_so_far(self, queries: Collection[str]) -> LatencyTotal:
+        """The results that these queries have had, and the sum of their latencies."""
+        with self._changed:
+            return self.core.monitor.results_so_far(queries)
+
+    def snapshot(self) -> bytes:
+        """The run as of now, pickled, to be forecast from (see `headgate.twin`)."""
+        with self._changed:
+            self.core.board.now = self.now()
+            return pickle.dumps(take_snapshot(self.core, self._app.optimizer))
 
     @property
     def streams_read(self) -> Collection[str]:

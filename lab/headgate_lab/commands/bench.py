@@ -27,6 +27,7 @@ BENCHES = {
     "many": "hundreds of queries: the time to start them, memory, and latencies",
     "burst": "a burst beyond capacity, with and without a tolerance: latency, and the error of what was shed",
     "optimizer": "the cost of looking after promises, and what lingering by promise saves",
+    "twin": "what a run forecasts of other policies, compared with what they then do",
     "policies": "a bursty application under every policy on Spark, compared with the simulator's prediction",
     "decisions": "the cost of a decision with few and with many queries",
     "simulator": "tuples per second of the simulator",

@@ -105,7 +105,7 @@ def test_changes_are_logged(spark: Any, caplog: pytest.LogCaptureFixture) -> Non
     ]
 
 
-def test_units_that_are_gone_leave_no_plans_behind(spark: Any) -> None:
+def test_plans_of_units_are_spared_and_those_of_queries_that_are_gone_are_not(spark: Any) -> None:
     runtime = SparkRuntime(app_of(two_classes(), "mbd", together=2), spark)
     runtime.open()
 
@@ -118,9 +118,9 @@ def test_units_that_are_gone_leave_no_plans_behind(spark: Any) -> None:
     try:
         assert prepared() == [("a/s",), ("b/s",)]
         runtime.set_class("b", "high")
-        assert prepared() == [("a/s", "b/s")]
+        assert prepared() == [("a/s",), ("a/s", "b/s"), ("b/s",)]
         runtime.set_policy(PolicySettings("rr", {"unit": "query"}))
-        assert prepared() == [("a/s",), ("b/s",)]
+        assert prepared() == [("a/s",), ("a/s", "b/s"), ("b/s",)]
         runtime.ended("s", OSError("the disk is gone"))
         assert not runtime.caller.prepared_units
     finally:

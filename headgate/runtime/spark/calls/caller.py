@@ -47,6 +47,7 @@ log = logging.getLogger("headgate.spark")
 # A prepared plan is trusted after this many different batches. The first one it was planned with, as any query is; on
 # later ones its answer is compared with that of a plan made for the call.
 CHECKS = 2
+SPARED = 100  # prepared plans of units that are gone
 
 _Answer = tuple[pa.Table, dict[Port, int], str]  # rows, row counts of marked ports, and the way
 
@@ -191,8 +192,11 @@ class Caller:
         )
 
     def keep(self, plan: Plan, units: tuple[Unit, ...]) -> None:
-        """From now on keep prepared plans for these units only; those of other units are dropped, to free memory in
-        the JVM. Other calls, made after a failure or still in flight when their unit went, are planned each time.
+        """From now on prepare plans for these units only. Other calls, made after a failure or still in flight when
+        their unit went, are planned each time.
+
+        The latest plans of units that are gone are spared for a while, because the next policy may have the same units
+        again; the others are dropped, and those of queries that are gone, to free memory in the JVM.
 
         Called whenever the units may have changed, under the runtime's lock; if they have not, it costs nothing.
         """
@@ -202,17 +206,20 @@ class Caller:
         shapes = [shape_of(plan, unit.operators, ()) for unit in units]
         with self._lock:
             self._kept = {(shape.operators, shape.outputs) for shape in shapes}
-            gone = [found for shape, found in self._prepared.items() if found is not None and not self._keeps(shape)]
-            self._prepared = {shape: found for shape, found in self._prepared.items() if self._keeps(shape)}
+            spare = [shape for shape in self._prepared if not self._keeps(shape)]
+            dead = [shape for shape in spare if not all(name in plan.operators for name in shape.operators)]
+            alive = [shape for shape in spare if shape not in dead]
+            gone = [self._prepared.pop(shape) for shape in [*dead, *alive[: max(0, len(alive) - SPARED)]]]
         for found in gone:
-            found.job.release()
+            if found is not None:
+                found.job.release()
 
     def _keeps(self, shape: JobShape) -> bool:
         return self._kept is None or (shape.operators, shape.outputs) in self._kept
 
     @property
     def prepared_units(self) -> list[tuple[str, ...]]:
-        """The operators of each prepared plan."""
+        """The operators of each prepared plan, also of those that are only spared."""
         with self._lock:
             return sorted(shape.operators for shape, found in self._prepared.items() if found is not None)
 

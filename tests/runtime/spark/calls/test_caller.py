@@ -310,7 +310,7 @@ def units_of(plan: Plan, unit: str) -> tuple[Unit, ...]:
     return Board(plan, queues, make_policy("rr", {"unit": unit}), DeclaredStats(plan), 1).units
 
 
-def test_only_current_units_have_prepared_plans(session: Any) -> None:
+def test_only_current_units_get_prepared_plans(session: Any) -> None:
     plan = simple_plan()
     caller = caller_of(session, plan)
     whole, single = units_of(plan, "query"), units_of(plan, "operator")
@@ -319,12 +319,25 @@ def test_only_current_units_have_prepared_plans(session: Any) -> None:
     assert not caller.prepared_units
     caller.run(plan.operators, {IN: queued_numbers(50, 1)})
     assert caller.prepared_units == [("q/select", "q/project")]
+    caller.keep(plan, single)
+    caller.run(["q/select"], {IN: queued_numbers(50, 1)})
+    assert caller.prepared_units == [("q/select",), ("q/select", "q/project")]
+
+
+def test_a_policy_that_comes_back_finds_its_plans_again(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = simple_plan()
+    caller = caller_of(session, plan)
+    whole, single = units_of(plan, "query"), units_of(plan, "operator")
     caller.keep(plan, whole)
-    assert len(caller.prepared_units) == 1
+    for seed in range(4):
+        caller.run(plan.operators, {IN: queued_numbers(50, seed)})
+    assert caller.run(plan.operators, {IN: queued_numbers(50, 9)}).steady
+    caller.keep(plan, single)
+    caller.keep(plan, whole)
+    assert caller.run(plan.operators, {IN: queued_numbers(50, 10)}).steady
+    monkeypatch.setattr(caller_module, "SPARED", 0)
     caller.keep(plan, single)
     assert not caller.prepared_units
-    caller.run(["q/select"], {IN: queued_numbers(50, 1)})
-    assert caller.prepared_units == [("q/select",)]
 
 
 def test_a_plan_is_not_kept_if_its_unit_is_gone_by_the_time_it_is_ready(

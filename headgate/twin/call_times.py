@@ -1,0 +1,86 @@
+"""How long calls take, by what they took lately."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from headgate.scheduling.call_profile import TimedCall
+from headgate.scheduling.costs import cost_per_tuple
+from headgate.scheduling.policy import View
+from headgate.scheduling.units import Unit
+
+ENOUGH = 5  # calls of a unit before its own times are used
+CAUTION = 0.1  # how much the sizes of calls must vary, relative to their mean, before their own slope is trusted
+UNKNOWN_S = 0.01  # a call, where nothing was called yet
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """The time of a unit's calls as a straight line over their tuples, and how far the calls were off it."""
+
+    fixed_s: float
+    tuple_s: float
+    factors: Sequence[float]
+
+    def seconds(self, rows: int) -> float:
+        return self.fixed_s + self.tuple_s * rows
+
+
+class CallTimes:
+    """Draws the time of calls: a line through those of the same operators, and one of their deviations from it.
+
+    Of operators that were never called together, the fixed part is what it is for others, and the rest follows from the
+    costs of the operators.
+    """
+
+    def __init__(self, calls: Mapping[tuple[str, ...], Sequence[TimedCall]], seed: int) -> None:
+        self._calls = calls
+        self._random = random.Random(seed)
+        self._fits: dict[tuple[str, ...], _Fit] = {}
+        self._typical: _Fit | None = None
+
+    def seconds(self, unit: Unit, rows: int, view: View) -> float:
+        """The time of a call of a unit."""
+        fit = self._fits.get(unit.operators)
+        if fit is None:
+            fit = self._fits[unit.operators] = self._fit(unit, view)
+        return fit.seconds(rows) * self._random.choice(fit.factors)
+
+    def _fit(self, unit: Unit, view: View) -> _Fit:
+        cost = cost_per_tuple(unit, view) or 0.0
+        calls = self._calls.get(unit.operators, ())
+        if len(calls) >= ENOUGH:
+            return fitted(calls, cost)
+        typical = self._typical_fit(view)
+        own = sum(view.stats(name).fixed_s or 0.0 for name in unit.operators)
+        return _Fit(typical.fixed_s + own, cost, typical.factors)
+
+    def _typical_fit(self, view: View) -> _Fit:
+        """The mean over all units that were called often, weighted by their calls."""
+        if self._typical is None:
+            known = [(fitted(calls, 0.0), len(calls)) for calls in self._calls.values() if len(calls) >= ENOUGH]
+            if known:
+                fixed_s = sum(fit.fixed_s * count for fit, count in known) / sum(count for _, count in known)
+                self._typical = _Fit(fixed_s, 0.0, [factor for fit, _ in known for factor in fit.factors])
+            else:
+                self._typical = _Fit(view.call_fixed_s or UNKNOWN_S, 0.0, [1.0])
+        return self._typical
+
+
+def fitted(calls: Sequence[TimedCall], expected_s: float) -> _Fit:
+    """A line through calls. As long as their sizes hardly vary, a tuple is taken to cost `expected_s`."""
+    rows = np.array([call.rows for call in calls], dtype=np.float64)
+    seconds = np.array([call.seconds for call in calls])
+    spread, doubt = float(rows.var()), CAUTION * float(rows.mean()) ** 2
+    together = float(((rows - rows.mean()) * (seconds - seconds.mean())).mean())
+    slope = max(0.0, (together + doubt * expected_s) / (spread + doubt)) if spread + doubt > 0.0 else 0.0
+    fixed = float(seconds.mean() - slope * rows.mean())
+    if fixed < 0.0:  # then the tuples explain all of it
+        fixed, slope = 0.0, float(seconds.mean() / rows.mean())
+    line = fixed + slope * rows
+    factors = [float(one / at) for one, at in zip(seconds, line, strict=True) if at > 0.0]
+    return _Fit(fixed, slope, factors or [1.0])
