@@ -1,7 +1,7 @@
 """Headgate: a data stream management system on Spark.
 
-Register streams and continuous queries, and say how important each query is; Headgate decides what runs next, in a
-simulator or on Spark. Not implemented yet: promises of quality of service and the shedding of load.
+Register streams and continuous queries, and say how important each query is and what it promises; Headgate decides
+what runs next, in a simulator or on Spark, and drops load within the promised error as the last resort.
 
     import headgate as hg
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from headgate.connect.sources import SourceKind
     from headgate.errors import ApplicationError
     from headgate.scheduling.policy import Decision, Policy, PolicyError
+    from headgate.twin.advice import Advice
 
 try:
     __version__ = version("headgate")
@@ -41,6 +42,7 @@ except PackageNotFoundError:  # run from a source tree that was never installed
     __version__ = "0+unknown"
 
 _HOME = {
+    "Advice": "headgate.twin.advice",
     "Application": "headgate.api.application",
     "ApplicationError": "headgate.errors",
     "Decision": "headgate.scheduling.policy",
@@ -58,6 +60,7 @@ _HOME = {
 _MODULES = {"sinks": "headgate.api.sinks", "sources": "headgate.api.sources"}
 
 __all__ = [
+    "Advice",
     "Application",
     "ApplicationError",
     "Decision",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -125,6 +126,29 @@ def run_on_spark(
     `show` gets the steps of the start, then the report now and then; before each report, `watch` may change the run.
     SparkDied: the JVM is gone; what was written until then is kept.
     """
+    with _running(app, checked, when, show, watch, record, force) as runtime:
+        return runtime.stop()
+
+
+def snapshot_of_run(app: Application, checked: CheckedApplication, when: RunLimits, show: Show) -> bytes:
+    """Run for a while, and return a snapshot of the run; shared with `advise`."""
+    with _running(app, checked, when, show, force=True) as runtime:
+        found = runtime.snapshot()
+        runtime.stop()
+        return found
+
+
+@contextmanager
+def _running(
+    app: Application,
+    checked: CheckedApplication,
+    when: RunLimits,
+    show: Show,
+    watch: Watch | None = None,
+    record: Path | None = None,
+    force: bool = False,
+) -> Iterator[SparkRuntime]:
+    """Run until the limits or a signal; the run is to be stopped in the block."""
     from headgate.cli.shutdown import SIGNALLED, Interrupted
     from headgate.runtime.spark.launch.jvm import begin_jvm
 
@@ -148,7 +172,7 @@ def run_on_spark(
             except BaseException:
                 runtime.stop()
                 raise
-            return runtime.stop()
+            yield runtime
 
 
 def _started(runtime: SparkRuntime) -> SparkRuntime:

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from headgate.display.tables import FittedTable, TableColumn
+from headgate.display.tables import FittedTable, TableColumn, size
 from headgate.durations import format_duration
 from headgate.errors import first_few
 
@@ -110,7 +110,7 @@ def totals(report: Mapping[str, Any], most: int | None = None) -> Table:
         ("weighted mean latency", f"{_seconds(report.get('weighted_mean_latency'))}{_at(weighted, 'p95', _seconds)}"),
         ("priority inversion", f"{_number(report.get('priority_inversion'))}{_at(inversion, 'p75', _number)}"),
         ("starvation ratio", _number(report.get("starvation_ratio"))),
-        ("queued, mean / max", f"{_bytes(memory.get('mean'))} / {_bytes(memory.get('max'))}"),
+        ("queued, mean / max", f"{size(memory.get('mean'))} / {size(memory.get('max'))}"),
         ("inputs / outputs per second", f"{_number(throughput.get('inputs'))} / {_number(throughput.get('outputs'))}"),
     ]
     if schedule.get("updates"):
@@ -174,12 +174,3 @@ def _count(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"
-
-
-def _bytes(value: float | None) -> str:
-    if value is None:
-        return "-"
-    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if value >= factor:
-            return f"{value / factor:.3g} {unit}"
-    return f"{value:.0f} B"

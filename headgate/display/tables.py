@@ -133,3 +133,13 @@ def time(seconds: float | None, unknown: str = "not declared") -> str:
 def number(value: float | None) -> str:
     """Four digits, or a whole number with thousands separated."""
     return "?" if value is None else f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def size(value: float | None) -> str:
+    """Bytes in a suitable unit."""
+    if value is None:
+        return "-"
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if value >= factor:
+            return f"{value / factor:.3g} {unit}"
+    return f"{value:.0f} B"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -85,3 +86,8 @@ def row_count(tables: Mapping[Edge, pa.Table]) -> int:
 def newest_arrival_us(inputs: Mapping[Edge, pa.Table], now: float) -> int:
     """The latest arrival stamp in a call's input, in microseconds; without input, now."""
     return max((pc.max(table.column(ARRIVAL)).as_py() for table in inputs.values()), default=round(now * 1e6))
+
+
+def latencies(table: pa.Table, now: float) -> Any:
+    """Seconds from each row's arrival to now."""
+    return now - table.column(ARRIVAL).to_numpy() / 1e6

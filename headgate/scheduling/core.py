@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 
@@ -28,7 +27,7 @@ from headgate.scheduling.board import Board, Claim
 from headgate.scheduling.boundary_wait import BoundaryWait
 from headgate.scheduling.call_input import take_input
 from headgate.scheduling.call_profile import CallProfile
-from headgate.scheduling.calls import Call, CallResult, Outcome, newest_arrival_us, row_count
+from headgate.scheduling.calls import Call, CallResult, Outcome, latencies, newest_arrival_us, row_count
 from headgate.scheduling.changes import Changes
 from headgate.scheduling.core_settings import CoreSettings, MakePolicy
 from headgate.scheduling.events import (
@@ -64,7 +63,6 @@ from headgate.scheduling.shedder import shedders_of
 from headgate.scheduling.suspect_rows import SuspectRows
 from headgate.scheduling.timekeeper import Timekeeper
 from headgate.scheduling.units import Unit
-from headgate.sql.schema import ARRIVAL
 
 log = logging.getLogger("headgate.scheduling")
 
@@ -494,8 +492,3 @@ class Core:
     def _note_idle(self) -> None:
         if self.idle:
             self._instructions.append(RunFinished())
-
-
-def latencies(table: pa.Table, now: float) -> Any:
-    """Seconds from each row's arrival to now."""
-    return now - table.column(ARRIVAL).to_numpy() / 1e6

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -72,21 +72,6 @@ def forecast(snapshot: Snapshot, alternative: Alternative, seconds: float = SECO
         calls_a_second=twin.calls / seconds,
         score=sum(scores) / len(scores) if scores else None,
     )
-
-
-def forecasts(
-    snapshot: Snapshot,
-    alternatives: Sequence[Alternative],
-    seconds: float = SECONDS,
-    done: Callable[[Forecast], None] = lambda found: None,
-) -> list[Forecast]:
-    """One after the other; `done` is called with each."""
-    found = []
-    for alternative in alternatives:
-        one = forecast(snapshot, alternative, seconds)
-        found.append(one)
-        done(one)
-    return found
 
 
 def best(found: Sequence[Forecast]) -> Forecast:

@@ -20,7 +20,7 @@ from headgate.qos.settings import OptimizerSettings, make_optimizer
 from headgate.scheduling.calls import Call, CallResult, Outcome
 from headgate.scheduling.core import Core
 from headgate.scheduling.events import CallEnded, Event, SheddingChanged, SlotFree, StreamEnded, TuplesArrived
-from headgate.scheduling.instructions import StartCall, WakeSlots
+from headgate.scheduling.instructions import StartCall, StreamRefused, WakeSlots
 from headgate.scheduling.shedder import as_read
 from headgate.scheduling.stream_entrance import StreamEntrance
 from headgate.twin.caller import TwinCaller
@@ -177,8 +177,12 @@ class Twin:
 
     def _handle(self, event: Event) -> list[Any]:
         instructions = self.core.handle(event)
-        if any(isinstance(one, WakeSlots) for one in instructions):
-            self._wake(event.at)
+        for one in instructions:
+            match one:
+                case WakeSlots():
+                    self._wake(event.at)
+                case StreamRefused(error=error):
+                    raise error
         if event.at >= self._optimizer.next:
             for change in self._optimizer.review():
                 self.core.handle(change)

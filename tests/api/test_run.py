@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -180,3 +181,24 @@ def test_a_stream_can_be_read_again_after_its_last_reader_was_removed(spark: Any
         assert run.drain(PATIENCE_S)
         assert run.results("pages").to_arrow().to_pylist() == [{"page": "SHOP"}]
     assert run.report().errors == {}
+
+
+def test_a_run_forecasts_itself_under_other_policies(spark: Any) -> None:
+    app = hg.Application(policy="fifo", slots=2)
+    app.stream("s", "k INT", source=hg.sources.Feeder(rate=400))
+    app.query("q", "SELECT k FROM s WHERE k > 5")
+    app.query("counts", "RSTREAM(SELECT count(*) AS n FROM s [RANGE 1 SECOND SLIDE 1 SECOND])")
+    with app.start(spark) as run:
+        time.sleep(3.5)
+        advice = run.predict(["mbd"], seconds=4.0)
+        with pytest.raises(hg.ApplicationError, match="no policy 'nix'"):
+            run.predict(["nix"])
+        report = run.report()
+    assert [str(one.alternative) for one in advice.forecasts[:2]] == ["fifo", "mbd"]
+    assert not advice.failed
+    share = report.queries["q"].outputs / report.queries["q"].inputs
+    latency = next(iter(advice.forecasts[0].classes.values())).mean
+    assert latency is not None
+    assert 0.001 < latency < 1.0
+    assert 0.0 < share <= 1.0
+    assert advice.recommendation.split()[0] in ("keep", "change")
