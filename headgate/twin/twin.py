@@ -44,7 +44,7 @@ class WhatIf:
 
 
 class Twin:
-    """Runs the core for some seconds. `report` is what the run would report about that time."""
+    """Runs the core for some seconds. It changes the snapshot, so each twin needs its own."""
 
     def __init__(self, snapshot: Snapshot, what_if: WhatIf, seed: int = 0) -> None:
         self._snapshot = snapshot

@@ -15,12 +15,12 @@ Make = Callable[[float, str], CheckedApplication]
 
 
 def filters(load: float, policy: str) -> CheckedApplication:
-    """Twelve selections; those of the lower classes compute hashes."""
+    """Twelve selections; those of the lower classes compute expensive hashes."""
     app = _application(policy)
     for number in range(12):
         name = _class_of(number)
-        condition = "v > 0.5" if name == "vital" else _expensive(60 if name == "normal" else 120)
-        _stream(app, f"s{number}", 4000.0 * load)
+        condition = "v > 0.5" if name == "vital" else _expensive(30 if name == "normal" else 60)
+        _stream(app, f"s{number}", 3000.0 * load)
         app.query(f"q{number}", f"SELECT k, v FROM s{number} WHERE {condition}", **_promised(name))
     return app.checked()
 
@@ -30,11 +30,11 @@ def windows(load: float, policy: str) -> CheckedApplication:
     app = _application(policy)
     for number in range(9):
         name = _class_of(number)
-        _stream(app, f"s{number}", 2000.0 * load)
+        _stream(app, f"s{number}", 2500.0 * load)
         counted = f"SELECT k, count(*) AS n, sum(v) AS total FROM s{number} [RANGE {{}} SECOND SLIDE 1 SECOND]"
-        where = f" WHERE {_expensive(90)} GROUP BY k"
+        where = f" WHERE {_expensive(45)} GROUP BY k"
         kinds = (
-            f"SELECT k, v FROM s{number} WHERE {_expensive(90)}",
+            f"SELECT k, v FROM s{number} WHERE {_expensive(45)}",
             f"RSTREAM({counted.format(1)}{where})",
             f"RSTREAM({counted.format(2)}{where})",
         )
@@ -45,11 +45,11 @@ def windows(load: float, policy: str) -> CheckedApplication:
 def shared(load: float, policy: str) -> CheckedApplication:
     """One stream that nine queries read: an arrival is work for all of them at once."""
     app = _application(policy)
-    _stream(app, "s", 5000.0 * load)
+    _stream(app, "s", 3500.0 * load)
     for number in range(9):
         name = _class_of(number)
-        depth = {"vital": 10, "normal": 60, "bulk": 120}[name] + number % 2
-        app.query(f"q{number}", f"SELECT k, v FROM s WHERE {_expensive(depth)} AND v > 0.{number}", **_promised(name))
+        cost = {"vital": 5, "normal": 30, "bulk": 60}[name]
+        app.query(f"q{number}", f"SELECT k, v FROM s WHERE {_expensive(cost)} AND v > 0.{number}", **_promised(name))
     return app.checked()
 
 
@@ -64,7 +64,7 @@ def joins(load: float, policy: str) -> CheckedApplication:
             f"SELECT a{number}.k, a{number}.v FROM a{number} [RANGE 1 SECOND], b{number} [RANGE 1 SECOND] "
             f"WHERE a{number}.k = b{number}.k"
         )
-        selected = f"SELECT k, v FROM a{number} WHERE {_expensive(20)}"
+        selected = f"SELECT k, v FROM a{number} WHERE {_expensive(60)}"
         app.query(f"q{number}", selected if name == "bulk" else joined, **_promised(name))
     return app.checked()
 
@@ -100,9 +100,6 @@ def _promised(name: str) -> dict[str, Any]:
     }
 
 
-def _expensive(hashes: int) -> str:
-    """A condition that is true for all tuples and takes some time."""
-    text = "CAST(v AS STRING)"
-    for _ in range(hashes):
-        text = f"sha2({text}, 256)"
-    return f"length({text}) > 0"
+def _expensive(microseconds: int) -> str:
+    """A condition that is true for all tuples and takes about so long: a hash of a long text."""
+    return f"length(sha2(repeat(CAST(v AS STRING), {20 * microseconds}), 512)) > 0"
