@@ -9,6 +9,9 @@ that never tries anything cannot learn that it is wrong.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from headgate.qos.decision_maker import Choice, Situation
 from headgate.qos.learned_table import LearnedTable
 
@@ -21,20 +24,20 @@ class CommonChoice:
 
     def __init__(self, table: LearnedTable) -> None:
         self._table = table
-        self._policy: str | None = None  # None: nothing was chosen yet
-        self._note = ""
+        self._choice: Choice | None = None  # the latest; None: nothing was chosen yet
         self._periods = 0
         self._tried: dict[str, int] = {}  # candidate -> the period in which it was in charge last
         self._returns_to: str | None = None  # after a trial
 
     def reconsider(self, situation: Situation) -> Choice:
         """A promise is broken: the best candidate, unless the current one is about as good."""
-        scores, self._returns_to = self._table.scores(), None
-        current = situation.current if self._policy is None else self._policy
-        best = max(scores, key=lambda name: scores[name])
+        self._returns_to = None
+        current = situation.current if self._choice is None else self._choice.policy
+        scores = self._table.scores()
+        best = _best(scores)
         if current in scores and scores[best] < scores[current] + BETTER:
             best = current
-        return self._choose(best, "", scores)
+        return self._choose(best, scores)
 
     def observe(self, situation: Situation) -> Choice | None:
         """A period of a query has ended."""
@@ -44,40 +47,45 @@ class CommonChoice:
         if any(situation.is_violated(name) for name in situation.expected):
             return None
         if self._returns_to is not None:
-            return self._end_trial()
-        return self._trial(situation)
+            return self._end_trial(situation.current, self._returns_to)
+        return self._trial(situation.current)
 
     def follow(self, current: str) -> Choice | None:
         """What a query with another policy should change to; None: nothing."""
-        if self._policy is None and self._table.is_forecast:
+        if self._choice is None and self._table.is_forecast:
             scores = self._table.scores()
-            self._choose(max(scores, key=lambda name: scores[name]), "forecast to be the best", scores)
-        if self._policy is None or self._policy == current:
+            self._choose(_best(scores), scores, "forecast to be the best")
+        if self._choice is None or self._choice.policy == current:
             return None
-        return Choice(self._policy, {}, self._note or "with the other queries")
+        return replace(self._choice, note=self._choice.note or "with the other queries")
 
-    def _choose(self, policy: str, note: str, scores: dict[str, float]) -> Choice:
-        self._policy, self._note = policy, note
-        return Choice(policy, scores, note)
+    def _choose(self, policy: str, scores: Mapping[str, float], note: str = "") -> Choice:
+        self._choice = Choice(policy, scores, note)
+        return self._choice
 
-    def _end_trial(self) -> Choice | None:
-        back, self._returns_to = self._returns_to, None
+    def _end_trial(self, current: str, before: str) -> Choice | None:
+        """Back to what was in charge before, unless the other has turned out to be better."""
+        if self._choice is None or current != self._choice.policy:
+            return None  # the period was that of the policy before
+        self._returns_to = None
         scores = self._table.scores()
-        if back is None or self._policy is None or scores[back] < scores.get(self._policy, 0.0):
-            return None
-        return self._choose(back, "the trial is over", scores)
+        return self._choose(before, scores, "the trial is over") if scores[before] >= scores[current] else None
 
-    def _trial(self, situation: Situation) -> Choice | None:
+    def _trial(self, current: str) -> Choice | None:
         """Another candidate, if nothing is at stake: the one that was not in charge for the longest time."""
         if self._periods % TRY_EVERY or not self._table.is_at_ease:
             return None
-        safe = [one for one in self._table.candidates if one != situation.current and self._table.keeps_all(one)]
+        safe = [one for one in self._table.candidates if one != current and self._table.keeps_all(one)]
         if not safe:
             return None
         scores = self._table.scores()
-        self._returns_to = situation.current
+        self._returns_to = current
         policy = min(safe, key=lambda name: (self._tried.get(name, -1), -scores[name]))
-        return self._choose(policy, "nothing is at stake: tried for a period, to learn", scores)
+        return self._choose(policy, scores, "nothing is at stake: tried for a period, to learn")
+
+
+def _best(scores: Mapping[str, float]) -> str:
+    return max(scores, key=lambda name: scores[name])
 
 
 class LearnedSelector:

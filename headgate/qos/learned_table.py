@@ -129,6 +129,15 @@ class _Learned:
                 own = self._own.get(key, 0.0)
                 self._own[key] = own + SLOWLY * (off - common - own)
                 self._common[name] = common + QUICKLY * (off - own - common)
+                self._center(name)
+
+    def _center(self, name: MeasureName) -> None:
+        """What the candidates have in common is not held against those that were in charge: theirs add up to 0."""
+        keys = [key for key in self._own if key[1] == name]
+        shift = sum(self._own[key] for key in keys) / len(keys)
+        self._common[name] += shift
+        for key in keys:
+            self._own[key] -= shift
 
     def score(self, candidate: str, forecast: Mapping[str, Values]) -> float:
         """How well a candidate is expected to keep the promises, weighted by their priorities."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-DEVELOPMENT, HELD_OUT = 6, 8  # how many plans
-PLANS = tuple(f"development {n}" for n in range(DEVELOPMENT)) + tuple(f"held-out {n}" for n in range(HELD_OUT))
+DEVELOPMENT = tuple(f"development {number}" for number in range(6))
+HELD_OUT = tuple(f"held-out {number}" for number in range(8))
 ARRIVALS = ("surges", "on-off", "self-similar", "steps")  # the plans of a group take turns
 RATE = 100.0  # tuples per second and stream, on average
 COSTS = (1.0, 20.0)  # the range of relative costs, log-uniform
@@ -49,7 +49,7 @@ class DrawnPlan:
 
 @cache
 def drawn(name: str) -> DrawnPlan:
-    """The plan with that name, one of PLANS; always the same."""
+    """The plan with that name, such as one of HELD_OUT; always the same."""
     rng = random.Random(f"selectors {name}")
     number = int(name.rpartition(" ")[2])
     streams = [f"s{at}" for at in range(rng.randint(1, 3))]

@@ -8,17 +8,20 @@ from typing import Any
 
 from headgate.application.checked import RunLimits
 from headgate.runtime.simulated import simulate
-from headgate_lab.studies.selectors.plans import PLANS
+from headgate_lab.studies.selectors.plans import DEVELOPMENT, HELD_OUT
 from headgate_lab.studies.selectors.workload import CANDIDATES, SELECTIONS, application, run_seconds
 from headgate_lab.studies.study import Profile
 from headgate_lab.studies.sweep import Point
 
+COARSE = 2  # plans of a coarse profile
+
 
 def points(profile: Profile) -> list[dict[str, Any]]:
-    """Every plan under every candidate alone and every selection."""
+    """Every held-out plan under every candidate alone and every selection; a coarse profile has development plans."""
+    plans = DEVELOPMENT[:COARSE] if profile.coarse else HELD_OUT
     return [
         {"plan": plan, "policy": policy, "tuples": profile.tuples, "seed": seed}
-        for plan in PLANS
+        for plan in plans
         for policy in (*CANDIDATES, *SELECTIONS)
         for seed in range(profile.seeds)
     ]
