@@ -19,7 +19,7 @@ from headgate.qos.shedding import declared_rates
 
 RATES = (0.25, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0)  # as multiples of the declared rates
 BUSY = 1.5  # the multiple that is assumed before anything was observed: calm times are no challenge to any policy
-TUPLES = 2_000  # of a simulation, on all streams together,
+TUPLES = 1_500  # of a simulation, on all streams together,
 LOOKS = 8  # and how often the promises are looked at meanwhile
 
 Simulate = Callable[[CheckedApplication, RunLimits], Mapping[str, Any]]  # returns the report

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 DEVELOPMENT = tuple(f"development {number}" for number in range(6))
-HELD_OUT = tuple(f"held-out {number}" for number in range(8))
+HELD_OUT = tuple(f"held-out {number}" for number in range(6))
 ARRIVALS = ("surges", "on-off", "self-similar", "steps")  # the plans of a group take turns
 RATE = 100.0  # tuples per second and stream, on average
 COSTS = (1.0, 20.0)  # the range of relative costs, log-uniform
