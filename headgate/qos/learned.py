@@ -34,10 +34,7 @@ class CommonChoice:
         self._returns_to = None
         current = situation.current if self._choice is None else self._choice.policy
         scores = self._table.scores()
-        best = _best(scores)
-        if current in scores and scores[best] < scores[current] + BETTER:
-            best = current
-        return self._choose(best, scores)
+        return self._choose(_best(scores, current), scores)
 
     def observe(self, situation: Situation) -> Choice | None:
         """A period of a query has ended."""
@@ -54,7 +51,7 @@ class CommonChoice:
         """What a query with another policy should change to; None: nothing."""
         if self._choice is None and self._table.is_forecast:
             scores = self._table.scores()
-            self._choose(_best(scores), scores, "forecast to be the best")
+            self._choose(_best(scores, current), scores, "forecast to be the best")
         if self._choice is None or self._choice.policy == current:
             return None
         return replace(self._choice, note=self._choice.note or "with the other queries")
@@ -84,8 +81,10 @@ class CommonChoice:
         return self._choose(policy, scores, "nothing is at stake: tried for a period, to learn")
 
 
-def _best(scores: Mapping[str, float]) -> str:
-    return max(scores, key=lambda name: scores[name])
+def _best(scores: Mapping[str, float], current: str) -> str:
+    """The candidate with the best score, or the current policy if it is about as good."""
+    best = max(scores, key=lambda name: scores[name])
+    return current if current in scores and scores[best] < scores[current] + BETTER else best
 
 
 class LearnedSelector:

@@ -70,6 +70,13 @@ def test_the_first_choice_is_forecast_before_anything_has_gone_wrong():
     assert selector().follow("hr") is None
 
 
+def test_the_first_choice_leaves_a_policy_that_is_about_as_good():
+    alike = {"rr": {"latency": 0.5, "memory": 0.5}, "hr": {"latency": 0.4, "memory": 0.5}}
+    assert selector(forecast=alike).follow("hr") is None
+    assert selector(forecast=alike).follow("rr") is None
+    assert selector(forecast=alike).follow("mbd").policy == "rr"  # of which nothing is known
+
+
 def test_without_a_forecast_nothing_changes_until_a_promise_is_broken():
     assert selector(forecast={}).follow("rr") is None
 
