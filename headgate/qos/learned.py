@@ -15,7 +15,7 @@ from dataclasses import replace
 from headgate.qos.decision_maker import Choice, Situation
 from headgate.qos.learned_table import LearnedTable
 
-BETTER = 0.02  # by how much the score of another candidate must be better to be worth a switch
+BETTER = 0.05  # by how much the score of another candidate must be better to be worth a switch
 TRY_EVERY = 8  # a candidate is tried once in so many periods
 
 
