@@ -61,6 +61,10 @@ class Selector(Protocol):
         """A period has ended in which `current` scheduled the query. A choice: try this policy, nothing is at stake."""
         ...
 
+    def follow(self, current: str) -> Choice | None:
+        """The policy chosen for all queries, if the query has another. Asked at every review, the first included."""
+        ...
+
 
 class QueryShedding(Protocol):
     """What can be dropped of a query's input, step by step."""
@@ -124,6 +128,14 @@ class DecisionMaker:
         )
         tried = self._selector.observe(situation)
         return [] if tried is None or tried.policy == current else [self._switch(state, tried, [])]
+
+    def follow(self, now: float, current: str) -> list[Decision]:
+        """The switch to what was chosen for all queries, if there is such a choice."""
+        choice = self._selector.follow(current)
+        if choice is None:
+            return []
+        self._forget_switch()
+        return [Decision(now, self._query, "switch", current, choice.policy, scores=choice.scores, note=choice.note)]
 
     def _is_calm(self, state: _State) -> bool:
         """Is every must-measure so far from being violated, and the load so low, that less shedding will do?"""

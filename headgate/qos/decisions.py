@@ -50,7 +50,7 @@ class Decision:
             for name in self.violated
             if (value := self.measured.get(name)) is not None
         ]
-        parts = [" and ".join(missed) if missed else "all promises are kept"]
+        parts = [" and ".join(missed)] if missed else ["all promises are kept"] if self.measured else []
         if self.scores and isinstance(self.after, str):
             found = sorted(self.scores.items(), key=lambda one: -one[1])[:4]
             parts.append("scores " + ", ".join(f"{policy} {score:.3g}" for policy, score in found))

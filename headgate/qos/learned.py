@@ -1,146 +1,103 @@
-"""A decision table that is learned: what a simulation forecasts, corrected by what is observed.
+"""Chooses one policy for all queries with promises, by a table that is learned.
 
-For every candidate there is a forecast of what a query would get under it at the present rate. What is observed while a
-candidate is in charge corrects its forecasts: they are off by a factor, which is learned for each measure. When all
-promises are kept with room to spare, another candidate is tried for a period now and then, if its forecast keeps them
-too: a table that never tries anything cannot learn that it is wrong.
+Queries with different policies take turns of the same length, whatever their load, so what one of them gets depends on
+the policies of all others. Under the same policy they are compared with each other, and can be forecast. The
+first choice is made before anything has gone wrong, by the forecasts alone. When all promises of all queries are kept
+with room to spare, another candidate is tried for a period now and then, if it is expected to keep them too: a table
+that never tries anything cannot learn that it is wrong.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 
-from headgate.plan.quality import NATURAL, MeasureName
 from headgate.qos.decision_maker import Choice, Situation
-from headgate.qos.decision_table import CLASS_WEIGHT, PAPERS_TABLE
-from headgate.qos.satisfaction import satisfaction
+from headgate.qos.learned_table import LearnedTable
 
-Values = Mapping[MeasureName, float]
-# (query, tuples per second that it has to deal with) -> candidate -> what it would get; empty: nothing is known.
-Forecast = Callable[[str, float | None], Mapping[str, Values]]
-
-BETTER = 0.02  # by how much the score of another candidate must be better to be worth a switch
-LEARNING = 0.3  # the weight of a new observation
-COMFORT = 0.7  # of what is expected: when all measures are that good, another candidate may be tried,
-TRY_EVERY = 8  # once in so many periods
+BETTER = 0.05  # by how much the score of another candidate must be better to be worth a switch
+TRY_EVERY = 8  # a candidate is tried once in so many periods
 
 
-def no_forecast(query: str, offered: float | None) -> Mapping[str, Values]:
-    """Where nothing can be forecast."""
-    return {}
+class CommonChoice:
+    """The policy of all queries with promises. Their selectors share it."""
 
-
-class LearnedSelector:
-    """Chooses the candidate that is expected to keep the promises of one query best."""
-
-    def __init__(self, candidates: Sequence[str], forecast: Forecast = no_forecast) -> None:
-        self._candidates = list(candidates)
-        self._forecast = forecast
-        self._factors: dict[tuple[str, MeasureName], float] = {}  # the logarithm of observed over forecast
-        self._seen: dict[tuple[str, MeasureName], float] = {}  # what was observed, where nothing is forecast
+    def __init__(self, table: LearnedTable) -> None:
+        self._table = table
+        self._choice: Choice | None = None  # the latest; None: nothing was chosen yet
         self._periods = 0
         self._tried: dict[str, int] = {}  # candidate -> the period in which it was in charge last
         self._returns_to: str | None = None  # after a trial
 
-    def choose(self, situation: Situation) -> Choice:
-        """Promises are broken: the best candidate, unless the current one is about as good."""
-        scores = self._scores(situation)
+    def reconsider(self, situation: Situation) -> Choice:
+        """A promise is broken: the best candidate, unless the current one is about as good."""
         self._returns_to = None
-        if not scores:
-            return Choice(situation.current, {})
-        best = max(scores, key=lambda name: scores[name])
-        if situation.current in scores and scores[best] < scores[situation.current] + BETTER:
-            best = situation.current
-        return Choice(best, scores)
+        current = situation.current if self._choice is None else self._choice.policy
+        scores = self._table.scores()
+        return self._choose(_best(scores, current), scores)
 
     def observe(self, situation: Situation) -> Choice | None:
+        """A period of a query has ended."""
+        self._table.learn(situation)
         self._periods += 1
-        self._learn(situation)
+        self._tried[situation.current] = self._periods
         if any(situation.is_violated(name) for name in situation.expected):
             return None
         if self._returns_to is not None:
-            back, self._returns_to = self._returns_to, None
-            scores = self._scores(situation)
-            if scores.get(back, 0.0) >= scores.get(situation.current, 0.0):
-                return Choice(back, scores, "the trial is over")
+            return self._end_trial(situation.current, self._returns_to)
+        return self._trial(situation.current)
+
+    def follow(self, current: str) -> Choice | None:
+        """What a query with another policy should change to; None: nothing."""
+        if self._choice is None and self._table.is_forecast:
+            scores = self._table.scores()
+            self._choose(_best(scores, current), scores, "forecast to be the best")
+        if self._choice is None or self._choice.policy == current:
             return None
-        return self._trial(situation)
+        return replace(self._choice, note=self._choice.note or "with the other queries")
 
-    def _learn(self, situation: Situation) -> None:
-        policy, known = situation.current, self._forecast(situation.query, situation.offered)
-        self._tried[policy] = self._periods
-        for name, value in situation.measured.items():
-            if value is None or value <= 0.0:
-                continue
-            forecast = known.get(policy, {}).get(name, 0.0)
-            key = (policy, name)
-            if forecast > 0.0:
-                off = math.log(value / forecast)
-                self._factors[key] = self._factors.get(key, 0.0) + LEARNING * (off - self._factors.get(key, 0.0))
-            before = self._seen.get(key, value)
-            self._seen[key] = before + LEARNING * (value - before)
+    def _choose(self, policy: str, scores: Mapping[str, float], note: str = "") -> Choice:
+        self._choice = Choice(policy, scores, note)
+        return self._choice
 
-    def _trial(self, situation: Situation) -> Choice | None:
+    def _end_trial(self, current: str, before: str) -> Choice | None:
+        """Back to what was in charge before, unless the other has turned out to be better."""
+        if self._choice is None or current != self._choice.policy:
+            return None  # the period was that of the policy before
+        self._returns_to = None
+        scores = self._table.scores()
+        return self._choose(before, scores, "the trial is over") if scores[before] >= scores[current] else None
+
+    def _trial(self, current: str) -> Choice | None:
         """Another candidate, if nothing is at stake: the one that was not in charge for the longest time."""
-        if self._periods % TRY_EVERY or not self._is_comfortable(situation):
+        if self._periods % TRY_EVERY or not self._table.is_at_ease:
             return None
-        scores = self._scores(situation)
-        safe = [name for name in scores if name != situation.current and self._keeps_all(situation, name)]
+        safe = [one for one in self._table.candidates if one != current and self._table.keeps_all(one)]
         if not safe:
             return None
+        scores = self._table.scores()
+        self._returns_to = current
         policy = min(safe, key=lambda name: (self._tried.get(name, -1), -scores[name]))
-        self._returns_to = situation.current
-        return Choice(policy, scores, "nothing is at stake: tried for a period, to learn")
-
-    def _is_comfortable(self, situation: Situation) -> bool:
-        return all(
-            satisfaction(one.name, value / COMFORT if NATURAL[one.name] == "minimize" else value * COMFORT, expected)
-            >= 1.0
-            for one in situation.measures
-            if (value := situation.measured.get(one.name)) is not None
-            and (expected := situation.expected[one.name]) >= 0.0
-        )
-
-    def _keeps_all(self, situation: Situation, policy: str) -> bool:
-        values = self._expected(situation, policy)
-        return all(
-            satisfaction(one.name, values[one.name], situation.expected[one.name]) >= 1.0
-            for one in situation.measures
-            if one.name in values
-        )
-
-    def _scores(self, situation: Situation) -> dict[str, float]:
-        total = sum(CLASS_WEIGHT[one.priority] for one in situation.measures)
-        found: dict[str, float] = {}
-        for policy in self._candidates:
-            values = self._expected(situation, policy)
-            score = 0.0
-            for one in situation.measures:
-                weight = CLASS_WEIGHT[one.priority] / total
-                if one.name in values:
-                    score += weight * satisfaction(one.name, values[one.name], situation.expected[one.name])
-                else:
-                    score += weight * _by_rank(one.name, policy)
-            found[policy] = score
-        return found
-
-    def _expected(self, situation: Situation, policy: str) -> Values:
-        """What the query would get under a candidate now, as far as anything is known."""
-        known = self._forecast(situation.query, situation.offered).get(policy)
-        if known is None:
-            return {name: value for (of, name), value in self._seen.items() if of == policy}
-        return {name: value * math.exp(self._factor(policy, name)) for name, value in known.items()}
-
-    def _factor(self, policy: str, name: MeasureName) -> float:
-        """By how much forecasts are off; for a candidate that was never in charge, as those of the others are."""
-        if (policy, name) in self._factors:
-            return self._factors[policy, name]
-        others = [factor for (_, of), factor in self._factors.items() if of == name]
-        return sum(others) / len(others) if others else 0.0
+        return self._choose(policy, scores, "nothing is at stake: tried for a period, to learn")
 
 
-def _by_rank(name: MeasureName, policy: str) -> float:
-    """A first guess from the table of the thesis; in the middle for policies that it does not have."""
-    ranks = PAPERS_TABLE.ranks[name]
-    return ranks[policy] / len(ranks) if policy in ranks else 0.5
+def _best(scores: Mapping[str, float], current: str) -> str:
+    """The candidate with the best score, or the current policy if it is about as good."""
+    best = max(scores, key=lambda name: scores[name])
+    return current if current in scores and scores[best] < scores[current] + BETTER else best
+
+
+class LearnedSelector:
+    """One query's part in the common choice."""
+
+    def __init__(self, common: CommonChoice) -> None:
+        self._common = common
+
+    def choose(self, situation: Situation) -> Choice:
+        return self._common.reconsider(situation)
+
+    def observe(self, situation: Situation) -> Choice | None:
+        return self._common.observe(situation)
+
+    def follow(self, current: str) -> Choice | None:
+        return self._common.follow(current)

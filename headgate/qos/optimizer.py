@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,10 +70,9 @@ class Optimizer:
         """Queries have come or gone."""
         queries = self._board.plan.queries
         self._watched = {name: one for name, one in self._watched.items() if name in queries}
-        for query in queries.values():
-            if query.qos and query.name not in self._watched:
-                self._watched[query.name] = self._watch(query)
-        self.next = min((one.next for one in self._watched.values()), default=math.inf)
+        came = [query for query in queries.values() if query.qos and query.name not in self._watched]
+        self._watched |= {query.name: self._watch(query) for query in came}
+        self.next = self._board.now if came else self._next_look()
 
     def _watch(self, query: Query) -> _Watched:
         maker = DecisionMaker(query, self._selector(query), self._shedding(query))
@@ -89,25 +88,27 @@ class Optimizer:
         for one in self._watched.values():
             if now >= one.next:
                 changes += self._look(one, now)
-        self.next = min((one.next for one in self._watched.values()), default=math.inf)
+        switched = {change.query for change in changes if isinstance(change, QueryPolicyChanged)}
+        for name, one in self._watched.items():
+            if name not in switched:
+                changes += self._decided(one.maker.follow(now, self._policy_of(name)))
+        self.next = self._next_look()
         return changes
+
+    def _next_look(self) -> float:
+        return min((one.next for one in self._watched.values()), default=math.inf)
 
     def _look(self, one: _Watched, now: float) -> list[Event]:
         """Look at one query."""
         name = one.query.name
         period = self._monitoring.period_s(one.query.qos, now)
         one.next = now + period
-        own = self._board.plan.queries[name].policy
-        current = self.default_policy if own is None else own.name
+        current = self._policy_of(name)
         look_ahead, measured = self._monitoring.look_ahead_s(period), one.meter.measure()
         meter = one.meter
         decisions = one.maker.decide(now, look_ahead, measured, current, meter.offered, meter.arriving)
         self._score(one, now, measured)
-        for decision in decisions:
-            if decision.step is not None:  # a policy that takes over is logged where that happens
-                log.info("%s", _shedding_line(decision, decision.step))
-            self._decisions.append(decision)
-        changes = [_change(decision) for decision in decisions]
+        changes = self._decided(decisions)
         if one.patience is not None:
             linger_s = one.patience.adjusted(measured["latency"], now + look_ahead)
             if linger_s is not None:
@@ -115,11 +116,22 @@ class Optimizer:
                 changes.append(QueryLingerChanged(now, name, linger_s))
         return changes
 
+    def _policy_of(self, query: str) -> str:
+        own = self._board.plan.queries[query].policy
+        return self.default_policy if own is None else own.name
+
+    def _decided(self, decisions: Sequence[Decision]) -> list[Event]:
+        for decision in decisions:
+            if decision.step is not None:  # a policy that takes over is logged where that happens
+                log.info("%s", _shedding_line(decision, decision.step))
+            self._decisions.append(decision)
+        return [_change(decision) for decision in decisions]
+
     def _score(self, one: _Watched, now: float, measured: Measured) -> None:
         measures = one.query.qos
         expected = {measure.name: measure.graph.expected(now) for measure in measures}
         broken = any(m.priority == "must" and m.violated(measured.get(m.name), now) for m in measures)
-        one.score.add(qos_score(measures, measured, expected), not broken)
+        one.score.add(qos_score(measures, measured, expected), not broken, measured)
 
     def scores(self) -> dict[str, Any]:
         """How well the promises of each query were kept, for the report."""

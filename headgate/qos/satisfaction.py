@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from headgate.plan.quality import NATURAL, MeasureName, QosMeasure
 from headgate.qos.decision_table import CLASS_WEIGHT
@@ -30,24 +31,32 @@ def qos_score(measures: Sequence[QosMeasure], values: Values, expected: Mapping[
 
 
 class ScoreKeeper:
-    """The score of one query over a run."""
+    """The score of one query over a run, and what it got on average."""
 
     def __init__(self) -> None:
         self._scores = self._kept = 0.0
         self._periods = 0
+        self._totals: dict[MeasureName, float] = {}
+        self._known: dict[MeasureName, int] = {}  # in how many periods a measure was known
 
-    def add(self, score: float, must_kept: bool) -> None:
+    def add(self, score: float, must_kept: bool, measured: Values) -> None:
         """A period has ended."""
         self._periods += 1
         self._scores += score
         self._kept += must_kept
+        for name, value in measured.items():
+            if value is not None:
+                self._totals[name] = self._totals.get(name, 0.0) + value
+                self._known[name] = self._known.get(name, 0) + 1
 
-    def summary(self) -> dict[str, float | int | None]:
+    def summary(self) -> dict[str, Any]:
         """For the report."""
+        means = {name: total / self._known[name] for name, total in self._totals.items()}
         if not self._periods:
-            return {"periods": 0, "score": None, "must_kept": None}
+            return {"periods": 0, "score": None, "must_kept": None, "mean": means}
         return {
             "periods": self._periods,
             "score": self._scores / self._periods,
             "must_kept": self._kept / self._periods,
+            "mean": means,
         }

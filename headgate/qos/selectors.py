@@ -26,6 +26,9 @@ class TableSelector:
     def observe(self, situation: Situation) -> Choice | None:
         return None
 
+    def follow(self, current: str) -> Choice | None:
+        return None
+
 
 class RouletteSelector:
     """By a roulette wheel of what was measured while each candidate ran, as CAPE does, for one query.
@@ -53,6 +56,9 @@ class RouletteSelector:
                 name: value for name, value in situation.measured.items() if value is not None
             }
             self._history.add(self._candidates.index(situation.current), known)
+        return None
+
+    def follow(self, current: str) -> Choice | None:
         return None
 
 

@@ -10,7 +10,8 @@ from typing import Literal
 from headgate.plan.model import Query
 from headgate.qos.decision_maker import Choice, QueryShedding, Selector, Situation
 from headgate.qos.decision_table import PAPERS_TABLE
-from headgate.qos.learned import Forecast, LearnedSelector, no_forecast
+from headgate.qos.learned import CommonChoice, LearnedSelector
+from headgate.qos.learned_table import Forecast, LearnedTable, no_forecast
 from headgate.qos.measuring import Observed
 from headgate.qos.monitoring import Monitoring
 from headgate.qos.optimizer import Optimizer
@@ -39,6 +40,9 @@ class NoSelector:
     def observe(self, situation: Situation) -> Choice | None:
         return None
 
+    def follow(self, current: str) -> Choice | None:
+        return None
+
 
 def make_optimizer(
     board: Observed,
@@ -51,15 +55,19 @@ def make_optimizer(
 ) -> Optimizer:
     """The optimizer of a run; `shedding` says what a runtime can drop of a query's input, `linger_s` how long queries
     linger there that do not say, `forecast` what other policies would give a query."""
-    selector = partial(_selector, settings, seed, forecast)
+    table = LearnedTable(settings.candidates, forecast, lambda: board.plan.queries)
+    selector = partial(_selector, settings, seed, table, CommonChoice(table))
     start_s = linger_s if settings.linger else None
     return Optimizer(board, default_policy, selector, shedding, settings.monitoring, start_s)
 
 
-def _selector(settings: OptimizerSettings, seed: int, forecast: Forecast, query: Query) -> Selector:
+def _selector(
+    settings: OptimizerSettings, seed: int, table: LearnedTable, common: CommonChoice, query: Query
+) -> Selector:
     match settings.selection:
         case "learned":
-            return LearnedSelector(settings.candidates, forecast)
+            table.add(query)
+            return LearnedSelector(common)
         case "table":
             return TableSelector()
         case "roulette":

@@ -47,6 +47,14 @@ def test_kept_promises_and_queries_without_any_are_left_alone():
     assert simulate(app_with(), IDLE).report["decisions"] == []
 
 
+def test_the_learned_table_chooses_before_anything_goes_wrong():
+    report = simulate(app_with(flat("memory", "must", 100.0), policy="pcs", selection="learned"), IDLE).report
+    first = report["decisions"][0]
+    assert (first["at"], first["from"], first["violated"]) == (0.0, "pcs", [])
+    assert first["scores"][first["to"]] == max(first["scores"].values()) > first["scores"]["pcs"]
+    assert "forecast to be the best" in first["reason"]
+
+
 def test_without_a_selection_only_watched():
     assert simulate(app_with(flat("latency", "must", 0.001), selection="none"), IDLE).report["switches"] == []
 

@@ -26,6 +26,7 @@ STUDIES = {
     "aqsios": "class-based scheduling of continuous queries",
     "cape": "adaptive selection of policies by weighted goals",
     "mavstream": "a runtime optimizer with load shedding",
+    "selectors": "table, roulette wheel and learned table beside fixed policies",
 }
 EXAMPLES = """
 [bold]Examples[/bold]
