@@ -27,6 +27,7 @@ from headgate.scheduling.board import Board, Claim
 from headgate.scheduling.boundary_wait import BoundaryWait
 from headgate.scheduling.call_input import take_input
 from headgate.scheduling.call_profile import CallProfile
+from headgate.scheduling.call_work import CallWork
 from headgate.scheduling.calls import Call, CallResult, Outcome, latencies, newest_arrival_us, row_count
 from headgate.scheduling.changes import Changes
 from headgate.scheduling.core_settings import CoreSettings, MakePolicy
@@ -96,7 +97,10 @@ class Core:
         self.shedders = shedders_of(plan, settings.seed)
         self.recent = RecentRates()  # of the streams
         most_bytes = (self.memory.limit_bytes or 0) / 4 / max(1, len(plan.queries)) or float("inf")
-        self.boundary_wait = BoundaryWait(self.time.reaches, self._is_due, most_bytes, self._is_pressed)
+        self.work = CallWork()
+        self.boundary_wait = BoundaryWait(
+            self.time.reaches, self._is_due, most_bytes, self._is_pressed, self.work.per_tuple
+        )
         self.board = Board(
             plan,
             self.queues,
@@ -332,6 +336,7 @@ class Core:
         call = Call(event.slot, unit, self.plan, inputs, bounds, now_us, suspect)
         self._calls[event.slot] = (claim, call)
         self.profile.starts(event.slot, board.now)
+        self.work.began(board.now, call)
         self._instructions.append(StartCall(call))
 
     def _call_ended(self, event: CallEnded) -> None:
@@ -345,6 +350,7 @@ class Core:
                 outputs += table.num_rows
         for result in outcome.results:
             self._learn(result)
+        self.work.ended(board.now, event.slot, outcome.is_typical)
         failed = {**event.refused, **outcome.failed}
         if (full := self._queue_results(outcome)) is not None:
             failed.update(dict.fromkeys(call.unit.queries, full))
