@@ -231,7 +231,7 @@ class DecisionMaker:
             expected=state.expected,
             measured=state.measured,
             scores=choice.scores,
-            note=choice.note,
+            note="; ".join(filter(None, (choice.note, state.overload if missed else ""))),
         )
 
     def _is_cycle(self, policy: str, state: _State) -> bool:

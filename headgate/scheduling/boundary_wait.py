@@ -30,7 +30,7 @@ class BoundaryWait:
 
     At most `most_bytes` wait at each. A unit that is due (see `is_due`) does not wait: the passing of time gives it
     something to do. No unit waits while memory is `pressed`, that is, while sources wait for memory to be freed.
-    `per_tuple` is how many seconds of calls a tuple of a query takes, or None.
+    `per_tuple` is how many seconds a tuple of a query adds to a call, or None.
     """
 
     def __init__(

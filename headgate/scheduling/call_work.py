@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from headgate.metrics.learning import FadingRatio
+from headgate.metrics.learning import TimeFit
 from headgate.plan.model import Edge, Plan
 from headgate.scheduling.calls import Call
 
@@ -32,7 +32,7 @@ class CallWork:
         self._tuples: defaultdict[str, float] = defaultdict(float)
         self._busy: defaultdict[str, float] = defaultdict(float)  # `_seconds`, and those of calls that are not typical
         self._all_busy = 0.0
-        self._ratios: defaultdict[str, FadingRatio] = defaultdict(lambda: FadingRatio(None))
+        self._fits: defaultdict[str, TimeFit] = defaultdict(TimeFit)
         self._plan: Plan | None = None
         self._entering: Mapping[Edge, float] = {}
 
@@ -51,11 +51,21 @@ class CallWork:
             if typical:
                 self._seconds[query] += seconds
                 self._tuples[query] += tuples[query]
-                self._ratios[query].learn(seconds, tuples[query])
+                self._fits[query].learn(tuples[query], seconds)
+
+    def forget(self, query: str) -> None:
+        """A query was removed: another may take its name."""
+        for sums in (self._seconds, self._tuples, self._busy):
+            sums.pop(query, None)
+        self._fits.pop(query, None)
 
     def per_tuple(self, query: str) -> float | None:
-        """Seconds of calls for a tuple that enters a query, in its last calls; None: not known."""
-        return self._ratios[query].value if query in self._ratios else None
+        """Seconds that one more tuple of a query adds to a call, by its last calls; None: not known.
+
+        As long as all calls are of one size, all their time counts for their tuples. If calls of other sizes show that
+        most of it is a fixed cost, it no longer does.
+        """
+        return self._fits[query].slope(0.0) if query in self._fits else None
 
     def spent(self, query: str, now: float) -> Spent:
         """What was spent until now."""

@@ -430,6 +430,7 @@ class Core:
             raise ValueError(f"there is no query '{query}'; {known_names('queries', self.monitor.queries, query)}")
         self._end_queries({query: None})
         self.monitor.remove(query)
+        self.work.forget(query)
         self.stats.remove([name for name in self.stats.operators if name not in self.plan.operators])
         self._wake()
 

@@ -158,6 +158,9 @@ def test_in_an_overload_no_time_is_lost_with_policies():
     """No policy makes room for more than can be processed: the better one is taken, and tuples are dropped at once."""
     case = Case(measure("latency", "must"), shedding=Steps(known_load=1.3))
     assert case.at(1.0, latency=BAD) == [("switch", "pcs"), ("shed more", 0.1)]
+    again = Case(measure("latency", "must"), shedding=Steps(known_load=1.3))
+    reasons = [one.reason for one in again.maker.decide(1.0, 0.0, {"latency": BAD}, "segment")]
+    assert all(reason.endswith("130% of what can be processed arrives") for reason in reasons)
 
 
 def test_a_better_policy_does_not_end_shedding_while_more_comes_than_can_be_done():

@@ -36,10 +36,10 @@ def test_nothing_is_known_before_a_call_has_ended():
 
 def test_what_calls_took_over_the_tuples_that_entered():
     run = Run()
-    run.call(("a",), 0.3, a_x=100)
-    run.call(("a",), 0.3, a_x=200)
+    run.call(("a",), 0.2, a_x=100)
+    run.call(("a",), 0.4, a_x=200)
     run.call(("b",), 0.1, b_y=10)
-    assert run.work.per_tuple("a") == pytest.approx(0.002, rel=0.02)
+    assert run.work.per_tuple("a") == pytest.approx(0.002)
     assert run.work.spent("a", run.now) == pytest.approx((0.6, 300.0, 0.1))
     assert run.work.spent("b", run.now) == pytest.approx((0.1, 5.0, 0.6))  # half of what enters it at two places
 
@@ -67,9 +67,28 @@ def test_a_call_in_flight_counts_for_others_as_far_as_it_has_come():
     assert run.work.spent("b", 3.5).others_s == 0.0
 
 
+def test_a_fixed_cost_is_told_from_the_cost_of_tuples_once_calls_are_of_different_sizes():
+    run = Run()
+    for _ in range(20):
+        run.call(("a",), 0.015, a_x=1000)
+    assert run.work.per_tuple("a") == pytest.approx(0.015 / 1000)
+    for _ in range(20):
+        run.call(("a",), 0.015, a_x=10)
+    assert run.work.per_tuple("a") < 0.2 * 0.015 / 1000
+    assert run.work.spent("a", run.now) == pytest.approx((0.6, 20_200.0, 0.0))
+
+
 def test_old_calls_fade():
     run = Run()
     run.call(("a",), 1.0, a_x=10)
     for _ in range(300):
         run.call(("a",), 0.1, a_x=10)
     assert run.work.per_tuple("a") == pytest.approx(0.01, rel=0.02)
+
+
+def test_a_query_of_the_same_name_begins_anew():
+    run = Run()
+    run.call(("a",), 1.0, a_x=10)
+    run.work.forget("a")
+    assert run.work.per_tuple("a") is None
+    assert run.work.spent("a", run.now).seconds == 0.0
