@@ -10,7 +10,7 @@ from headgate.metrics.stats import OperatorStats, Stats
 from headgate.plan.model import Plan, Query
 from headgate.plan.operators.base import Port
 
-MOST_BUSY = 0.95  # of a slot, for a query that sheds less: beyond it the backlog would grow again
+MOST_BUSY = 0.85  # of a slot, for a query that sheds less: closer to 1, the next hiccup would break the promise again
 DRAINS = 0.7  # of a slot, for a query that sheds more: then what a second of overload left is gone in some seconds
 HEADROOM = 0.85  # the share of the slots that may be busy: beyond it latencies grow steeply
 
