@@ -95,7 +95,7 @@ def test_the_load_of_a_room_is_what_is_asked_for_over_what_there_is():
 
 def test_a_room_holds_what_is_not_dropped():
     room = Room(0.01, 1.0)
-    assert room.holds(130.0, 0.3)
-    assert not room.holds(130.0, 0.2)
-    assert not room.holds(130.0, 0.3, busy=0.7)
+    assert room.holds(120.0, 0.3)
+    assert not room.holds(120.0, 0.2)
+    assert not room.holds(120.0, 0.3, busy=0.7)
     assert Room(None, 1.0).holds(1e9, 0.0)
