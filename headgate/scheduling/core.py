@@ -10,6 +10,7 @@ docs/core.md explains it.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
@@ -98,9 +99,8 @@ class Core:
         self.recent = RecentRates()  # of the streams
         most_bytes = (self.memory.limit_bytes or 0) / 4 / max(1, len(plan.queries)) or float("inf")
         self.work = CallWork()
-        self.boundary_wait = BoundaryWait(
-            self.time.reaches, self._is_due, most_bytes, self._is_pressed, self.work.per_tuple
-        )
+        waits = (self.time.reaches, self._is_due, most_bytes, self._is_pressed, self.work.per_tuple)
+        self.boundary_wait = BoundaryWait(*waits)
         self.board = Board(
             plan,
             self.queues,
@@ -203,13 +203,12 @@ class Core:
 
     def unfinished(self) -> dict[str, int]:
         """By query, the tuples that wait in its queues or that calls in flight have taken."""
-        held = dict.fromkeys(self.plan.operators, 0)
+        held: Counter[str] = Counter()
         for edge, queue in self.queues.items():
             held[edge.operator] += queue.count
         for _, call in self._calls.values():
             for edge, table in call.inputs.items():
-                if edge.operator in held:
-                    held[edge.operator] += table.num_rows
+                held[edge.operator] += table.num_rows
         return {query.name: sum(held[name] for name in query.operators) for query in self.plan.queries.values()}
 
     def rates(self) -> dict[str, float]:
