@@ -44,8 +44,6 @@ def all_tables() -> dict[str, str]:
         "many": many(found("many")),
         "windows": windows(found("state")),
         "updates": updates(found("state")),
-        "burst": burst(found("burst")),
-        "burst latencies": burst_latencies(found("burst")),
         "replay": replay(found("state")),
     }
 
@@ -97,24 +95,6 @@ def many(result: Found) -> str:
         rows.append([f"{int(queries):,}", *starts, *memory, " / ".join(means), f"{100 * one['completed']:.1f}"])
     columns = ["queries", "checked", "rehearsed", "Python", "JVM", "mean latency of classes 1 / 2 / 3", "completed, %"]
     return markdown(columns, rows)
-
-
-def burst(result: Found) -> str:
-    rows = [[f"`{key}`", number(value)] for key, value in result.items() if isinstance(value, (int, float))]
-    return markdown(["key", "found"], rows)
-
-
-def burst_latencies(result: Found) -> str:
-    shown = {
-        "before the burst": "mean_latency_before_s",
-        "during the burst": "mean_latency_in_burst_s",
-        "in the worst 3 s": "worst_period_s",
-        "in the last 9 s": "mean_latency_at_end_s",
-    }
-    rows = [[when, *(format_duration(result[run][key]) for run in ("without", "with"))] for when, key in shown.items()]
-    rows.append(["tuples that were dropped", *(number(result[run]["shed"]) for run in ("without", "with"))])
-    tolerance = result["settings"]["tolerance"]
-    return markdown(["mean latency", "without a tolerance", f"with a tolerance of {tolerance:g}"], rows)
 
 
 def windows(state: Found) -> str:
