@@ -1,11 +1,15 @@
 """The decision maker of one query: another policy first, shedding as the last resort (Kendai sections 4.2.8 and 4.4.4).
 
-Its Algorithm 4 with mistakes mended: violations of lower classes neither end shedding nor count as a switch, a
-satisfied measure of the class under consideration does not enter the scores, and a switch clears what it replaces.
+The exception is an overload that is known: no policy makes room for more than can be processed, so tuples are dropped
+at once, before the backlog grows that would have to be worked off.
+
+Algorithm 4 of the thesis with mistakes mended: violations of lower classes neither end shedding nor count as a switch,
+a satisfied measure of the class under consideration does not enter the scores, and a switch clears what it replaces.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -74,8 +78,15 @@ class QueryShedding(Protocol):
         """Is anything dropped now?"""
         ...
 
-    def more(self, arriving: float | None) -> Step | None:
-        """Drop more, while so many tuples a second come; None: it drops all that it may."""
+    def load(self, arriving: float | None) -> float | None:
+        """What so many tuples a second ask for if none is dropped: above 1 more than can be done. None: not known."""
+        ...
+
+    def more(self, arriving: float | None, in_vain: bool = False) -> Step | None:
+        """Drop more, while so many tuples a second come; None: it drops all that it may.
+
+        `in_vain`: what is dropped already has not helped.
+        """
         ...
 
     def could_be_less(self, arriving: float | None) -> bool:
@@ -98,6 +109,8 @@ class DecisionMaker:
         self._intervals: tuple[int, ...] = ()
         self._policy_before: str | None = None  # that the last switch replaced,
         self._violated_before: frozenset[MeasureName] = frozenset()  # and why
+        self._looked: float | None = None  # when the query was looked at last,
+        self._before: Measured = {}  # and what was measured then
 
     def decide(
         self,
@@ -115,12 +128,16 @@ class DecisionMaker:
         self._note_intervals(now)
         later = now + look_ahead_s
         expected = {one.name: one.graph.expected(later) for one in self._measures}
-        violated = [one for one in self._measures if one.violated(measured.get(one.name), later)]
-        state = _State(now, later, measured, expected, violated, current, offered, arriving)
+        load = None if self._shedding is None else self._shedding.load(arriving)
+        foreseen = self._foreseen(measured, load, now, later)
+        violated = [one for one in self._measures if one.violated(foreseen.get(one.name), later)]
+        state = _State(now, later, measured, foreseen, expected, violated, current, offered, arriving, load)
+        in_vain = self._is_shedding and not any(self._is_better(one, measured) for one in violated)
+        self._looked, self._before = now, measured
         for priority in PRIORITIES:
             missed = [one for one in violated if one.priority == priority]
             if missed and (priority == "must" or not self._is_shedding):
-                return self._mend(state, priority, missed)
+                return self._mend(state, priority, missed, in_vain)
             if priority == "must" and self._is_shedding:
                 return self._shed_less(state) if self._is_calm(state) else []
         situation = self._situation(
@@ -148,7 +165,29 @@ class DecisionMaker:
     def _is_shedding(self) -> bool:
         return self._shedding is not None and self._shedding.active
 
-    def _mend(self, state: _State, priority: Priority, missed: Sequence[QosMeasure]) -> list[Decision]:
+    def _foreseen(self, measured: Measured, load: float | None, now: float, later: float) -> Measured:
+        """What was measured or, before anything is dropped in an overload, the latency of the tuples that come later.
+
+        What was measured is the mean of a period, so about the latency in its middle. In the time that a tuple waited
+        then, `load` times that time of work has come after it; and since then, more by `load - 1` each second than
+        could be done.
+        """
+        latency = measured.get("latency")
+        if load is None or load <= 1.0 or latency is None or self._looked is None or self._is_shedding:
+            return measured
+        if math.isinf(load):
+            return measured
+        middle = (self._looked + now) / 2
+        return {**measured, "latency": latency * load + (load - 1.0) * (later - middle)}
+
+    def _is_better(self, one: QosMeasure, measured: Measured) -> bool:
+        """Is a measure better than when the query was looked at before?"""
+        value, before = measured.get(one.name), self._before.get(one.name)
+        if value is None or before is None:
+            return False
+        return value < before if NATURAL[one.name] == "minimize" else value > before
+
+    def _mend(self, state: _State, priority: Priority, missed: Sequence[QosMeasure], in_vain: bool) -> list[Decision]:
         weights = {one.name: CLASS_WEIGHT[priority] for one in missed} | self._higher(state, priority)
         situation = self._situation(state, priority, weights)
         self._selector.observe(situation)
@@ -159,12 +198,13 @@ class DecisionMaker:
             weights = {one.name: CLASS_WEIGHT[one.priority] for one in self._measures if one.name in both}
             choice = self._selector.choose(self._situation(state, priority, weights))
             choice = Choice(choice.policy, choice.scores, "the last two switches went in a circle")
-        if choice.policy != state.current:
-            return [*self._stop_shedding(state), self._switch(state, choice, missed)]
+        switch = [] if choice.policy == state.current else [self._switch(state, choice, missed)]
+        if switch and not (priority == "must" and state.is_overload):
+            return [*self._stop_shedding(state), *switch]
         if priority != "must" or self._shedding is None:
             return []
-        step = self._shedding.more(state.arriving)
-        return [] if step is None else [self._shed("shed more", state, step, names)]
+        step = self._shedding.more(state.arriving, in_vain)
+        return [*switch, *([] if step is None else [self._shed("shed more", state, step, names)])]
 
     def _higher(self, state: _State, priority: Priority) -> dict[MeasureName, float]:
         """The reduced weights of the satisfied measures of higher classes, by what is expected of them now."""
@@ -203,7 +243,7 @@ class DecisionMaker:
             expected=state.expected,
             measured=state.measured,
             scores=choice.scores,
-            note=choice.note,
+            note="; ".join(filter(None, (choice.note, state.overload if missed else ""))),
         )
 
     def _is_cycle(self, policy: str, state: _State) -> bool:
@@ -248,6 +288,7 @@ class DecisionMaker:
             expected=state.expected,
             measured=state.measured,
             step=step,
+            note=state.overload if names else "",
         )
 
 
@@ -258,8 +299,27 @@ class _State:
     now: float
     later: float  # by what is expected then, promises are judged
     measured: Measured
+    foreseen: Measured
     expected: Mapping[MeasureName, float]
     violated: Sequence[QosMeasure]
     current: str
     offered: float | None
     arriving: float | None
+    load: float | None  # what comes over what can be done, if nothing were dropped
+
+    @property
+    def is_overload(self) -> bool:
+        """Does so much come that no policy can keep up?"""
+        return self.load is not None and self.load > 1.0
+
+    @property
+    def overload(self) -> str:
+        """The overload in words, and what it leads to; empty if there is none."""
+        if not self.is_overload or self.load is None:
+            return ""
+        if math.isinf(self.load):
+            return "the other queries leave no room for it"
+        latency = self.foreseen.get("latency")
+        if latency is None or latency == self.measured.get("latency"):
+            return f"{self.load:.0%} of what can be processed arrives"
+        return f"{self.load:.0%} of what can be processed arrives, so latency will be {latency * 1e3:.3g} ms"

@@ -10,8 +10,8 @@ from headgate.metrics.stats import OperatorStats, Stats
 from headgate.plan.model import Plan, Query
 from headgate.plan.operators.base import Port
 
-MOST_BUSY = 0.95  # of a slot, for a query that sheds less: beyond it the backlog would grow again
-DRAINS = 0.85  # of a slot, for a query that sheds more: below it a backlog shrinks soon
+MOST_BUSY = 0.85  # of a slot, for a query that sheds less: closer to 1, the next hiccup would break the promise again
+DRAINS = 0.7  # of a slot, for a query that sheds more: then what a second of overload left is gone in some seconds
 HEADROOM = 0.85  # the share of the slots that may be busy: beyond it latencies grow steeply
 
 
@@ -68,14 +68,25 @@ class Room:
     work_s: float | None  # None: not known
     slots: float
 
+    def load(self, arriving: float | None) -> float | None:
+        """What so many tuples a second ask for, over what the query may have: above 1 a backlog grows.
+
+        None: not known.
+        """
+        if self.work_s is None or arriving is None:
+            return None
+        asked = arriving * self.work_s
+        if self.slots <= 0.0:
+            return math.inf if asked else 0.0
+        return asked / self.slots
+
     def holds(self, arriving: float | None, dropped: float, busy: float = MOST_BUSY) -> bool:
         """Can so many tuples a second be processed if a share of them is dropped? Yes, if nothing is known.
 
         `busy` is the share of its slot that the query may be busy.
         """
-        if self.work_s is None or arriving is None:
-            return True
-        return arriving * self.work_s * (1.0 - dropped) <= busy * self.slots
+        load = self.load(arriving)
+        return load is None or load * (1.0 - dropped) <= busy
 
 
 def room_of(plan: Plan, query: Query, stats: Stats, rates: Mapping[str, float | None], slots: int) -> Room:
@@ -84,7 +95,12 @@ def room_of(plan: Plan, query: Query, stats: Stats, rates: Mapping[str, float | 
     coming = sum(rates.get(name) or 0.0 for name in plan.streams if query.name in plan.readers(name))
     mine = load.queries[query.name]
     others = sum(busy for name, busy in load.queries.items() if name != query.name and busy is not None)
-    return Room(None if mine is None or not coming else mine / coming, min(1.0, max(0.0, slots - others)))
+    return room_beside(None if mine is None or not coming else mine / coming, others, slots)
+
+
+def room_beside(work_s: float | None, others: float, slots: int) -> Room:
+    """The room of a query whose tuples take so long, while other queries keep so many slots busy."""
+    return Room(work_s, min(1.0, max(0.0, slots - others)))
 
 
 class JoinedStats:

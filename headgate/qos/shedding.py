@@ -122,16 +122,22 @@ class SheddingSteps:
     def active(self) -> bool:
         return any(self._at)
 
-    def more(self, arriving: float | None) -> Step | None:
+    def load(self, arriving: float | None) -> float | None:
+        """What so many tuples a second would ask for if none were dropped; see `Room.load`."""
+        return self._room().load(arriving)
+
+    def more(self, arriving: float | None, in_vain: bool = False) -> Step | None:
         """Drop more at the best place that does not yet drop all that it may.
 
-        One step, or as many at once as it takes for the backlog to shrink, by what is known of the load.
+        One step, or as many at once as it takes for the backlog to shrink, by what is known of the load. If what is
+        dropped already was `in_vain`, that knowledge was wrong, and everything that may be dropped is.
         """
         for number, levels in enumerate(self._levels):
             at = self._at[number] + 1
             if at < len(levels):
                 room = self._room()
-                while at + 1 < len(levels) and not room.holds(arriving, share_of(levels[at]), DRAINS):
+                guessed = in_vain and room.load(arriving) is not None
+                while at + 1 < len(levels) and (guessed or not room.holds(arriving, share_of(levels[at]), DRAINS)):
                     at += 1
                 return self._move(number, at - self._at[number])
         return None

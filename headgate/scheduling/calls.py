@@ -59,6 +59,11 @@ class Outcome:
     stranded: dict[Edge, pa.Table] = field(default_factory=dict)  # intermediate results whose reader failed: queue them
 
     @property
+    def is_typical(self) -> bool:
+        """Did everything run, in the time that it usually takes?"""
+        return not self.failed and not self.unused and all(result.steady for result in self.results)
+
+    @property
     def next_instants(self) -> dict[str, int]:
         """For each operator with state that ran, the next instant at which it has work to do."""
         return {name: instant for result in self.results for name, instant in result.next_instants.items()}

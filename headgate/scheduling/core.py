@@ -10,6 +10,7 @@ docs/core.md explains it.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
@@ -27,6 +28,7 @@ from headgate.scheduling.board import Board, Claim
 from headgate.scheduling.boundary_wait import BoundaryWait
 from headgate.scheduling.call_input import take_input
 from headgate.scheduling.call_profile import CallProfile
+from headgate.scheduling.call_work import CallWork
 from headgate.scheduling.calls import Call, CallResult, Outcome, latencies, newest_arrival_us, row_count
 from headgate.scheduling.changes import Changes
 from headgate.scheduling.core_settings import CoreSettings, MakePolicy
@@ -96,7 +98,9 @@ class Core:
         self.shedders = shedders_of(plan, settings.seed)
         self.recent = RecentRates()  # of the streams
         most_bytes = (self.memory.limit_bytes or 0) / 4 / max(1, len(plan.queries)) or float("inf")
-        self.boundary_wait = BoundaryWait(self.time.reaches, self._is_due, most_bytes, self._is_pressed)
+        self.work = CallWork()
+        waits = (self.time.reaches, self._is_due, most_bytes, self._is_pressed, self.work.per_tuple)
+        self.boundary_wait = BoundaryWait(*waits)
         self.board = Board(
             plan,
             self.queues,
@@ -199,13 +203,12 @@ class Core:
 
     def unfinished(self) -> dict[str, int]:
         """By query, the tuples that wait in its queues or that calls in flight have taken."""
-        held = dict.fromkeys(self.plan.operators, 0)
+        held: Counter[str] = Counter()
         for edge, queue in self.queues.items():
             held[edge.operator] += queue.count
         for _, call in self._calls.values():
             for edge, table in call.inputs.items():
-                if edge.operator in held:
-                    held[edge.operator] += table.num_rows
+                held[edge.operator] += table.num_rows
         return {query.name: sum(held[name] for name in query.operators) for query in self.plan.queries.values()}
 
     def rates(self) -> dict[str, float]:
@@ -332,6 +335,7 @@ class Core:
         call = Call(event.slot, unit, self.plan, inputs, bounds, now_us, suspect)
         self._calls[event.slot] = (claim, call)
         self.profile.starts(event.slot, board.now)
+        self.work.began(board.now, call)
         self._instructions.append(StartCall(call))
 
     def _call_ended(self, event: CallEnded) -> None:
@@ -345,6 +349,7 @@ class Core:
                 outputs += table.num_rows
         for result in outcome.results:
             self._learn(result)
+        self.work.ended(board.now, event.slot, outcome.is_typical)
         failed = {**event.refused, **outcome.failed}
         if (full := self._queue_results(outcome)) is not None:
             failed.update(dict.fromkeys(call.unit.queries, full))
@@ -424,6 +429,7 @@ class Core:
             raise ValueError(f"there is no query '{query}'; {known_names('queries', self.monitor.queries, query)}")
         self._end_queries({query: None})
         self.monitor.remove(query)
+        self.work.forget(query)
         self.stats.remove([name for name in self.stats.operators if name not in self.plan.operators])
         self._wake()
 

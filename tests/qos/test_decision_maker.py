@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+import pytest
+
 from headgate.plan.model import Edge, Query
 from headgate.plan.operators import Port
 from headgate.plan.quality import QosGraph, QosMeasure
@@ -14,17 +16,23 @@ LATENCY_S, MEMORY = 0.5, 1000.0
 
 @dataclass
 class Steps:
-    """Shedding in four steps at one place."""
+    """Shedding in four steps at one place. `known_load` is what comes over what can be done."""
 
     most: int = 4
     step: int = 0
+    known_load: float | None = None
     log: list[str] = field(default_factory=list)
 
     @property
     def active(self):
         return self.step > 0
 
-    def more(self, arriving):
+    def load(self, arriving):
+        return self.known_load
+
+    def more(self, arriving, in_vain=False):
+        if in_vain:
+            self.log.append("in vain")
         if self.step == self.most:
             return None
         self.step += 1
@@ -144,6 +152,62 @@ def test_a_better_policy_ends_shedding():
         ("stop shedding", 0.0),
         ("switch", "segment"),
     ]
+
+
+def test_in_an_overload_no_time_is_lost_with_policies():
+    """No policy makes room for more than can be processed: the better one is taken, and tuples are dropped at once."""
+    case = Case(measure("latency", "must"), shedding=Steps(known_load=1.3))
+    assert case.at(1.0, latency=BAD) == [("switch", "pcs"), ("shed more", 0.1)]
+    again = Case(measure("latency", "must"), shedding=Steps(known_load=1.3))
+    reasons = [one.reason for one in again.maker.decide(1.0, 0.0, {"latency": BAD}, "segment")]
+    assert all(reason.endswith("130% of what can be processed arrives") for reason in reasons)
+
+
+def test_a_better_policy_does_not_end_shedding_while_more_comes_than_can_be_done():
+    shedding = Steps(known_load=1.3)
+    case = Case(measure("latency", "must"), shedding=shedding)
+    case.at(1.0, latency=BAD)
+    case.policy = "segment"  # somebody has changed it back
+    assert case.at(2.0, latency=BAD) == [("switch", "pcs"), ("shed more", 0.2)]
+    case.policy, shedding.known_load = "segment", 0.9
+    assert case.at(3.0, latency=BAD) == [("stop shedding", 0.1), ("stop shedding", 0.0), ("switch", "pcs")]
+
+
+def test_an_overload_of_lower_classes_is_a_matter_of_policy_alone():
+    case = Case(measure("memory", "best-effort"), shedding=Steps(known_load=1.3))
+    case.policy = "pcs"
+    assert case.at(1.0, memory=10 * MEMORY) == [("switch", "segment")]
+
+
+def test_a_latency_is_judged_by_what_an_overload_will_make_of_it():
+    """0.13 s of work waited in the middle of the period; of the 2 s from then on, 0.6 s of work are left over."""
+    steps = Steps()
+    case = Case(measure("latency", "must"), shedding=steps)
+    case.policy = "pcs"
+    assert case.at(3.0, look_ahead=0.5, latency=0.1) == []
+    steps.known_load = 1.3
+    (decision,) = case.maker.decide(6.0, 0.5, {"latency": 0.1}, "pcs")
+    assert (decision.kind, decision.violated) == ("shed more", ("latency",))
+    assert decision.reason == (
+        "latency is 100 ms, expected 500 ms; 130% of what can be processed arrives, so latency will be 730 ms"
+    )
+    assert case.at(9.0, look_ahead=0.5, latency=0.3) == [("shed less", 0.0)]  # what is measured while shedding counts
+
+
+@pytest.mark.parametrize(("load", "look_ahead"), [(1.0, 0.5), (0.9, 0.5), (None, 0.5), (1.1, 0.1)])
+def test_nothing_is_foreseen_without_an_overload_or_if_the_promise_will_hold(load, look_ahead):
+    case = Case(measure("latency", "must"), shedding=Steps(known_load=load))
+    case.at(3.0, look_ahead=look_ahead, latency=0.3)
+    assert case.at(6.0, look_ahead=look_ahead, latency=0.3) == []
+
+
+def test_what_was_dropped_in_vain_is_said_to_have_been():
+    steps = Steps()
+    case = Case(measure("latency", "must"), shedding=steps)
+    case.policy = "pcs"
+    for now, latency in ((1.0, 2.0), (2.0, 1.9), (3.0, 1.9)):
+        case.at(now, latency=latency)
+    assert steps.log == ["in vain"]  # at 3.0; at 2.0 it had become better, and at 1.0 nothing was dropped yet
 
 
 def test_a_query_without_tolerance_is_never_shed():

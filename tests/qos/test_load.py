@@ -9,7 +9,7 @@ import headgate as hg
 from headgate.errors import ApplicationError
 from headgate.metrics.stats import DeclaredStats
 from headgate.plan.quality import QosGraph, QosMeasure
-from headgate.qos.load import estimate_load, refusal
+from headgate.qos.load import Room, estimate_load, refusal, room_beside
 from headgate.qos.shedding import declared_rates
 from tests.conformance.plans import feeder, make_plan, project, select, union
 
@@ -76,3 +76,26 @@ def test_an_application_with_too_much_declared_load_is_refused_unless_forced():
     with pytest.raises(ApplicationError, match=r"the queries need 1\.00 of 1 slots"):
         app.run(seconds=1)
     assert not math.isnan(app.simulate(seconds=0.1).seconds)
+
+
+def test_the_room_of_a_query_is_a_slot_or_what_others_leave_of_it():
+    assert room_beside(0.01, 0.4, 2) == Room(0.01, 1.0)
+    assert room_beside(0.01, 1.4, 2).slots == pytest.approx(0.6)
+    assert room_beside(0.01, 3.0, 2).slots == 0.0
+
+
+def test_the_load_of_a_room_is_what_is_asked_for_over_what_there_is():
+    assert Room(0.01, 1.0).load(130.0) == pytest.approx(1.3)
+    assert Room(0.01, 0.5).load(130.0) == pytest.approx(2.6)
+    assert Room(0.01, 0.0).load(1.0) == math.inf
+    assert Room(0.01, 0.0).load(0.0) == 0.0
+    assert Room(None, 1.0).load(130.0) is None
+    assert Room(0.01, 1.0).load(None) is None
+
+
+def test_a_room_holds_what_is_not_dropped():
+    room = Room(0.01, 1.0)
+    assert room.holds(120.0, 0.3)
+    assert not room.holds(120.0, 0.2)
+    assert not room.holds(120.0, 0.3, busy=0.7)
+    assert Room(None, 1.0).holds(1e9, 0.0)

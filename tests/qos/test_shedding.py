@@ -87,9 +87,19 @@ def test_as_many_steps_at_once_as_the_load_asks_for():
     steps = SheddingSteps([Place(Edge("a", 0), 1.0, 0.5)], steps=4, room=lambda: Room(0.01, 1.0))
     assert steps.more(80.0).after == pytest.approx(0.2, abs=0.01)  # 0.8 of a slot: one step will do
     assert steps.less() is not None
-    assert steps.more(145.0).after == pytest.approx(0.43, abs=0.01)  # 1.45 need 0.41 dropped, to drain
+    assert steps.more(115.0).after == pytest.approx(0.43, abs=0.01)  # 1.15 need 0.39 dropped, to drain
     assert not steps.could_be_less(150.0)
     assert steps.could_be_less(100.0)
+    assert steps.load(145.0) == pytest.approx(1.45)
+
+
+def test_all_at_once_if_what_was_expected_to_do_did_not():
+    place = Place(Edge("a", 0), 1.0, 0.5)
+    steps = SheddingSteps([place], steps=4, room=lambda: Room(0.01, 1.0))
+    assert steps.more(80.0).after == pytest.approx(0.2, abs=0.01)
+    assert steps.more(80.0, in_vain=True).after == pytest.approx(0.5)
+    unknown = SheddingSteps([place], steps=4)
+    assert [round(unknown.more(80.0, in_vain=True).after, 1) for _ in range(4)] == [0.2, 0.3, 0.4, 0.5]
 
 
 def burst(tolerance, **more):
@@ -126,6 +136,22 @@ def test_with_tolerance_the_promise_is_kept_again_and_shedding_stops_after_the_b
     assert found.report["shedding"] == [{"query": "q", "operator": "q/a", "tuples": query["shed"]}]
     counts = found.operators["q/a"]
     assert counts["in"] == counts["processed"] + counts["queued"] + counts["shed"]
+
+
+def test_the_overload_is_seen_before_the_promise_is_broken():
+    """The burst begins at 10 s. Each second leaves 0.2 s of work, so the promise of 0.5 s would last until 12.5 s."""
+    found = burst(0.3)
+    first = found.report["decisions"][0]
+    assert first["kind"] == "shed more"
+    assert 10.0 < first["at"] <= 12.5
+    assert first["measured"]["latency"] < first["expected"]["latency"] == 0.5
+    assert "120% of what can be processed arrives" in first["reason"]
+    assert max(latencies(found, 10, 30)) < 0.6
+
+
+def test_shedding_does_not_come_and_go():
+    kinds = [one["kind"] for one in burst(0.3).report["decisions"]]
+    assert kinds == sorted(kinds, reverse=True)  # "shed more" and then "shed less"
 
 
 def test_the_same_seed_drops_the_same_tuples():

@@ -7,6 +7,7 @@ import pytest
 
 from headgate.metrics.stats import DeclaredStats
 from headgate.plan.model import Edge
+from headgate.plan.quality import QosGraph, QosMeasure
 from headgate.policies.registry import make_policy
 from headgate.scheduling import boundary_wait
 from headgate.scheduling.board import Board
@@ -21,11 +22,16 @@ PASSED = "SELECT k FROM r WHERE k > 1"
 class Asked:
     """A board whose windows reach their boundary when the test says so."""
 
-    def __init__(self, most_bytes=1e9):
+    def __init__(self, most_bytes=1e9, promise=None, tuple_s=None):
         plan = plan_of({"count": COUNTED, "pass": PASSED})
+        if promise is not None:
+            promised = replace(plan.queries["count"], qos=(promise,))
+            plan = replace(plan, queries={**plan.queries, "count": promised})
         self.reaches, self.due, self.pressed = False, False, False
         self.queues = {edge: Waiting() for edge in plan.edges}
-        kept = BoundaryWait(lambda *_: self.reaches, lambda _: self.due, most_bytes, lambda: self.pressed)
+        kept = BoundaryWait(
+            lambda *_: self.reaches, lambda _: self.due, most_bytes, lambda: self.pressed, lambda _: tuple_s
+        )
         policy = make_policy("rr", {"unit": "query"})
         self.board = Board(plan, self.queues, policy, DeclaredStats(plan), 1, boundary_wait=kept)
         self.boundary_wait = kept
@@ -92,6 +98,33 @@ def test_nor_do_too_many_bytes():
     assert not asked.ready
     asked.feed("count")
     assert asked.ready == ["count"]
+
+
+def promised(priority="must", name="latency"):
+    return QosMeasure(name, priority, QosGraph(((0.0, 1.0), (100.0, 1.0))))
+
+
+def test_nor_does_more_work_than_a_promised_latency_has_room_for():
+    asked = Asked(promise=promised(), tuple_s=0.01)
+    asked.feed("count", 25)
+    assert not asked.ready
+    asked.feed("count")
+    assert asked.ready == ["count"]
+
+
+@pytest.mark.parametrize(
+    ("promise", "tuple_s"), [(None, 0.01), (promised("best-effort"), 0.01), (promised(name="memory"), 0.01)]
+)
+def test_without_such_a_promise_it_may_wait_with_any_work(promise, tuple_s):
+    asked = Asked(promise=promise, tuple_s=tuple_s)
+    asked.feed("count", 1000)
+    assert not asked.ready
+
+
+def test_as_long_as_the_work_is_not_known_it_may_wait():
+    asked = Asked(promise=promised(), tuple_s=None)
+    asked.feed("count", 1000)
+    assert not asked.ready
 
 
 def test_nor_does_a_tuple_wait_too_long():

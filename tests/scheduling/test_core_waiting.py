@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pytest
 
 from headgate.plan.arrow_types import arrow_schema
 from headgate.plan.model import Plan, Stream
+from headgate.plan.quality import QosGraph, QosMeasure
 from headgate.scheduling import boundary_wait, core
 from headgate.scheduling.boundary_wait import BoundaryWait
 from headgate.sql.schema import parse_schema
@@ -55,6 +57,24 @@ def test_a_unit_waits_for_its_boundary() -> None:
     bring(run, 1.1)  # nothing arrives, but time has passed
     assert run.ask(0)
     assert run.calls[0].rows == 2
+
+
+@pytest.mark.parametrize("promised", [False, True])
+def test_a_query_with_a_promised_latency_does_not_put_off_too_much_work(promised: bool) -> None:
+    plan = plan_of({"seconds": QUERIES["seconds"]}, STREAMS)
+    if promised:
+        promise = QosMeasure("latency", "must", QosGraph(((0.0, 1.0), (100.0, 1.0))))
+        plan = replace(plan, queries={"seconds": replace(plan.queries["seconds"], qos=(promise,))})
+    run = DrivenCore(plan, "fifo", {"unit": "query"}, caller=TimedCaller())
+    bring(run, 0.05, *plan.streams)
+    run.drain()
+    took = run.core.work.per_tuple("seconds")
+    assert took is not None
+    run.now = 0.4
+    run.arrive({"s": tuples(0.4, int(boundary_wait.MOST_WORK / took))}, complete=list(plan.streams))
+    assert not run.ask(0)
+    run.arrive({"s": tuples(0.4)}, complete=list(plan.streams))
+    assert run.ask(0) == promised
 
 
 def test_it_waits_no_longer_than_is_bearable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,8 @@ from headgate.plan.model import Plan, Query
 from headgate.plan.weighing import weighed
 from headgate.policies.parameters import whole
 from headgate.policies.registry import make_policy
-from headgate.qos.load import JoinedStats, Room, estimate_load, refusal, room_of
+from headgate.qos.load import JoinedStats, estimate_load, refusal
+from headgate.qos.measured_room import MeasuredRoom
 from headgate.qos.settings import make_optimizer
 from headgate.qos.shedding import SheddingSteps, declared_rates, places_of
 from headgate.runtime.spark.call_runner import CallRunner
@@ -339,11 +340,7 @@ class SparkRuntime:
         core = self.core
         entrances = [edge for edge, shedder in core.shedders.items() if shedder.query == query.name]
         places = places_of(core.plan, query, core.stats, declared_rates(core.plan), entrances)
-
-        def room() -> Room:
-            rates = {**declared_rates(core.plan), **core.rates()}
-            return room_of(core.plan, query, core.stats, rates, self._app.slots)
-
+        room = MeasuredRoom(core.work, query.name, self._app.slots, lambda: core.board.now)
         return SheddingSteps(places, room=room) if places else None
 
     # Data comes in -----------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from headgate.metrics.recording_monitor import Floats, RecordingMonitor
 from headgate.qos.monitoring import Monitoring
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.launch.session import start_spark
+from headgate.scheduling.call_work import Spent
 from headgate_lab.bench.parts import part
 
 log = logging.getLogger("headgate_lab.bench")
@@ -128,19 +129,28 @@ def _expensive() -> str:
 
 
 def carried(spark: SparkSession, seconds: float) -> float:
-    """Tuples per second that the query can process: what it does of many more."""
+    """Tuples per second that the query can process: what its calls do of many more.
+
+    Only calls count that ended after a third of the time, and the time that they took. So neither the start matters
+    nor what the last call had not finished.
+    """
     rate = 5000.0
     while True:
         runtime = SparkRuntime(application(rate, (), TOLERANCE, promised=False), spark)
         runtime.start()
+        runtime.wait(RunLimits(seconds=seconds / 3))
+        before = _spent(runtime)
         runtime.wait(RunLimits(seconds=seconds))
-        left = runtime.unfinished()[QUERY]
+        after, left = _spent(runtime), runtime.unfinished()[QUERY]
         report = runtime.stop()
-        came = report["queries"][QUERY]["inputs"]
-        if left > came * 0.2:
-            return float((came - left) / report["seconds"])
+        if left > report["queries"][QUERY]["inputs"] * 0.2 and after.tuples > before.tuples:
+            return (after.tuples - before.tuples) / (after.seconds - before.seconds)
         rate *= 2.0
         log.warning("the query carries %.0f tuples/s and more", rate / 2.0)
+
+
+def _spent(runtime: SparkRuntime) -> Spent:
+    return runtime.core.work.spent(QUERY, runtime.now())
 
 
 def _summed(spark: SparkSession, capacity: float, effort: BurstBenchSize, tolerance: float | None) -> Ran:
