@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
 
-from headgate.plan.model import Edge
+from headgate.plan.model import Edge, Plan
 from headgate.scheduling.board import Board
 from headgate.scheduling.costs import cost_per_tuple, fixed_cost, grain
 from headgate.scheduling.policy import Decision
 from headgate.scheduling.queue import BatchQueue, SpillError
 from headgate.scheduling.suspect_rows import SuspectRows
+from headgate.scheduling.units import Unit
 
 MOST_ROWS = 1_000_000  # in one call, whatever the policy says: calls must stay short and fit into memory
 PREEMPTIBLE_S = 0.1  # a preemptive policy gets to decide again this often: Spark calls are not stopped
 
 
-def take_input(decision: Decision, board: Board, suspects: SuspectRows) -> dict[Edge, pa.Table]:
-    """Take a call's input out of the unit's queues: the oldest tuples of all of them, but only a part of suspect rows.
+def operators_to_run(unit: Unit, plan: Plan) -> tuple[str, ...]:
+    """The operators of a call: all of the unit. If tuples wait inside it, only the last one at which some do.
+
+    They were left there by an earlier policy with smaller units, whose calls are still prepared. A call that takes
+    input both from outside and in the middle would have to be planned and compiled, to be used once.
+    """
+    if unit.alone and len(unit.operators) > 1:
+        for edge, queue in zip(reversed(unit.edges), reversed(unit.queues), strict=True):
+            if queue.count and plan.operators[edge.operator].inputs[edge.input].node in unit.operators:
+                return (edge.operator,)
+    return unit.operators
+
+
+def take_input(
+    decision: Decision, operators: Collection[str], board: Board, suspects: SuspectRows
+) -> dict[Edge, pa.Table]:
+    """Take a call's input out of the queues of these operators: the oldest tuples of all of them, but only a part of
+    suspect rows.
 
     SpillError: some of it is on disk and cannot be read; nothing was removed.
     """
@@ -28,7 +45,7 @@ def take_input(decision: Decision, board: Board, suspects: SuspectRows) -> dict[
     waiting: list[tuple[Edge, BatchQueue]] = []
     for edge, queue in zip(unit.edges, unit.queues, strict=True):
         assert isinstance(queue, BatchQueue)
-        if queue.count:
+        if queue.count and edge.operator in operators:
             waiting.append((edge, queue))
     shares = oldest_first([queue for _, queue in waiting], _rows(decision, board))
     taken: dict[Edge, pa.Table] = {}

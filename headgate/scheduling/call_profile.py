@@ -5,11 +5,11 @@ Recording is cheap: a few numbers per call, and only the latest are kept.
 
 from __future__ import annotations
 
+import random
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from headgate.plan.boundaries import boundary_step
@@ -17,9 +17,9 @@ from headgate.plan.model import Plan
 from headgate.scheduling.calls import Call, Outcome
 from headgate.sql.schema import ARRIVAL, FOREVER, TIME
 
-CALLS = 100  # kept of each unit
-STAMPS = 64  # kept of the results of each query,
-STAMPS_A_CALL = 4  # so many of one call
+CALLS = 400  # kept of each unit: some seconds of a busy one
+STAMPS = 512  # kept of the results of each query,
+STAMPS_A_CALL = 32  # at most so many of one call
 FOLLOW = 0.05  # the weight of a new value in a mean
 MOST_BOUNDARIES = 100  # of one call, to learn from: more are a leap over a gap in the data
 
@@ -61,6 +61,7 @@ class CallProfile:
         self.boundary_rows: dict[str, RunningMean] = {}  # operator with a sliding window -> results of a boundary
         self.stamps: dict[str, deque[Moment]] = {}  # query with a sliding window -> stamps of its results
         self.times: dict[str, tuple[Moment, Moment]] = {}  # stream with a clock of its own -> its first and last tuple
+        self._random = random.Random(0)
         self._round_at: float | None = None
         self._ended_at: dict[int, float] = {}  # slot -> when its last call ended, if a unit was ready then
         self._ready_since: float | None = None  # units are ready since then, and no slot has come yet
@@ -108,7 +109,7 @@ class CallProfile:
             self._ended_at[call.slot] = now
         if len(outcome.results) != 1 or not outcome.results[0].steady:
             return  # its time is not typical
-        self.calls.setdefault(call.unit.operators, deque(maxlen=CALLS)).append(TimedCall(call.rows, seconds))
+        self.calls.setdefault(call.operators, deque(maxlen=CALLS)).append(TimedCall(call.rows, seconds))
         if call.bounds and self._learn_boundaries(call, outcome.rows_out):
             for query, tables in written.items():
                 self._learn_stamps(query, tables)
@@ -137,9 +138,9 @@ class CallProfile:
         for table in tables:
             if TIME not in table.column_names or not table.num_rows:
                 continue
-            few = table.select([TIME, ARRIVAL]).take(
-                np.linspace(0, table.num_rows - 1, min(STAMPS_A_CALL, table.num_rows)).astype(np.int64)
-            )
-            for time, arrival in zip(few.column(0).to_pylist(), few.column(1).to_pylist(), strict=True):
+            few = min(STAMPS_A_CALL, table.num_rows)  # by chance: the rows may be in any order
+            places = pa.array(self._random.sample(range(table.num_rows), few))
+            some = table.select([TIME, ARRIVAL]).take(places)
+            for time, arrival in zip(some.column(0).to_pylist(), some.column(1).to_pylist(), strict=True):
                 if time is not None:
                     kept.append(Moment(time, arrival))

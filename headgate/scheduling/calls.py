@@ -22,6 +22,7 @@ class Call:
 
     slot: int
     unit: Unit
+    operators: tuple[str, ...]  # those of the unit, or the one at which tuples wait inside it
     plan: Plan  # as of the start of the call; determines which outputs are needed
     inputs: Mapping[Edge, pa.Table]
     bounds: Mapping[str, Bounds]  # the instants that each operator with state evaluates

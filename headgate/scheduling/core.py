@@ -26,7 +26,7 @@ from headgate.plan.operators.base import Port
 from headgate.plan.table_bytes import row_bytes, table_bytes
 from headgate.scheduling.board import Board, Claim
 from headgate.scheduling.boundary_wait import BoundaryWait
-from headgate.scheduling.call_input import take_input
+from headgate.scheduling.call_input import operators_to_run, take_input
 from headgate.scheduling.call_profile import CallProfile
 from headgate.scheduling.call_work import CallWork
 from headgate.scheduling.calls import Call, CallResult, Outcome, latencies, newest_arrival_us, row_count
@@ -160,7 +160,8 @@ class Core:
                 self.board.set_lingers(self.plan)
                 self._wake()
             case SheddingChanged(edge=edge, extra=extra):
-                self._set_shedding(edge, extra)
+                if edge in self.shedders:  # else its query has ended
+                    self.shedders[edge].set(extra)
             case _:
                 raise TypeError(f"{type(event).__name__} is not an event that the core knows")
         if event.at >= self.board.policy.review_at and self.board.review():
@@ -276,10 +277,6 @@ class Core:
             self.monitor.shed(shedder.query, edge.operator, dropped)
         self.queues[edge].put(kept, dropped)
 
-    def _set_shedding(self, edge: Edge, extra: int) -> None:
-        if edge in self.shedders:  # else its query has ended
-            self.shedders[edge].set(extra)
-
     def _stream_ended(self, event: StreamEnded) -> None:
         if event.error is not None:
             self._end_queries(dict.fromkeys(self.plan.readers(event.stream), event.error))
@@ -319,20 +316,21 @@ class Core:
             self._note_idle()
             return
         unit = claim.decision.unit
+        operators = operators_to_run(unit, self.plan)
         try:
-            inputs = take_input(claim.decision, board, self._suspects)
+            inputs = take_input(claim.decision, operators, board, self._suspects)
         except SpillError as error:
             board.release(claim, 0, 0)
             self._end_queries(dict.fromkeys(unit.queries, error))
             self._wake()
             return
-        for edge in self._due.intersection(unit.edges) if self._due else ():
+        for edge in [one for one in self._due.intersection(unit.edges) if one.operator in operators]:
             self._due.discard(edge)
             self.queues[edge].due = None
-        bounds = self.time.begin(unit.operators)
+        bounds = self.time.begin(operators)
         now_us = newest_arrival_us(inputs, board.now) if bounds else 0
         suspect = self._suspects.among(unit.edges)
-        call = Call(event.slot, unit, self.plan, inputs, bounds, now_us, suspect)
+        call = Call(event.slot, unit, operators, self.plan, inputs, bounds, now_us, suspect)
         self._calls[event.slot] = (claim, call)
         self.profile.starts(event.slot, board.now)
         self.work.began(board.now, call)
@@ -390,7 +388,7 @@ class Core:
     def _note_progress(self, call: Call, outcome: Outcome) -> None:
         """Operators with state that ran have evaluated their instants; those that failed have not."""
         evaluated = {name: call.bounds[name] for name in outcome.next_instants}
-        settled = self.time.finish(call.unit.operators, evaluated, outcome.next_instants, outcome.rows_out)
+        settled = self.time.finish(call.operators, evaluated, outcome.next_instants, outcome.rows_out)
         self._mark_due(settled.due)
         self.board.recheck_waiting(settled.moved)  # only there can a boundary have been reached
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from headgate.scheduling.call_profile import TimedCall
+from headgate.scheduling.calls import Call
 from headgate.scheduling.costs import cost_per_tuple
 from headgate.scheduling.policy import View
-from headgate.scheduling.units import Unit
 
 ENOUGH = 5  # calls of a unit before its own times are used
 CAUTION = 0.1  # how much the sizes of calls must vary, relative to their mean, before their own slope is trusted
@@ -43,20 +43,22 @@ class CallTimes:
         self._fits: dict[tuple[str, ...], _Fit] = {}
         self._typical: _Fit | None = None
 
-    def seconds(self, unit: Unit, rows: int, view: View) -> float:
-        """The time of a call of a unit."""
-        fit = self._fits.get(unit.operators)
+    def seconds(self, call: Call, view: View) -> float:
+        """The time of a call."""
+        fit = self._fits.get(call.operators)
         if fit is None:
-            fit = self._fits[unit.operators] = self._fit(unit, view)
-        return fit.seconds(rows) * self._random.choice(fit.factors)
+            fit = self._fits[call.operators] = self._fit(call, view)
+        return fit.seconds(call.rows) * self._random.choice(fit.factors)
 
-    def _fit(self, unit: Unit, view: View) -> _Fit:
-        cost = cost_per_tuple(unit, view) or 0.0
-        calls = self._calls.get(unit.operators, ())
+    def _fit(self, call: Call, view: View) -> _Fit:
+        whole = call.operators == call.unit.operators
+        costs = [view.stats(name).cost_s or 0.0 for name in call.operators]
+        cost = (cost_per_tuple(call.unit, view) or 0.0) if whole else sum(costs)
+        calls = self._calls.get(call.operators, ())
         if len(calls) >= ENOUGH:
             return fitted(calls, cost)
         typical = self._typical_fit(view)
-        own = sum(view.stats(name).fixed_s or 0.0 for name in unit.operators)
+        own = sum(view.stats(name).fixed_s or 0.0 for name in call.operators)
         return _Fit(typical.fixed_s + own, cost, typical.factors)
 
     def _typical_fit(self, view: View) -> _Fit:

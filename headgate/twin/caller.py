@@ -57,7 +57,7 @@ class TwinCaller:
         taken: dict[str, int] = {}
         entered: dict[Edge, int] = {}
         given: dict[Port, int] = {}
-        for name in call.unit.operators:
+        for name in call.operators:
             operator = call.plan.operators[name]
             edges = [Edge(name, index) for index in range(len(operator.inputs))]
             came = [_joined([*inside.pop(edge, ()), *_waiting(call, edge)]) for edge in edges]
@@ -66,14 +66,14 @@ class TwinCaller:
             for port in operator.ports:
                 made = self._made(call, operator, port, came)
                 given[port] = len(made.times)
-                inner = [edge for edge in call.plan.consumers[port] if edge.operator in call.unit.operators]
+                inner = [edge for edge in call.plan.consumers[port] if edge.operator in call.operators]
                 for edge in inner:
                     inside.setdefault(edge, []).append(made)
                 if len(made.times) and (port in call.plan.sinks or len(inner) < len(call.plan.consumers[port])):
                     outputs[port] = results(*made, self._snapshot.stats.of(name).tuple_bytes)
-        seconds = self._times.seconds(call.unit, call.rows, view)
+        seconds = self._times.seconds(call, view)
         nexts = {name: self._next_instant(call, name) for name in call.bounds}
-        return CallResult(outputs, taken, entered, given, seconds, "twin", steady=False, next_instants=nexts)
+        return CallResult(outputs, taken, entered, given, seconds, "twin", next_instants=nexts)
 
     def _made(self, call: Call, operator: Operator, port: Port, came: list[Stamps]) -> Stamps:
         if operator.id in call.bounds and (step := self._step(call, operator.id)) is not None:

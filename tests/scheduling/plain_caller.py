@@ -26,7 +26,7 @@ class PlainCaller:
         self.ran: list[tuple[str, ...]] = []
 
     def run(self, call: Call) -> CallResult:
-        members = tuple(name for name in call.plan.operators if name in call.unit.operators)
+        members = tuple(name for name in call.plan.operators if name in call.operators)
         self.ran.append(members)
         inside: dict[Edge, list[Any]] = {}
         outputs: dict[Port, pa.Table] = {}

@@ -13,7 +13,7 @@ from headgate.metrics.stats import DeclaredStats
 from headgate.plan.model import Edge
 from headgate.policies.registry import make_policy
 from headgate.scheduling.board import Board
-from headgate.scheduling.call_input import oldest_first, take_input
+from headgate.scheduling.call_input import oldest_first, operators_to_run, take_input
 from headgate.scheduling.policy import Decision
 from headgate.scheduling.queue import BatchQueue, SpillError
 from headgate.scheduling.suspect_rows import SuspectRows
@@ -66,10 +66,10 @@ def test_a_call_takes_the_oldest_of_all_queues() -> None:
     queues[Edge("q/a", 0)].put(batch([1, 3, 5, 7]))
     queues[Edge("q/b", 0)].put(batch([2, 4, 6]))
     board = Board(plan, queues, make_policy("rr", {"unit": "query"}), DeclaredStats(plan), 1)
-    taken = take_input(Decision(board.units[0], tuples=5), board, SuspectRows())
+    taken = take_input(Decision(board.units[0], tuples=5), board.units[0].operators, board, SuspectRows())
     times = {edge.operator: table.column("_arrival").to_pylist() for edge, table in taken.items()}
     assert times == {"q/a": [1, 3, 5], "q/b": [2, 4]}
-    rest = take_input(Decision(board.units[0], tuples=1), board, SuspectRows())
+    rest = take_input(Decision(board.units[0], tuples=1), board.units[0].operators, board, SuspectRows())
     assert {edge.operator for edge in rest} == {"q/b"}
     for queue in queues.values():
         queue.check()
@@ -88,7 +88,33 @@ def test_what_was_taken_goes_back_when_another_queue_cannot_be_read(monkeypatch:
 
     monkeypatch.setattr(queues[Edge("q/b", 0)], "take", fails)
     with pytest.raises(SpillError, match="the disk is gone"):
-        take_input(Decision(board.units[0]), board, SuspectRows())
+        take_input(Decision(board.units[0]), board.units[0].operators, board, SuspectRows())
     assert [queues[Edge(name, 0)].count for name in ("q/a", "q/b")] == [2, 2]
     for queue in queues.values():
         queue.check()
+
+
+def test_what_an_earlier_policy_left_inside_a_unit_is_run_first_by_the_operator_it_waits_at() -> None:
+    operators = [project("q/a", "s"), project("q/b", "q/a"), project("q/c", "q/b")]
+    plan = make_plan({"s": feeder()}, operators, {"q": "q/c"})
+    queues = {edge: BatchQueue() for edge in plan.edges}
+    board = Board(plan, queues, make_policy("rr", {"unit": "query"}), DeclaredStats(plan), 1)
+    (unit,) = board.units
+    queues[Edge("q/a", 0)].put(batch([1, 2]))
+    assert operators_to_run(unit, plan) == ("q/a", "q/b", "q/c")
+    queues[Edge("q/b", 0)].put(batch([3, 4, 5]))
+    queues[Edge("q/c", 0)].put(batch([6]))
+    assert operators_to_run(unit, plan) == ("q/c",)
+    taken = take_input(Decision(unit), ("q/c",), board, SuspectRows())
+    assert {edge.operator: table.num_rows for edge, table in taken.items()} == {"q/c": 1}
+    assert operators_to_run(unit, plan) == ("q/b",)
+
+
+def test_units_that_share_operators_leave_tuples_inside_each_other_and_run_whole() -> None:
+    operators = [project("q/a", "s"), project("q/b", "q/a"), project("r/b", "q/a")]
+    plan = make_plan({"s": feeder()}, operators, {"q": "q/b", "r": "r/b"})
+    queues = {edge: BatchQueue() for edge in plan.edges}
+    board = Board(plan, queues, make_policy("rr", {"unit": "query"}), DeclaredStats(plan), 1)
+    queues[Edge("r/b", 0)].put(batch([1]))
+    unit = next(one for one in board.units if "r/b" in one.operators)
+    assert operators_to_run(unit, plan) == unit.operators

@@ -24,7 +24,7 @@ class Run:
     def call(self, queries, seconds, typical=True, **rows):
         """A call for these queries that took so many rows at the first input of each operator."""
         inputs = {Edge(name.replace("_", "/"), 0): pa.table({"k": list(range(n))}) for name, n in rows.items()}
-        self.work.began(self.now, Call(0, SimpleNamespace(queries=queries), PLAN, inputs, {}, 0))
+        self.work.began(self.now, Call(0, SimpleNamespace(queries=queries), (), PLAN, inputs, {}, 0))
         self.now += seconds
         self.work.ended(self.now, 0, typical)
 
@@ -62,7 +62,7 @@ def test_calls_that_are_not_typical_keep_a_slot_busy_and_say_nothing_about_costs
 def test_a_call_in_flight_counts_for_others_as_far_as_it_has_come():
     run = Run()
     run.call(("a", "b"), 1.0, a_x=1, b_y=1)
-    run.work.began(1.0, Call(0, SimpleNamespace(queries=("b",)), PLAN, {}, {}, 0))
+    run.work.began(1.0, Call(0, SimpleNamespace(queries=("b",)), (), PLAN, {}, {}, 0))
     assert run.work.spent("a", 3.5).others_s == 2.5
     assert run.work.spent("b", 3.5).others_s == 0.0
 

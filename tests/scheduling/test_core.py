@@ -60,7 +60,7 @@ class SlotEvents:
     def fail(self) -> None:
         if (slots := sorted(self.driven.calls)) and self.chance.random() < 0.3:
             slot = self.chance.choice(slots)
-            self.driven.fail(slot, self.chance.choice(self.driven.calls[slot].unit.operators))
+            self.driven.fail(slot, self.chance.choice(self.driven.calls[slot].operators))
 
 
 class Script(SlotEvents):

@@ -30,7 +30,7 @@ class KnownStats:
 
     def __init__(self, plan: Plan, passing: Mapping[str, float], fixed_s: float, tuple_s: float) -> None:
         self.call_fixed_s = fixed_s
-        self._plan = plan
+        self.operators = plan.operators
         self._passing = passing
         self._tuple_s = tuple_s
 
@@ -39,6 +39,9 @@ class KnownStats:
 
     def arrived(self, stream: str, rows: int, size: int) -> None:
         """Nothing more is learned."""
+
+    def learn(self, *_: object, **__: object) -> None:
+        """Nor this."""
 
     def stream_bytes(self, stream: str) -> float:
         return 40.0

@@ -1,12 +1,20 @@
 """How long calls of a twin take."""
 
+import pyarrow as pa
 import pytest
 
 from headgate.scheduling.call_profile import TimedCall
+from headgate.scheduling.calls import Call
 from headgate.twin.call_times import CallTimes, fitted
 from headgate.twin.twin import Twin, WhatIf
 from tests.applications import application
 from tests.twin.measured import calls, snapshot_of
+
+
+def call_of(view, rows):
+    unit = view.units[0]
+    table = pa.table({"k": pa.array([0] * rows)})
+    return Call(0, unit, unit.operators, view.plan, {unit.edges[0]: table}, {}, 0)
 
 
 def view_of(stats_s=0.0001):
@@ -39,7 +47,7 @@ def test_calls_vary_as_they_did():
     unit = view.units[0]
     mixed = [TimedCall(10, 0.001 if number % 2 else 0.003) for number in range(20)]
     times = CallTimes({unit.operators: mixed}, seed=1)
-    drawn = {round(times.seconds(unit, 10, view), 6) for _ in range(50)}
+    drawn = {round(times.seconds(call_of(view, 10), view), 6) for _ in range(50)}
     assert drawn == {0.001, 0.003}
 
 
@@ -48,6 +56,6 @@ def test_what_was_never_called_together_costs_what_others_do_and_its_operators()
     unit = view.units[0]
     times = CallTimes({("other",): list(calls(0.004, 0.00001, (1, 10, 100, 1000, 2000)))}, seed=1)
     expected = 0.004 + 0.0001 * len(unit.operators) * 30
-    assert times.seconds(unit, 30, view) == pytest.approx(expected, rel=0.05)
+    assert times.seconds(call_of(view, 30), view) == pytest.approx(expected, rel=0.05)
     nothing = CallTimes({}, seed=1)
-    assert nothing.seconds(unit, 0, view) == pytest.approx(view.call_fixed_s)
+    assert nothing.seconds(call_of(view, 0), view) == pytest.approx(view.call_fixed_s)

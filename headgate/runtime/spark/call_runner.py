@@ -60,7 +60,7 @@ class CallRunner:
         unit = call.unit
         name_jobs(self.group, f"{', '.join(unit.queries)}: {unit.id}")
         try:
-            result = self._caller.run(unit.operators, call.inputs, call.plan, call.bounds, call.now_us, call.suspect)
+            result = self._caller.run(call.operators, call.inputs, call.plan, call.bounds, call.now_us, call.suspect)
             outcome = Outcome([result])
         except Exception as error:
             outcome = self._rescued(call, error)

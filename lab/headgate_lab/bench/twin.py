@@ -1,6 +1,6 @@
 """headgate bench twin: are the forecasts of a running application right?
 
-Four applications run on Spark, each at a rate that keeps the processors busy for most of the time. While an application
+Five applications run on Spark, each at a rate that keeps the processors busy for most of the time. While an application
 runs, its policy is changed again and again. Just before each change a snapshot is taken; from it the twin forecasts the
 mean latency of every class over the seconds that follow, which is compared with what Spark then did. The forecasts are
 made after the runs, so that they do not take processor time from what they are compared with.

@@ -1,4 +1,4 @@
-"""The applications of `headgate bench twin`: four shapes, each with three classes of unequal importance."""
+"""The applications of `headgate bench twin`: five shapes, each with three classes of unequal importance."""
 
 from __future__ import annotations
 
@@ -69,7 +69,22 @@ def joins(load: float, policy: str) -> CheckedApplication:
     return app.checked()
 
 
-APPLICATIONS: dict[str, Make] = {"filters": filters, "windows": windows, "shared": shared, "joins": joins}
+def many(load: float, policy: str) -> CheckedApplication:
+    """Thirty selections of one cost, a third of them important: most of the time goes to calls."""
+    app = _application(policy)
+    for number in range(30):
+        _stream(app, f"s{number}", 400.0 * load)
+        app.query(f"q{number}", f"SELECT k FROM s{number} WHERE {_expensive(20)}", **_promised(_class_of(number)))
+    return app.checked()
+
+
+APPLICATIONS: dict[str, Make] = {
+    "filters": filters,
+    "windows": windows,
+    "shared": shared,
+    "joins": joins,
+    "many": many,
+}
 
 
 def _application(policy: str) -> hg.Application:

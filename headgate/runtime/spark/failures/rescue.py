@@ -39,7 +39,7 @@ class Rescue:
         self._call = call
         self._suspect = suspect
         self._stopping = stopping
-        self._members = set(call.unit.operators)
+        self._members = set(call.operators)
         self._outcome = Outcome()
         self._bad: list[BadRow] = []
 

@@ -77,7 +77,7 @@ def rescued(
     claim = board.claim(0)
     assert claim is not None
     inputs = {edge: rows for edge in claim.decision.unit.edges if edge.input == 0 and edge.operator.endswith("x")}
-    call = Call(0, claim.decision.unit, plan, inputs, {}, 0)
+    call = Call(0, claim.decision.unit, claim.decision.unit.operators, plan, inputs, {}, 0)
     return Rescue(caller, call, suspect, stopping).run()  # type: ignore[arg-type]
 
 
