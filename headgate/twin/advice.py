@@ -13,7 +13,7 @@ from headgate.policies.registry import POLICIES, make_policy, policy_parameters
 from headgate.scheduling.policy import PolicyError
 from headgate.twin.helper import Answer, Failed
 from headgate.twin.prediction import SECONDS, Alternative, Forecast, best, recommendation
-from headgate.twin.process import answers
+from headgate.twin.process import Helper
 
 ADAPTIVE = "adaptive"
 LINGERS_S = (0.0, 0.02)  # tried with the best policy
@@ -69,14 +69,14 @@ def advise(
     first = [current, *(Alternative(policy) for policy in chosen if policy != current.policy)]
     total = len(first) + len(lingers_s)
     found: list[Answer] = []
-    for one in answers(snapshot, first, seconds):
+    for one in Helper(snapshot, first, seconds):
         found.append(one)
         done(len(found), total)
     made = [one for one in found if not isinstance(one, Failed)]
     if not made:
         raise PolicyError(found[0].reason if isinstance(found[0], Failed) else "nothing was forecast")
     winner = best(made).alternative.policy
-    for one in answers(snapshot, [Alternative(winner, linger) for linger in lingers_s], seconds):
+    for one in Helper(snapshot, [Alternative(winner, linger) for linger in lingers_s], seconds):
         found.append(one)
         done(len(found), total)
     failed = [one for one in found if isinstance(one, Failed)]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from headgate.plan.model import PolicySettings
+from headgate.plan.quality import MeasureName
 from headgate.twin.snapshot import Snapshot
 from headgate.twin.twin import Twin, WhatIf
 
@@ -16,10 +17,11 @@ BETTER = 0.05  # an alternative must be better by that share to be worth a chang
 
 @dataclass(frozen=True)
 class Alternative:
-    """A policy, and how long queries linger; None: as it is."""
+    """A policy, and how long queries linger; None: as it is. `queries`: those it is for; none: the application."""
 
     policy: PolicySettings
     linger_s: float | None = None
+    queries: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         given = ",".join(f"{key}={value}" for key, value in self.policy.parameters.items())
@@ -46,18 +48,21 @@ class Forecast:
     memory_max: float
     calls_a_second: float
     score: float | None  # how well promises would be kept, from 0 to 1; None: there are none
+    queries: Mapping[str, Mapping[MeasureName, float]] = field(default_factory=dict)  # with promises -> what they get
 
     def as_data(self) -> dict[str, Any]:
         """For JSON."""
         data = asdict(self)
         alternative = data.pop("alternative")
+        del data["queries"]
         policy = {"policy": alternative["policy"]["name"], "parameters": alternative["policy"]["parameters"]}
         return {**policy, "linger_s": alternative["linger_s"], **data}
 
 
 def forecast(snapshot: Snapshot, alternative: Alternative, seconds: float = SECONDS, seed: int = 0) -> Forecast:
     """Run a twin under an alternative."""
-    twin = Twin(snapshot, WhatIf(alternative.policy, alternative.linger_s), seed)
+    policy, own = alternative.policy, dict.fromkeys(alternative.queries, alternative.policy)
+    twin = Twin(snapshot, WhatIf(None if own else policy, alternative.linger_s, own), seed)
     report = twin.run(seconds)
     scores = [one["score"] for one in report["qos"].values() if one["score"] is not None]
     return Forecast(
@@ -71,6 +76,7 @@ def forecast(snapshot: Snapshot, alternative: Alternative, seconds: float = SECO
         memory_max=report["memory"]["max"],
         calls_a_second=twin.calls / seconds,
         score=sum(scores) / len(scores) if scores else None,
+        queries={name: one["mean"] for name, one in report["qos"].items()},
     )
 
 

@@ -2,40 +2,51 @@
 
 from __future__ import annotations
 
-import logging
 import pickle
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import cast
 
 from headgate.policies.registry import POLICIES
 from headgate.twin.helper import Answer, Task
 from headgate.twin.prediction import Alternative
 
-log = logging.getLogger("headgate.twin")
-
 
 class HelperError(RuntimeError):
     """The helper process ended without an answer."""
 
 
-def answers(snapshot: bytes, alternatives: Sequence[Alternative], seconds: float) -> Iterator[Answer]:
-    """The answers, as they come. Closing the iterator ends the process."""
-    task = Task(snapshot, alternatives, seconds, _foreign_modules())
-    command = [sys.executable, "-m", "headgate.twin.helper"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as helper:
+class Helper:
+    """A process that works on one task. Iterate to get the answers as they come; `stop` ends it, from any thread."""
+
+    def __init__(self, snapshot: bytes, alternatives: Sequence[Alternative], seconds: float) -> None:
+        self._task = Task(snapshot, alternatives, seconds, _foreign_modules())
+        command = [sys.executable, "-m", "headgate.twin.helper"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def __iter__(self) -> Iterator[Answer]:
+        """HelperError: the process has ended before its time."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         try:
-            assert helper.stdin is not None
-            assert helper.stdout is not None
-            pickle.dump(task, helper.stdin)
-            helper.stdin.close()
-            for _ in alternatives:
-                yield cast(Answer, pickle.load(helper.stdout))
-        except (EOFError, BrokenPipeError, pickle.UnpicklingError) as error:
+            pickle.dump(self._task, self._process.stdin)
+            self._process.stdin.close()
+            for _ in self._task.alternatives:
+                yield cast(Answer, pickle.load(self._process.stdout))
+        except (EOFError, OSError, pickle.UnpicklingError) as error:
             raise HelperError("the process that makes forecasts has ended; its messages say why") from error
         finally:
-            helper.kill()
+            self.stop()
+
+    def stop(self) -> None:
+        """End the process; a second call does nothing."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):
+                pipe.close() if pipe is not None else None
 
 
 def _foreign_modules() -> list[str]:

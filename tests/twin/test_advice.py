@@ -11,7 +11,7 @@ from headgate.scheduling.policy import PolicyError
 from headgate.twin.advice import advise
 from headgate.twin.helper import Failed, Task, answer
 from headgate.twin.prediction import Alternative, ClassForecast, Forecast, best, forecast, recommendation
-from headgate.twin.process import HelperError, answers
+from headgate.twin.process import Helper, HelperError
 from tests.applications import application
 from tests.twin.measured import snapshot_of
 
@@ -29,7 +29,7 @@ def snapshot():
 
 def test_the_helper_answers_as_this_process_would_and_a_policy_fails_alone():
     wrong = Alternative(PolicySettings("rr", {"no_such": 1}))
-    first, failed, last = answers(pickle.dumps(snapshot()), [RR, wrong, MBD], 2.0)
+    first, failed, last = Helper(pickle.dumps(snapshot()), [RR, wrong, MBD], 2.0)
     assert first == forecast(snapshot(), RR, 2.0)
     assert isinstance(failed, Failed)
     assert "no_such" in failed.reason
@@ -39,7 +39,7 @@ def test_the_helper_answers_as_this_process_would_and_a_policy_fails_alone():
 def test_a_helper_that_dies_is_an_error_and_no_hang(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(HelperError):
-        list(answers(pickle.dumps(snapshot()), [RR], 1.0))
+        list(Helper(pickle.dumps(snapshot()), [RR], 1.0))
 
 
 def test_a_broken_snapshot_fails_every_alternative():

@@ -71,6 +71,7 @@ from headgate.scheduling.instructions import (
     WakeSlots,
 )
 from headgate.scheduling.queue import SharedMemory
+from headgate.twin.background import BackgroundForecasts
 from headgate.twin.snapshot import take_snapshot
 
 log = logging.getLogger("headgate.spark")
@@ -129,8 +130,10 @@ class SparkRuntime:
         if self._log is not None:
             self._opened.callback(self._log.close)
         self.core = Core(settings, make_policy, SharedMemory(queue_bytes, spill), monitor)
+        forecasts = BackgroundForecasts(self.snapshot, app.optimizer.candidates, self._promised)
+        self._opened.callback(forecasts.close)
         self.optimizer = make_optimizer(
-            self.core.board, app.optimizer, app.policy.name, app.seed, self._shedding, LINGER_S
+            self.core.board, app.optimizer, app.policy.name, app.seed, self._shedding, LINGER_S, forecasts
         )
         self.caller.keep(app.plan, self.core.board.units)
         self._changed = threading.Condition()  # guards the core
@@ -334,6 +337,9 @@ class SparkRuntime:
             self.sinks.discard([query])
             self.errors.pop(query, None)
             self.unprocessed.pop(query, None)
+
+    def _promised(self) -> list[str]:
+        return [query.name for query in self.core.plan.queries.values() if query.qos]
 
     def _shedding(self, query: Query) -> SheddingSteps | None:
         """What can be dropped of a query's input: where its streams enter, before anything is queued."""
