@@ -44,6 +44,11 @@ def all_tables() -> dict[str, str]:
         "many": many(found("many")),
         "windows": windows(found("state")),
         "updates": updates(found("state")),
+        "burst": headlines(found("burst")),
+        "burst latencies": burst_latencies(found("burst")),
+        "twin": headlines(found("twin")),
+        "twin pairs": twin_pairs(found("twin")),
+        "optimizer": headlines(found("optimizer")),
         "replay": replay(found("state")),
     }
 
@@ -95,6 +100,38 @@ def many(result: Found) -> str:
         rows.append([f"{int(queries):,}", *starts, *memory, " / ".join(means), f"{100 * one['completed']:.1f}"])
     columns = ["queries", "checked", "rehearsed", "Python", "JVM", "mean latency of classes 1 / 2 / 3", "completed, %"]
     return markdown(columns, rows)
+
+
+def headlines(result: Found) -> str:
+    """The numbers at the top of a result."""
+    rows = [[f"`{key}`", number(value)] for key, value in result.items() if isinstance(value, (int, float))]
+    return markdown(["key", "found"], rows)
+
+
+def burst_latencies(result: Found) -> str:
+    shown = {
+        "before the burst": "mean_latency_before_s",
+        "during the burst": "mean_latency_in_burst_s",
+        "in the worst 3 s": "worst_period_s",
+        "in the last 9 s": "mean_latency_at_end_s",
+    }
+    rows = [[when, *(format_duration(result[run][key]) for run in ("without", "with"))] for when, key in shown.items()]
+    rows.append(["tuples that were dropped", *(number(result[run]["shed"]) for run in ("without", "with"))])
+    tolerance = result["settings"]["tolerance"]
+    return markdown(["mean latency", "without a tolerance", f"with a tolerance of {tolerance:g}"], rows)
+
+
+def twin_pairs(result: Found) -> str:
+    """One row per application and policy: what Spark did, and what was forecast."""
+    rows = []
+    for one in result["pairs"]:
+        both = [_beside(one["measured"][name], one["forecast"][name]) for name in one["measured"]]
+        rows.append([one["application"], one["policy"], *both])
+    return markdown(["application", "policy", *result["pairs"][0]["measured"]], rows)
+
+
+def _beside(measured: float | None, forecast: float | None) -> str:
+    return " / ".join("-" if one is None else format_duration(float(f"{one:.3g}")) for one in (measured, forecast))
 
 
 def windows(state: Found) -> str:

@@ -17,7 +17,7 @@ from typing import Protocol
 from headgate.plan.model import Query
 from headgate.plan.quality import NATURAL, PRIORITIES, MeasureName, Priority, QosMeasure
 from headgate.qos.decision_table import CLASS_WEIGHT, reduced_weight
-from headgate.qos.decisions import Decision, Kind, Step
+from headgate.qos.decisions import Decision, Kind, Step, shown
 from headgate.qos.measuring import Measured
 
 CALM = 0.8  # shedding is reduced once a measure is that share of what is expected
@@ -322,4 +322,4 @@ class _State:
         latency = self.foreseen.get("latency")
         if latency is None or latency == self.measured.get("latency"):
             return f"{self.load:.0%} of what can be processed arrives"
-        return f"{self.load:.0%} of what can be processed arrives, so latency will be {latency * 1e3:.3g} ms"
+        return f"{self.load:.0%} of what can be processed arrives, so latency will be {shown(latency * 1e3)} ms"

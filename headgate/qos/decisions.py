@@ -72,4 +72,9 @@ class Decision:
 
 def _shown(name: MeasureName, value: float) -> str:
     factor, unit = _UNITS[name]
-    return f"{value * factor:.3g} {unit}"
+    return f"{shown(value * factor)} {unit}"
+
+
+def shown(value: float) -> str:
+    """About three digits, and never as a power of ten."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
