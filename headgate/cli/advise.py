@@ -81,9 +81,9 @@ def advise(
     with progress() as show:
         snapshot = snapshot_of_run(app, _quiet(checked), when, show)
     with _counting() as done:
-        found = forecast_all(snapshot, others, seconds=ahead, done=done).to_dict()
+        found = forecast_all(snapshot, others, seconds=ahead, done=done)
     if as_json:
-        print_json(found)
+        print_json(found.to_dict())
     else:
         from headgate.display.advice import print_advice
 

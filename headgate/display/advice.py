@@ -2,49 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from headgate.display.tables import FittedTable, TableColumn, size, time
+from headgate.display.tables import Cell, FittedTable, TableColumn, size, time
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from headgate.twin.advice import Advice
+    from headgate.twin.prediction import Forecast
 
-def print_advice(advice: Mapping[str, Any], out: Console) -> None:
-    """Print what `Advice.to_dict` gives; the best alternatives come first."""
-    title = f"the next {advice['seconds']:g} s under each policy: mean latency of each class, and what waits"
+
+def print_advice(advice: Advice, out: Console) -> None:
+    """Print the alternatives, best first, and what to do."""
+    title = f"the next {advice.seconds:g} s under each policy: mean latency of each class, and what waits"
     out.print(advice_table(advice, title))
-    for name, reason in advice["failed"].items():
-        out.print(f"\n{name} could not be forecast: {reason}", markup=False)
-    out.print(f"\n{advice['recommendation']}", markup=False)
+    for one in advice.failed:
+        out.print(f"\n{one.alternative} could not be forecast: {one.reason}", markup=False)
+    out.print(f"\n{advice.recommendation}", markup=False)
 
 
-def advice_table(advice: Mapping[str, Any], title: str = "") -> FittedTable:
+def advice_table(advice: Advice, title: str = "") -> FittedTable:
     """One row for each alternative."""
-    forecasts = sorted(advice["forecasts"], key=_order)
-    classes = list(forecasts[0]["classes"])
-    promised = any(one["score"] is not None for one in forecasts)
+    classes = list(advice.best.classes)
+    promised = advice.best.score is not None
     columns = [TableColumn("policy"), *(TableColumn(name, number=True) for name in classes)]
     columns += [TableColumn("weighted", number=True)]
     columns += [TableColumn("promises", number=True)] if promised else []
     columns += [TableColumn("memory", number=True, spare=1), TableColumn("calls/s", number=True, spare=2)]
-    rows = []
-    for one in forecasts:
-        row = [_name(one), *(time(one["classes"][name]["mean"], "") for name in classes)]
-        row.append(time(one["weighted_mean_latency"], ""))
-        if promised:
-            row.append("" if one["score"] is None else f"{one['score']:.0%}")
-        rows.append([*row, size(one["memory_mean"]), f"{one['calls_a_second']:.0f}"])
-    return FittedTable(columns, rows, title)
+    return FittedTable(columns, [_row(one, classes, promised) for one in advice.ranked], title)
 
 
-def _order(one: Mapping[str, Any]) -> tuple[float, float]:
-    latency = one["weighted_mean_latency"]
-    return (-(one["score"] or 0.0), float("inf") if latency is None else latency)
-
-
-def _name(one: Mapping[str, Any]) -> str:
-    given = ",".join(f"{key}={value}" for key, value in one["parameters"].items())
-    name = f"{one['policy']}:{given}" if given else str(one["policy"])
-    return name if one["linger_s"] is None else f"{name}, linger {one['linger_s'] * 1e3:g} ms"
+def _row(one: Forecast, classes: list[str], promised: bool) -> list[Cell]:
+    row: list[Cell] = [str(one.alternative), *(time(one.classes[name].mean, "") for name in classes)]
+    row.append(time(one.weighted_mean_latency, ""))
+    if promised:
+        row.append("" if one.score is None else f"{one.score:.0%}")
+    return [*row, size(one.memory_mean), f"{one.calls_a_second:.0f}"]

@@ -19,7 +19,8 @@ from headgate.sql.schema import ARRIVAL, FOREVER, TIME
 
 CALLS = 400  # kept of each unit: some seconds of a busy one
 STAMPS = 512  # kept of the results of each query,
-STAMPS_A_CALL = 32  # at most so many of one call
+STAMPS_A_CALL = 32  # at most so many of one call;
+OFTEN_ENOUGH = 0.1  # once there are some, only that share of the calls is looked at: it takes as long as a small call
 FOLLOW = 0.05  # the weight of a new value in a mean
 MOST_BOUNDARIES = 100  # of one call, to learn from: more are a leap over a gap in the data
 
@@ -135,6 +136,8 @@ class CallProfile:
 
     def _learn_stamps(self, query: str, tables: Sequence[pa.Table]) -> None:
         kept = self.stamps.setdefault(query, deque(maxlen=STAMPS))
+        if len(kept) >= STAMPS // 4 and self._random.random() >= OFTEN_ENOUGH:
+            return
         for table in tables:
             if TIME not in table.column_names or not table.num_rows:
                 continue

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from headgate.errors import ApplicationError
 from headgate.plan.model import PolicySettings
 from headgate.policies.making import MASTER
 from headgate.policies.registry import POLICIES, make_policy, policy_parameters
 from headgate.scheduling.policy import PolicyError
 from headgate.twin.helper import Answer, Failed
-from headgate.twin.prediction import SECONDS, Alternative, Forecast, best, recommendation
+from headgate.twin.prediction import SECONDS, Alternative, Forecast, ranked, recommendation
 from headgate.twin.process import Helper
+from headgate.twin.snapshot import Snapshot
 
 ADAPTIVE = "adaptive"
 LINGERS_S = (0.0, 0.02)  # tried with the best policy
@@ -29,9 +31,14 @@ class Advice:
     seconds: float
 
     @property
+    def ranked(self) -> list[Forecast]:
+        """Best first."""
+        return ranked(self.forecasts)
+
+    @property
     def best(self) -> Forecast:
         """The alternative to take."""
-        return best(self.forecasts)
+        return self.ranked[0]
 
     @property
     def recommendation(self) -> str:
@@ -60,8 +67,13 @@ def advise(
     """Forecast the present policy, these others (None: all that are registered), and the best with other lingers.
 
     In a helper process; `done(made, of)` is called after each forecast. PolicyError: one of `policies` is wrong.
+    ApplicationError: nothing more will happen in the run.
     """
-    settings = pickle.loads(snapshot).settings
+    now: Snapshot = pickle.loads(snapshot)
+    if not now.waiting and not any(trace.open for trace in now.streams.values()):
+        remedy = "let a source go on for longer, as a feeder without `rows` does"
+        raise ApplicationError("streams", "all of them have ended, so there is nothing to forecast", remedy)
+    settings = now.settings
     current = Alternative(PolicySettings(settings.policy, settings.parameters))
     chosen = _all_others(current.policy) if policies is None else list(policies)
     for policy in chosen:
@@ -75,7 +87,7 @@ def advise(
     made = [one for one in found if not isinstance(one, Failed)]
     if not made:
         raise PolicyError(found[0].reason if isinstance(found[0], Failed) else "nothing was forecast")
-    winner = best(made).alternative.policy
+    winner = ranked(made)[0].alternative.policy
     for one in Helper(snapshot, [Alternative(winner, linger) for linger in lingers_s], seconds):
         found.append(one)
         done(len(found), total)

@@ -26,15 +26,17 @@ class Alternative:
     def __str__(self) -> str:
         given = ",".join(f"{key}={value}" for key, value in self.policy.parameters.items())
         name = f"{self.policy.name}:{given}" if given else self.policy.name
-        return name if self.linger_s is None else f"{name} with a linger of {self.linger_s * 1e3:g} ms"
+        return name if self.linger_s is None else f"{name}, linger {self.linger_s * 1e3:g} ms"
 
 
 @dataclass(frozen=True)
 class ClassForecast:
-    """What a class would get. None: no results."""
+    """What a class would get."""
 
-    mean: float | None  # seconds
+    mean: float | None  # latency in seconds; None: no results
     p95: float | None
+    memory: float = 0.0  # bytes that wait, on average
+    score: float | None = None  # how well its promises would be kept, from 0 to 1; None: there are none
 
 
 @dataclass(frozen=True)
@@ -64,30 +66,35 @@ def forecast(snapshot: Snapshot, alternative: Alternative, seconds: float = SECO
     policy, own = alternative.policy, dict.fromkeys(alternative.queries, alternative.policy)
     twin = Twin(snapshot, WhatIf(None if own else policy, alternative.linger_s, own), seed)
     report = twin.run(seconds)
-    scores = [one["score"] for one in report["qos"].values() if one["score"] is not None]
+    scores = {name: one["score"] for name, one in report["qos"].items() if one["score"] is not None}
+    members = {name: [scores[q] for q in scores if report["queries"][q]["class"] == name] for name in report["classes"]}
     return Forecast(
         alternative=alternative,
         classes={
-            name: ClassForecast(one["latency"]["mean"], one["latency"]["p95"])
+            name: ClassForecast(one["latency"]["mean"], one["latency"]["p95"], one["memory"], _mean(members[name]))
             for name, one in report["classes"].items()
         },
         weighted_mean_latency=report["weighted_mean_latency"],
         memory_mean=report["memory"]["mean"],
         memory_max=report["memory"]["max"],
         calls_a_second=twin.calls / seconds,
-        score=sum(scores) / len(scores) if scores else None,
+        score=_mean(list(scores.values())),
         queries={name: one["mean"] for name, one in report["qos"].items()},
     )
 
 
-def best(found: Sequence[Forecast]) -> Forecast:
-    """The one that keeps promises best; of equals, and without promises, the lowest latency weighted by priority."""
-    return min(found, key=_order)
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def ranked(found: Sequence[Forecast]) -> list[Forecast]:
+    """Best first: by how well promises are kept; of equals, and without promises, by latency, weighted by priority."""
+    return sorted(found, key=_order)
 
 
 def recommendation(found: Sequence[Forecast], current: Alternative) -> str:
     """One sentence for people."""
-    winner = best(found)
+    winner = ranked(found)[0]
     now = next((one for one in found if one.alternative == current), None)
     if now is None or winner is now:
         return f"keep {current}: no alternative would do better" if now else f"change to {winner.alternative}"
@@ -98,7 +105,8 @@ def recommendation(found: Sequence[Forecast], current: Alternative) -> str:
 
 def _order(one: Forecast) -> tuple[float, float]:
     latency = one.weighted_mean_latency
-    return (-(one.score or 0.0), float("inf") if latency is None else latency)
+    # Scores that differ by less than a hundredth are equal.
+    return (-round(one.score or 0.0, 2), float("inf") if latency is None else latency)
 
 
 def _is_worth_it(winner: Forecast, now: Forecast) -> bool:

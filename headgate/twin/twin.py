@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,11 +24,13 @@ from headgate.scheduling.events import CallEnded, Event, SheddingChanged, SlotFr
 from headgate.scheduling.instructions import StartCall, StreamRefused, WakeSlots
 from headgate.scheduling.shedder import as_read
 from headgate.scheduling.stream_entrance import StreamEntrance
+from headgate.scheduling.units import most_important
 from headgate.twin.caller import TwinCaller
 from headgate.twin.snapshot import Snapshot, StreamTrace
 from headgate.twin.stand_ins import StreamMaker, results
 
 ROUND_S = 0.005  # from one round of the sources to the next, where it was not measured
+SAMPLE_S = 0.25  # from one look at what waits to the next
 IDLE_WAIT_S = 0.1  # an idle slot asks again after this long, even if nothing woke it
 
 Floats = NDArray[np.float64]
@@ -63,6 +66,8 @@ class Twin:
         self._makers = {name: StreamMaker(stream, snapshot.streams[name]) for name, stream in _streams(self.core.plan)}
         self._running: dict[int, tuple[float, CallResult]] = {}  # slot -> when its call ends, and how
         self._asks_at = dict.fromkeys(range(settings.slots), self.now)  # idle slots -> when they ask for a call next
+        self._waited: defaultdict[str, float] = defaultdict(float)  # class -> bytes, summed over the samples
+        self._samples, self._sample_at = 0, self.now
         self._round_s = max(ROUND_S, snapshot.round_s or 0.0)
 
     def run(self, seconds: float) -> dict[str, Any]:
@@ -81,6 +86,7 @@ class Twin:
             if now >= rounds:
                 self._come(now)
                 rounds = now + self._rest_s()
+                self._sample_memory()
         self.now = end
         return self._report(seconds)
 
@@ -125,6 +131,17 @@ class Twin:
         rest = self._round_s
         left = self.core.next_boundary(self.now) - self.now
         return left if rest / 2 <= left < rest * 3 / 2 else rest
+
+    def _sample_memory(self) -> None:
+        """Now and then, what waits of each class; shared operators count for the most important one."""
+        if self.now < self._sample_at:
+            return
+        self._sample_at = self.now + SAMPLE_S
+        self._samples += 1
+        plan = self.core.plan
+        for edge, queue in self.core.queues.items():
+            if queue.count:
+                self._waited[most_important(plan, plan.owners[edge.operator])] += queue.bytes
 
     # Slots --------------------------------------------------------------------------------------------------------
 
@@ -195,6 +212,8 @@ class Twin:
         report = core.monitor.report("twin", core.policy, core.board.slots, self.now, core.board.policy)
         report["seconds"] = seconds
         report["memory"]["mean"] *= self.now / seconds  # of the time before the snapshot it knows nothing
+        for name, one in report["classes"].items():
+            one["memory"] = self._waited[name] / max(1, self._samples)
         report["qos"] = self._optimizer.scores()
         return report
 

@@ -2,15 +2,17 @@
 
 import pickle
 import sys
+from dataclasses import replace
 
 import pytest
 
 from headgate.display.advice import print_advice
+from headgate.errors import ApplicationError
 from headgate.plan.model import PolicySettings
 from headgate.scheduling.policy import PolicyError
 from headgate.twin.advice import advise
 from headgate.twin.helper import Failed, Task, answer
-from headgate.twin.prediction import Alternative, ClassForecast, Forecast, best, forecast, recommendation
+from headgate.twin.prediction import Alternative, ClassForecast, Forecast, forecast, ranked, recommendation
 from headgate.twin.process import Helper, HelperError
 from tests.applications import application
 from tests.twin.measured import snapshot_of
@@ -47,9 +49,9 @@ def test_a_broken_snapshot_fails_every_alternative():
 
 
 def test_the_best_keeps_promises_first_and_is_quick_second():
-    assert best([made(RR, 0.1, 0.5), made(MBD, 0.2, 0.9)]).alternative == MBD
-    assert best([made(RR, 0.1, 0.9), made(MBD, 0.2, 0.9)]).alternative == RR
-    assert best([made(RR, None), made(MBD, 0.2)]).alternative == MBD
+    assert ranked([made(RR, 0.1, 0.5), made(MBD, 0.2, 0.9)])[0].alternative == MBD
+    assert ranked([made(RR, 0.1, 0.9), made(MBD, 0.2, 0.901)])[0].alternative == RR
+    assert ranked([made(RR, None), made(MBD, 0.2)])[0].alternative == MBD
 
 
 def test_recommendations_are_sentences():
@@ -61,7 +63,7 @@ def test_recommendations_are_sentences():
     assert recommendation([slow, quick], MBD) == "keep mbd: no alternative would do better"
     near = made(MBD, 0.098, 0.5)
     assert recommendation([slow, near], RR).startswith("keep rr: mbd would do hardly better")
-    assert str(Alternative(PolicySettings("rr", {"unit": "query"}), 0.02)) == "rr:unit=query with a linger of 20 ms"
+    assert str(Alternative(PolicySettings("rr", {"unit": "query"}), 0.02)) == "rr:unit=query, linger 20 ms"
 
 
 def test_advice_tries_the_present_policy_the_others_and_lingers_and_can_be_shown(capsys):
@@ -73,7 +75,7 @@ def test_advice_tries_the_present_policy_the_others_and_lingers_and_can_be_shown
     assert [one["linger_s"] for one in data["forecasts"][2:]] == [0.0, 0.02]
     from rich.console import Console
 
-    print_advice(data, Console(width=100))
+    print_advice(found, Console(width=100))
     shown = capsys.readouterr().out
     assert "fifo" in shown
     assert data["recommendation"] in " ".join(shown.split())
@@ -82,3 +84,10 @@ def test_advice_tries_the_present_policy_the_others_and_lingers_and_can_be_shown
 def test_a_wrong_policy_is_refused_at_once():
     with pytest.raises(PolicyError, match="no policy 'nix'"):
         advise(pickle.dumps(snapshot()), [PolicySettings("nix")], seconds=1.0)
+
+
+def test_nothing_is_forecast_of_a_run_that_is_over():
+    found = snapshot()
+    streams = {name: replace(one, open=False) for name, one in found.streams.items()}
+    with pytest.raises(ApplicationError, match="all of them have ended"):
+        advise(pickle.dumps(replace(found, streams=streams)), [])

@@ -40,6 +40,7 @@ HEADLINES = {
     "many": {"start_seconds", "memory_mb", "mean_seconds", "completed"},
     "burst": {"share_shed", "capacity"},
     "optimizer": {"cpu_share", "microseconds_a_look", "cpu_per_tuple_over_default_linger"},
+    "twin": {"error_p50", "error_p90", "best_agrees", "compared"},
     "policies": {"claims", "agreement", "policies", "one_burst", "fixed_cost", "costs"},
     "decisions": {"microseconds", "growth", "share_of_unit_call", "unit_call_microseconds"},
     "simulator": {"speedup_over_simpy", "event_loop_over_simpy"},
@@ -49,6 +50,7 @@ LONG = {
     "classes": "it starts two Sparks, and runs every way of both for seconds",
     "many": "it starts two Sparks",
     "burst": "it searches for the rate that a query can carry",
+    "twin": "it searches for the rate that keeps the processors busy",
     "policies": "each of its runs plans twenty operators anew",
 }
 
