@@ -16,7 +16,8 @@ from headgate.qos.decision_maker import Choice, Situation
 from headgate.qos.learned_table import LearnedTable
 
 BETTER = 0.05  # by how much the score of another candidate must be better to be worth a switch
-TRY_EVERY = 8  # a candidate is tried once in so many periods
+TRY_EVERY = 8  # a candidate is tried once in so many periods of queries,
+TRY_ROUNDS = 2  # and only after so many of each query: with many queries, periods add up quickly
 
 
 class CommonChoice:
@@ -25,7 +26,8 @@ class CommonChoice:
     def __init__(self, table: LearnedTable) -> None:
         self._table = table
         self._choice: Choice | None = None  # the latest; None: nothing was chosen yet
-        self._periods = 0
+        self._periods = 0  # of all queries together
+        self._scored: tuple[float, Mapping[str, float]] = (-1.0, {})  # when scores were found last, and which
         self._tried: dict[str, int] = {}  # candidate -> the period in which it was in charge last
         self._returns_to: str | None = None  # after a trial
 
@@ -33,7 +35,9 @@ class CommonChoice:
         """A promise is broken: the best candidate, unless the current one is about as good."""
         self._returns_to = None
         current = situation.current if self._choice is None else self._choice.policy
-        scores = self._table.scores()
+        if situation.now != self._scored[0]:  # once for all queries that are looked at together
+            self._scored = (situation.now, self._table.scores())
+        scores = self._scored[1]
         return self._choose(_best(scores, current), scores)
 
     def observe(self, situation: Situation) -> Choice | None:
@@ -70,7 +74,7 @@ class CommonChoice:
 
     def _trial(self, current: str) -> Choice | None:
         """Another candidate, if nothing is at stake: the one that was not in charge for the longest time."""
-        if self._periods % TRY_EVERY or not self._table.is_at_ease:
+        if self._periods % max(TRY_EVERY, TRY_ROUNDS * self._table.queries) or not self._table.is_at_ease:
             return None
         safe = [one for one in self._table.candidates if one != current and self._table.keeps_all(one)]
         if not safe:

@@ -59,6 +59,11 @@ class LearnedTable:
         return {name: sum(one[name] for one in found) / len(found) for name in self.candidates} if found else {}
 
     @property
+    def queries(self) -> int:
+        """How many queries with promises run."""
+        return sum(name in self._present() for name in self._queries)
+
+    @property
     def is_forecast(self) -> bool:
         """Is there a forecast for every query?"""
         present = [name for name in self._queries if name in self._present()]
@@ -78,13 +83,18 @@ class LearnedTable:
         )
 
     def _scores_of(self, one: _Learned) -> dict[str, float]:
-        total, found = 0.0, dict.fromkeys(self.candidates, 0.0)
+        weights: dict[int, float] = {}  # of each forecast: many loads have the same
+        forecasts: dict[int, Mapping[str, Values]] = {}
         for offered, weight in one.loads():
             forecast = self._forecast(one.query, offered)
-            total += weight
-            for name in self.candidates:
-                found[name] += weight * one.score(name, forecast)
-        return {name: score / total for name, score in found.items()}
+            key = id(forecast) if forecast else 0
+            forecasts[key] = forecast
+            weights[key] = weights.get(key, 0.0) + weight
+        total = sum(weights.values())
+        return {
+            name: sum(weights[key] * one.score(name, forecast) for key, forecast in forecasts.items()) / total
+            for name in self.candidates
+        }
 
 
 class _Learned:

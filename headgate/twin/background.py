@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from headgate.plan.model import PolicySettings
@@ -32,19 +31,21 @@ class BackgroundForecasts:
         snapshot: Callable[[], bytes],
         candidates: Sequence[str],
         promised: Callable[[], Collection[str]],
+        now: Callable[[], float],
         first_s: float = FIRST_S,
     ) -> None:
         self._snapshot = snapshot
         self._candidates = candidates
         self._promised = promised
         self._known: Mapping[str, Mapping[str, Values]] = {}  # query -> candidate -> what it would get
-        self._next = time.monotonic() + first_s
+        self._now = now
+        self._next = now() + first_s
         self._helper: Helper | None = None
         self._working: threading.Thread | None = None
 
     def __call__(self, query: str, offered: float | None) -> Mapping[str, Values]:
         """What is known; see `Forecast`."""
-        if time.monotonic() >= self._next and not (self._working is not None and self._working.is_alive()):
+        if self._now() >= self._next and not (self._working is not None and self._working.is_alive()):
             self._begin()
         return self._known.get(query, {})
 
@@ -64,7 +65,7 @@ class BackgroundForecasts:
         self._working.start()
 
     def _work(self, helper: Helper) -> None:
-        began = time.monotonic()
+        began = self._now()
         known: dict[str, dict[str, Values]] = {}
         try:
             for one in helper:
@@ -79,4 +80,4 @@ class BackgroundForecasts:
                 log.warning("no forecasts for the optimizer: %s", error)
         finally:
             if self._next < float("inf"):
-                self._next = time.monotonic() + REST * (time.monotonic() - began)
+                self._next = self._now() + REST * (self._now() - began)

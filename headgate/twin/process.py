@@ -35,7 +35,7 @@ class Helper:
             self._process.stdin.close()
             for _ in self._task.alternatives:
                 yield cast(Answer, pickle.load(self._process.stdout))
-        except (EOFError, OSError, pickle.UnpicklingError) as error:
+        except (EOFError, OSError, ValueError, pickle.UnpicklingError) as error:  # it may end within an answer
             raise HelperError("the process that makes forecasts has ended; its messages say why") from error
         finally:
             self.stop()

@@ -219,5 +219,5 @@ def test_a_query_without_tolerance_is_never_shed():
 def test_the_reason_can_be_read():
     maker = DecisionMaker(Query("q", "n", Port("a"), (), qos=(measure("latency", "must"),)), TableSelector(), None)
     (decision,) = maker.decide(1.0, 0.0, {"latency": 2.0}, "segment")
-    assert decision.reason.startswith("latency is 2e+03 ms, expected 500 ms; scores pcs 1, simplified-segment 0.75")
+    assert decision.reason.startswith("latency is 2,000 ms, expected 500 ms; scores pcs 1, simplified-segment 0.75")
     assert decision.as_data()["scores"] == {"rr": 0.5, "pcs": 1.0, "segment": 0.25, "simplified-segment": 0.75}

@@ -1,5 +1,6 @@
 """The learned table: forecasts, corrected by what is observed; trials only when nothing is at stake."""
 
+from itertools import count
 from types import SimpleNamespace
 
 import pytest
@@ -20,10 +21,15 @@ FORECAST = {
 }
 
 
-def situation(current="rr", latency=2.0, memory=0.5, measures=(LATENCY, MEMORY), query="q", offered=100.0):
+TIMES = count()
+
+
+def situation(current="rr", latency=2.0, memory=0.5, measures=(LATENCY, MEMORY), query="q", offered=100.0, now=None):
     expected = {one.name: 1.0 for one in measures}
     measured = {"latency": latency, "memory": memory}
-    return Situation(0.0, query, current, "must", {}, measures, measured, expected, offered)
+    return Situation(
+        next(TIMES) if now is None else now, query, current, "must", {}, measures, measured, expected, offered
+    )
 
 
 def selectors(forecast=FORECAST, candidates=("rr", "hr"), queries=("q",), measures=(LATENCY, MEMORY)):
@@ -194,3 +200,31 @@ def test_a_trial_lasts_until_it_was_in_charge_for_a_period():
     assert second.observe(situation("hr", query="r", latency=0.5)) is None  # in the same review
     assert second.follow("hr").policy == "chain"
     assert second.observe(situation("chain", query="r", latency=0.6)).policy == "hr"
+
+
+def test_many_queries_do_not_make_trials_more_frequent_than_every_second_round():
+    names = [f"q{number}" for number in range(20)]
+    known = {"rr": {"latency": 0.5, "memory": 0.5}, "hr": {"latency": 0.5, "memory": 0.5}}
+    learned = selectors(forecast=known, queries=names)
+    trials, current = 0, "rr"
+    for round_ in range(12):
+        for name, one in zip(names, learned, strict=True):
+            choice = one.observe(situation(current, latency=0.4, query=name, now=round_))
+            if choice is not None:
+                trials += "tried" in choice.note
+        following = learned[0].follow(current)
+        current = current if following is None else following.policy
+    assert 2 <= trials <= 6
+
+
+def test_queries_that_are_looked_at_together_share_the_scores():
+    asked = []
+
+    def forecast(query, offered):
+        asked.append(query)
+        return FORECAST
+
+    learned = selectors(forecast=forecast, queries=[f"q{number}" for number in range(10)])
+    for number, one in enumerate(learned):
+        one.choose(situation(query=f"q{number}", now=5.0))
+    assert len(asked) == 10  # each query once, not once for each of them

@@ -26,7 +26,7 @@ def until(condition, seconds=30.0):
 
 
 def test_nothing_is_known_at_first_and_then_every_candidate_for_every_query():
-    forecasts = BackgroundForecasts(taken, ["rr", "pcs"], lambda: ["q", "r"], first_s=0.0)
+    forecasts = BackgroundForecasts(taken, ["rr", "pcs"], lambda: ["q", "r"], time.monotonic, first_s=0.0)
     assert forecasts("q", None) == {}
     until(lambda: forecasts("q", 100.0))
     for query in ("q", "r"):
@@ -43,14 +43,14 @@ def test_the_helper_rests_between_two_forecasts_and_ends_with_the_run(monkeypatc
         snapshots.append(time.monotonic())
         return taken()
 
-    forecasts = BackgroundForecasts(take, ["rr"], lambda: ["q"], first_s=0.0)
+    forecasts = BackgroundForecasts(take, ["rr"], lambda: ["q"], time.monotonic, first_s=0.0)
     forecasts("q", None)
     until(lambda: forecasts("q", None))
     for _ in range(20):
         forecasts("q", None)
     assert len(snapshots) == 1
     monkeypatch.setattr(background, "REST", 0)
-    slow = BackgroundForecasts(take, ["rr"] * 50, lambda: ["q"], first_s=0.0)
+    slow = BackgroundForecasts(take, ["rr"] * 50, lambda: ["q"], time.monotonic, first_s=0.0)
     slow("q", None)
     began = time.monotonic()
     slow.close()
@@ -60,7 +60,7 @@ def test_the_helper_rests_between_two_forecasts_and_ends_with_the_run(monkeypatc
 
 
 def test_a_helper_that_fails_leaves_the_optimizer_without_forecasts(caplog):
-    forecasts = BackgroundForecasts(lambda: b"no snapshot", ["rr"], lambda: ["q"], first_s=0.0)
+    forecasts = BackgroundForecasts(lambda: b"no snapshot", ["rr"], lambda: ["q"], time.monotonic, first_s=0.0)
     forecasts("q", None)
     until(lambda: "cannot be forecast" in caplog.text)
     assert forecasts("q", None) == {}

@@ -130,7 +130,7 @@ class SparkRuntime:
         if self._log is not None:
             self._opened.callback(self._log.close)
         self.core = Core(settings, make_policy, SharedMemory(queue_bytes, spill), monitor)
-        forecasts = BackgroundForecasts(self.snapshot, app.optimizer.candidates, self._promised)
+        forecasts = BackgroundForecasts(self.snapshot, app.optimizer.candidates, self._promised, self.now)
         self._opened.callback(forecasts.close)
         self.optimizer = make_optimizer(
             self.core.board, app.optimizer, app.policy.name, app.seed, self._shedding, LINGER_S, forecasts
