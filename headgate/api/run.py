@@ -115,7 +115,7 @@ class Run:
         """Forecast the next seconds under other policies, and say which to take. None: under every policy.
 
         In a process of its own, from what calls cost lately, the arrivals of the last seconds and what waits now; the
-        run goes on. It takes about a tenth of the time that is forecast, for each policy.
+        run goes on. With 500 calls a second, each policy takes about a fifth of the time that is forecast.
         """
         from headgate.policies.making import read_policy
         from headgate.twin.advice import advise

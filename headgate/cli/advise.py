@@ -21,6 +21,7 @@ from headgate.cli.options import (
     policy_override,
 )
 from headgate.cli.output import console, one_line_errors, print_json
+from headgate.cli.shutdown import SIGNALLED, say
 
 if TYPE_CHECKING:
     from headgate.application.checked import CheckedApplication, PolicySettings
@@ -80,6 +81,9 @@ def advise(
 
     with progress() as show:
         snapshot = snapshot_of_run(app, _quiet(checked), when, show)
+    if SIGNALLED.noted is not None:  # while it was measured: nobody waits for forecasts any more
+        say("ended before anything was forecast")
+        raise typer.Exit(128 + SIGNALLED.noted)
     with _counting() as done:
         found = forecast_all(snapshot, others, seconds=ahead, done=done)
     if as_json:

@@ -133,9 +133,10 @@ def run_on_spark(
 def snapshot_of_run(app: Application, checked: CheckedApplication, when: RunLimits, show: Show) -> bytes:
     """Run for a while, and return a snapshot of the run; shared with `advise`."""
     with _running(app, checked, when, show, force=True) as runtime:
-        found = runtime.snapshot()
-        runtime.stop()
-        return found
+        try:
+            return runtime.snapshot()
+        finally:
+            runtime.stop()
 
 
 @contextmanager

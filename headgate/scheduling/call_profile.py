@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from headgate.metrics.learning import FadingRatio
 from headgate.plan.boundaries import boundary_step
 from headgate.plan.model import Plan
 from headgate.scheduling.calls import Call, Outcome
@@ -21,7 +22,6 @@ CALLS = 400  # kept of each unit: some seconds of a busy one
 STAMPS = 512  # kept of the results of each query,
 STAMPS_A_CALL = 32  # at most so many of one call;
 OFTEN_ENOUGH = 0.1  # once there are some, only that share of the calls is looked at: it takes as long as a small call
-FOLLOW = 0.05  # the weight of a new value in a mean
 MOST_BOUNDARIES = 100  # of one call, to learn from: more are a leap over a gap in the data
 
 
@@ -39,27 +39,16 @@ class Moment(NamedTuple):
     arrival: int
 
 
-class RunningMean:
-    """A mean in which old values fade."""
-
-    def __init__(self) -> None:
-        self.value: float | None = None
-
-    def add(self, value: float) -> None:
-        """Count a value."""
-        self.value = value if self.value is None else self.value + FOLLOW * (value - self.value)
-
-
 class CallProfile:
     """Records calls, rounds of the sources, and the stamps of results of sliding windows."""
 
     def __init__(self) -> None:
         self.calls: dict[tuple[str, ...], deque[TimedCall]] = {}  # by the operators of the unit
-        self.pause = RunningMean()  # seconds from the end of a call to the next one in its slot, if one is ready
-        self.round = RunningMean()  # seconds from one round of the sources to the next,
-        self.reading = RunningMean()  # and from the beginning of a round until its tuples are in the queues
-        self.wake = RunningMean()  # seconds from when a unit becomes ready until an idle slot has a call
-        self.boundary_rows: dict[str, RunningMean] = {}  # operator with a sliding window -> results of a boundary
+        self.pause = FadingRatio(None)  # seconds from the end of a call to the next one in its slot, if one is ready
+        self.round = FadingRatio(None)  # seconds from one round of the sources to the next,
+        self.reading = FadingRatio(None)  # and from the beginning of a round until its tuples are in the queues
+        self.wake = FadingRatio(None)  # seconds from when a unit becomes ready until an idle slot has a call
+        self.boundary_rows: dict[str, FadingRatio] = {}  # operator with a sliding window -> results of a boundary
         self.stamps: dict[str, deque[Moment]] = {}  # query with a sliding window -> stamps of its results
         self.times: dict[str, tuple[Moment, Moment]] = {}  # stream with a clock of its own -> its first and last tuple
         self._random = random.Random(0)
@@ -69,9 +58,9 @@ class CallProfile:
 
     def came_round(self, now: float, upto: float) -> None:
         """The sources were read; `upto` is when the round began."""
-        self.reading.add(now - upto)
+        self.reading.learn(now - upto, 1)
         if self._round_at is not None:
-            self.round.add(now - self._round_at)
+            self.round.learn(now - self._round_at, 1)
         self._round_at = now
 
     def arrived(self, stream: str, table: pa.Table) -> None:
@@ -91,9 +80,9 @@ class CallProfile:
         ended, since = self._ended_at.pop(slot, None), self._ready_since
         self._ready_since = None
         if ended is not None:
-            self.pause.add(now - ended)
+            self.pause.learn(now - ended, 1)
         elif since is not None:
-            self.wake.add(now - since)
+            self.wake.learn(now - since, 1)
 
     def ended(
         self,
@@ -130,7 +119,7 @@ class CallProfile:
                 continue
             passed = bounds.end // step - bounds.start // step
             if 0 < passed <= MOST_BOUNDARIES and name in rows_out:
-                self.boundary_rows.setdefault(name, RunningMean()).add(rows_out[name] / passed)
+                self.boundary_rows.setdefault(name, FadingRatio(None)).learn(rows_out[name], passed)
                 found = True
         return found
 

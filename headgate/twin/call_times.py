@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headgate.metrics.learning import CAUTION
 from headgate.scheduling.call_profile import TimedCall
 from headgate.scheduling.calls import Call
 from headgate.scheduling.costs import cost_per_tuple
 from headgate.scheduling.policy import View
 
 ENOUGH = 5  # calls of a unit before its own times are used
-CAUTION = 0.1  # how much the sizes of calls must vary, relative to their mean, before their own slope is trusted
 UNKNOWN_S = 0.01  # a call, where nothing was called yet
 
 

@@ -45,8 +45,9 @@ class Helper:
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
-            with suppress(OSError):
-                pipe.close() if pipe is not None else None
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
 
 
 def _foreign_modules() -> list[str]:
