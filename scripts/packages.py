@@ -36,6 +36,8 @@ ORDER = {
     "api": "the front door: applications, runs, reports",
     "testing": "checks for policies, sources and sinks of other people",
     "demo": "the application that `headgate demo` runs",
+    "server": "registers, watches and steers continuous queries over HTTP",
+    "client": "a server's verbs for Python programs and commands",
     "cli": "one file per command",
 }
 Graph = Mapping[str, Counter[str]]

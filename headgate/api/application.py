@@ -18,7 +18,7 @@ from headgate.api.write import yaml_text
 from headgate.application.checked import CheckedApplication, RunLimits
 from headgate.application.file import ClassSection, QuerySection, StreamSection
 from headgate.application.load import Draft, read_draft
-from headgate.application.overrides import Override
+from headgate.application.overrides import Override, apply_overrides, parse_override
 from headgate.application.planner import check_policy
 from headgate.connect.connector import Connector
 from headgate.connect.sources import Push, TableKind
@@ -186,6 +186,10 @@ class Application:
         section = {key: value for key, value in given.items() if value is not None}
         self._add("queries", name, section, QuerySection)
 
+    def add(self, key: str, name: str, section: Mapping[str, Any]) -> None:
+        """Add a section as an application file has it, under `streams`, `tables`, `classes` or `queries`."""
+        self._add(key, name, copy.deepcopy(dict(section)), _MODELS[key])
+
     def _add(self, key: str, name: str, section: dict[str, Any], model: type[Section] | None) -> None:
         """Add a section if it is valid by itself and with what is there already; otherwise change nothing."""
         place, data = f"{key}.{name}", self._draft.data
@@ -221,6 +225,13 @@ class Application:
         except ApplicationError:
             return self._draft.checked(part)  # the error may name what there is instead
 
+    def sections(self, key: str) -> dict[str, Any]:
+        """What there is under `streams`, `tables`, `classes` or `queries`: by name, as an application file has it.
+
+        The sections themselves are the application's own; copy what is to be changed.
+        """
+        return dict(self._draft.data.get(key) or {})
+
     # While it runs -----------------------------------------------------------------------------------------------
 
     def copy(self) -> Application:
@@ -231,10 +242,29 @@ class Application:
         """One query, with those that it reads, checked to join a run."""
         return self._checked_part(self._draft.data, "queries", name)
 
-    def forget_query(self, name: str) -> None:
-        """Remove a query."""
-        queries = {key: section for key, section in self._draft.data["queries"].items() if key != name}
-        self._draft.data = {**self._draft.data, "queries": queries}
+    def forget(self, key: str, name: str) -> None:
+        """Remove what is called `name` under `streams`, `tables`, `classes` or `queries`; see `users`."""
+        left = {other: section for other, section in self._draft.data[key].items() if other != name}
+        self._draft.data = {**self._draft.data, key: left}
+
+    def replace(self, key: str, name: str, section: Mapping[str, Any]) -> None:
+        """Put a section in the place of another. ApplicationError: it is wrong; nothing has changed then."""
+        before = self._draft.data
+        self.forget(key, name)
+        try:
+            self.add(key, name, section)
+        except ApplicationError:
+            self._draft.data = before
+            raise
+        order = {other: self._draft.data[key][other] for other in before[key]}
+        self._draft.data = {**self._draft.data, key: order}
+
+    def users(self, key: str, name: str) -> list[str]:
+        """The queries that read a stream, a table or a query, or that are in a class."""
+        queries = self._draft.data.get("queries") or {}
+        if key == "classes":
+            return [query for query, section in queries.items() if section.get("class") == name]
+        return [query for query, section in queries.items() if query != name and name.lower() in _names_in(section)]
 
     # Look --------------------------------------------------------------------------------------------------------
 
@@ -326,6 +356,12 @@ class Application:
         return f"<Application: {', '.join(counts)}>"
 
 
+_MODELS: Mapping[str, type[Section] | None] = {
+    "streams": StreamSection,
+    "tables": None,
+    "classes": ClassSection,
+    "queries": QuerySection,
+}
 _ANY = "headgate_any"  # stands in for the rest of an application where only a part is checked
 
 
@@ -338,6 +374,12 @@ def load(path: str | Path, set: Sequence[str | Override] | Mapping[str, Any] = (
     """
     changes = [Override(f"set {key}", key, value) for key, value in set.items()] if isinstance(set, Mapping) else set
     return Application._of(read_draft(path, changes))
+
+
+def empty(set: Sequence[str | Override] = ()) -> Application:
+    """An application with settings alone, for a server to begin with; `set` as in `load`."""
+    changes = [parse_override(one) if isinstance(one, str) else one for one in set]
+    return Application._of(Draft(apply_overrides({}, changes)))
 
 
 def _policy(choice: PolicyChoice) -> dict[str, Any]:

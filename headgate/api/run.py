@@ -177,14 +177,28 @@ class Run:
         with self._changing:
             app = self._app.copy()
             app.query(name, cql, **settings)
-            checked = app.checked_query(name)
-            channels = dict(self._channels)
-            with app.located(), _as_application_error(f"queries.{name}"):
-                self._runtime.add_queries(with_channels(checked, channels, self._runtime.streams_read), force)
-            self._app = app
-            self._channels.update(channels)
-            if not self._watcher.is_alive():  # nothing was left to do
-                self._watcher = self._watching()
+            self._join(app, name, force)
+
+    def add(self, key: str, name: str, section: Mapping[str, Any], *, force: bool = False) -> None:
+        """Add a section as an application file has it, under `streams`, `tables`, `classes` or `queries`."""
+        with self._changing:
+            app = self._app.copy()
+            app.add(key, name, section)
+            if key == "queries":
+                self._join(app, name, force)
+            else:
+                self._app = app
+
+    def _join(self, app: Application, name: str, force: bool) -> None:
+        """Let a query of `app` join the run."""
+        checked = app.checked_query(name)
+        channels = dict(self._channels)
+        with app.located(), _as_application_error(f"queries.{name}"):
+            self._runtime.add_queries(with_channels(checked, channels, self._runtime.streams_read), force)
+        self._app = app
+        self._channels.update(channels)
+        if not self._watcher.is_alive():  # nothing was left to do
+            self._watcher = self._watching()
 
     def stop_query(self, query: str) -> None:
         """End a query; the others go on. Tuples that wait for it are dropped. It stays in the report."""
@@ -197,7 +211,7 @@ class Run:
             self._known(query)
             self._runtime.remove_query(query)
             self._app = self._app.copy()
-            self._app.forget_query(query)
+            self._app.forget("queries", query)
 
     def _known(self, query: str) -> None:
         sinks = self._runtime.sinks
@@ -303,6 +317,30 @@ class Results:
                 yield from tables
             elif over:
                 return
+
+    @property
+    def rows(self) -> int:
+        """How many rows there have been so far; of a relation that comes as it stands, how many were written."""
+        return self._sink.rows
+
+    @property
+    def as_it_stands(self) -> bool:
+        """Are these the rows of a relation as it stands, rather than one result after another?"""
+        return self._sink.whole
+
+    def same_as(self, other: Results) -> bool:
+        """Are these results of one query, rather than of two that had one name?"""
+        return self._sink is other._sink
+
+    @property
+    def over(self) -> bool:
+        """Will nothing more come?"""
+        return self._over()
+
+    def since(self, rows: int) -> tuple[int, pa.Table]:
+        """How many rows there are by now, and those after the first `rows` that are kept; for readers that ask."""
+        found, tables = self._sink.since(rows)
+        return found, pa.concat_tables(tables) if tables else self._sink.empty()
 
     def to_arrow(self) -> pa.Table:
         """All rows that are kept."""

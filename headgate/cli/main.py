@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli import advise, demo, explain, policies, replay, run, simulate
+from headgate.cli import advise, demo, explain, policies, replay, run, serve, simulate, token
 from headgate.cli.shutdown import run_command
 
 app = typer.Typer(
@@ -39,7 +39,7 @@ def _main(
     """Options before the command."""
 
 
-for _command in (demo, run, simulate, explain, advise, policies, replay):
+for _command in (demo, run, simulate, explain, advise, policies, replay, serve, token):
     _command.register(app)
 for _entry in entry_points(group="headgate.commands"):  # commands of other packages: the laboratory has two
     try:

@@ -72,6 +72,15 @@ def load(
     return load_file(path, overrides(changes, policy, slots, seed, rehearse))
 
 
+def load_or_empty(
+    path: Path | None, changes: Sequence[str] | None = None, policy: str | None = None, slots: int | None = None
+) -> Application:
+    """The application in a file; without one, an application with these settings alone."""
+    from headgate.api.application import empty
+
+    return empty(overrides(changes, policy, slots)) if path is None else load(path, changes, policy, slots)
+
+
 def overrides(
     changes: Sequence[str] | None = None,
     policy: str | None = None,

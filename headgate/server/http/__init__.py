@@ -1,0 +1,1 @@
+"""The HTTP API: one file per kind of thing, versioned under `/v1`."""

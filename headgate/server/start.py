@@ -1,0 +1,81 @@
+"""From what is saved, and an application file of the operator, to a service that runs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from headgate.api.application import Application
+from headgate.api.run import Run
+from headgate.errors import ApplicationError
+from headgate.server.limits import Limits
+from headgate.server.saved_sections import KEYS, SavedSections
+from headgate.server.service import Lost, Service
+
+log = logging.getLogger("headgate.server")
+
+
+def start_service(base: Application, saved: SavedSections, limits: Limits, spark: Any = None) -> Service:
+    """Start what is saved and what `base` holds, which is an application of the operator, or empty.
+
+    What was saved of a section counts more than what `base` says. A query that cannot be started is registered with
+    its error; the others run. ApplicationError: Spark does not start, or `base` is wrong.
+    """
+    app, lost, broken = _registered(base, saved)
+    stopped = [name for name, one in saved.of("queries").items() if not one.started]
+    run = _started(app, {*broken, *stopped}, broken, spark)
+    if saved.policy is not None:
+        _keep_policy(run, saved.policy)
+    return Service(app, run, saved, limits, lost, broken)
+
+
+def _registered(base: Application, saved: SavedSections) -> tuple[Application, Lost, dict[str, str]]:
+    """The application with everything that is saved; what of it is wrong by now; and by query, why."""
+    app = base.copy()
+    lost: Lost = {key: {} for key in KEYS}
+    broken: dict[str, str] = {}
+    for key in KEYS:
+        for name, one in saved.of(key).items():
+            try:
+                if name in app.sections(key):
+                    app.replace(key, name, one.section)
+                else:
+                    app.add(key, name, one.section)
+            except ApplicationError as error:
+                log.error("%s.%s cannot be brought back: %s", key, name, error)
+                lost[key][name] = one.section
+                if key == "queries":
+                    broken[name] = str(error)
+    return app, lost, broken
+
+
+def _started(app: Application, left_out: set[str], broken: dict[str, str], spark: Any) -> Run:
+    """Start what can be started: a query that Spark refuses is left out, too, and those that read it."""
+    while True:
+        trial = app.copy()
+        for name in left_out & app.sections("queries").keys():
+            trial.forget("queries", name)
+        try:
+            return trial.start(spark, stay_open=True)
+        except ApplicationError as error:
+            name = _query_of(error, trial.sections("queries"))
+            if name is None:
+                raise
+            log.error("query %s cannot be started: %s", name, error)
+            broken[name] = str(error)
+            left_out.add(name)
+
+
+def _query_of(error: ApplicationError, queries: Mapping[str, Any]) -> str | None:
+    """The query that an error is about, if it is about one."""
+    within = [name for name in queries if f"{error.place}.".startswith(f"queries.{name}.")]
+    return max(within, key=len, default=None)
+
+
+def _keep_policy(run: Run, policy: Mapping[str, Any]) -> None:
+    parameters = dict(policy)
+    try:
+        run.set_policy(parameters.pop("name"), **parameters)
+    except ApplicationError as error:
+        log.error("the policy %s cannot be brought back: %s", policy, error)

@@ -1,0 +1,261 @@
+"""The ten claims of the path and segment report, section 5.
+
+The report describes its figures in words ("close", "sharply", "similar") and gives only two numbers. Each word becomes
+a criterion, whose name says what the word is taken to mean.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+from headgate_lab.studies.claims import Criterion, Finding, PaperClaim, SweepResults, judge
+from headgate_lab.studies.paths.quantities import (
+    by_load,
+    by_policy,
+    combined,
+    gap,
+    known,
+    of,
+    over,
+    over_settings,
+    overall,
+    ratio,
+    shown,
+)
+from headgate_lab.studies.paths.runs import CHEAP_SURGING, COMPARED, LOADS, MEMORIES_S, SURGING
+
+PAPER = "Jiang, Chakravarthy: Scheduling Strategies for Processing Continuous Queries Over Streams, UTA TR CSE-2003-30"
+PCS, SS, CHAIN = COMPARED
+BUSY = LOADS[2:]  # the phases in which the report sees bursts
+CALM = LOADS[0]  # the report's first 4,000 s
+TENFOLD = math.sqrt(10.0)  # within this factor: the same order of magnitude
+
+
+def _c1(results: SweepResults) -> Finding:
+    pcs, ss, chain = (overall(results, "latency_by_second_s", policy) for policy in COMPARED)
+    criteria = [
+        Criterion("ss above pcs", ratio(ss, pcs), low=1.0),
+        Criterion("chain above ss", ratio(chain, ss), low=1.0),
+    ]
+    headline = ratio(chain, pcs)
+    text = (
+        f"mean latency in a second over all phases: chain/pcs {shown(headline)}, ss/pcs {shown(criteria[0].samples)}, "
+        f"chain/ss {shown(criteria[1].samples)} ({by_load(results, 'latency_by_second_s')} s)"
+    )
+    text += over_settings(results, "latency_by_second_s", SS, PCS)
+    return judge(criteria, headline, text + over_settings(results, "latency_by_second_s", CHAIN, SS))
+
+
+def _c2(results: SweepResults) -> Finding:
+    criteria, texts = [], []
+    for above, below, what in ((SS, PCS, "ss - pcs"), (CHAIN, SS, "chain - ss")):
+        gaps = [_latency_gap(results, above, below, load) for load in LOADS]
+        for (low, at_low), (high, at_high) in pairwise(zip(LOADS, gaps, strict=True)):
+            criteria.append(Criterion(f"{what} widens from {low:g} to {high:g}", gap(at_high, at_low), low=0.0))
+        shown_gaps = ", ".join(f"{load:g}: {shown(known(at))}" for load, at in zip(LOADS, gaps, strict=True))
+        texts.append(f"{what} {shown_gaps}")
+    first, last = (_latency_gap(results, CHAIN, PCS, load) for load in (LOADS[0], LOADS[-1]))
+    headline = gap(last, first)
+    return judge(criteria, headline, f"gaps of the mean latency in a second by load, s: {'; '.join(texts)}")
+
+
+def _latency_gap(results: SweepResults, above: str, below: str, load: float) -> dict[int, float]:
+    first, second = (of(results, "latency_by_second_s", policy, load) for policy in (above, below))
+    return {seed: first[seed] - second[seed] for seed in sorted(set(first) & set(second))}
+
+
+def _c3(results: SweepResults) -> Finding:
+    criteria = [
+        Criterion(
+            f"{policy} below 1 s at load {CALM:g}",
+            known(of(results, "latency_by_second_s", policy, CALM)),
+            high=1.0,
+        )
+        for policy in COMPARED
+    ]
+    spikes = [of(results, "latency_worst_second_s", policy, CALM) for policy in (CHAIN, PCS)]
+    criteria.append(Criterion("chain's worst second above pcs's at that load", ratio(*spikes), low=1.0))
+    rises = {}
+    for policy in (SS, CHAIN):
+        busy, quiet = (of(results, f"latency_{when}_s", policy) for when in ("in_or_after_bursts", "else"))
+        rises[policy] = ratio(busy, quiet)
+        criteria.append(
+            Criterion(f"{policy} at least twice as high in and after bursts as otherwise", rises[policy], low=2.0)
+        )
+    text = (
+        f"at load {CALM:g} mean {by_policy(results, 'latency_by_second_s', CALM)} s, worst second "
+        f"{by_policy(results, 'latency_worst_second_s', CALM)} s; at {LOADS[-1]:g}, in and just after bursts over "
+        f"otherwise: ss {shown(rises[SS])}, chain {shown(rises[CHAIN])}"
+    )
+    return judge(criteria, rises[CHAIN], text)
+
+
+def _c4(results: SweepResults) -> Finding:
+    criteria = []
+    for load in BUSY:
+        pcs, ss, chain = (of(results, "output_cv", policy, load) for policy in COMPARED)
+        criteria += [
+            Criterion(f"ss burstier than pcs at {load:g}", gap(ss, pcs), low=0.0),
+            Criterion(f"chain burstier than ss at {load:g}", gap(chain, ss), low=0.0),
+            Criterion(f"ss nearer to pcs than to chain at {load:g}", combined(_nearer, pcs, ss, chain), low=0.0),
+        ]
+    headline = ratio(*(of(results, "output_cv", policy) for policy in (CHAIN, PCS)))
+    text = (
+        f"coefficient of variation of results per second: {by_load(results, 'output_cv')}; per ten seconds, at "
+        f"{LOADS[-1]:g}: {by_policy(results, 'output_cv_10s')}"
+    )
+    return judge(criteria, headline, text + over_settings(results, "output_cv", CHAIN, PCS))
+
+
+def _nearer(pcs: float, ss: float, chain: float) -> float:
+    return abs(chain - ss) - abs(ss - pcs)
+
+
+def _c5(results: SweepResults) -> Finding:
+    pcs, ss, chain = (of(results, "output_in_bursts", policy) for policy in COMPARED)
+    peak = known(of(results, "output_peak_after_bursts", CHAIN))
+    criteria = [
+        Criterion("pcs gives more than chain in bursts", ratio(pcs, chain), low=1.0),
+        Criterion("ss gives more than chain in bursts", ratio(ss, chain), low=1.0),
+        Criterion(
+            "chain's peak just after is on the order of 5 times its mean", peak, low=5 / TENFOLD, high=5 * TENFOLD
+        ),
+        Criterion(
+            "chain's peak just after is above pcs's",
+            ratio(*(of(results, "output_peak_after_bursts", policy) for policy in (CHAIN, PCS))),
+            low=1.0,
+        ),
+    ]
+    text = (
+        f"results per second in bursts over the mean: {by_policy(results, 'output_in_bursts')}; largest just after: "
+        f"{by_policy(results, 'output_peak_after_bursts')} (of the whole phase: {by_policy(results, 'output_peak')})"
+    )
+    return judge(criteria, peak, text + over_settings(results, "output_in_bursts", PCS, CHAIN))
+
+
+def _c6(results: SweepResults) -> Finding:
+    base = of(results, "output_cv", PCS, CALM)
+    ratios = {policy: ratio(of(results, "output_cv", policy, CALM), base) for policy in (SS, CHAIN)}
+    criteria = [Criterion(f"{policy}'s variation within 10 % of pcs's", ratios[policy], 0.9, 1.1) for policy in ratios]
+    text = f"coefficient of variation at load {CALM:g}: {by_policy(results, 'output_cv', CALM)}"
+    return judge(criteria, ratios[CHAIN], text)
+
+
+def _c7(results: SweepResults) -> Finding:
+    silent = known(of(results, "silent_in_bursts", CHAIN))
+    seconds = sum(of(results, "burst_seconds", CHAIN).values())
+    criteria = [Criterion("some seconds of chain's bursts have no results", silent, low=0.0)]
+    text = (
+        f"share of the {seconds:.0f} seconds in bursts without results: {by_policy(results, 'silent_in_bursts')}; the "
+        f"lowest second over the mean: {by_policy(results, 'output_least_in_bursts')}"
+    )
+    for setting in sorted({SURGING, CHEAP_SURGING} & set(results.values("setting"))):
+        text += f"; with {setting}, share without results: {by_policy(results, 'silent_in_bursts', setting=setting)}"
+    return judge(criteria, silent, text)
+
+
+def _c8(results: SweepResults) -> Finding:
+    by_phase = [combined(_spread, *(of(results, "outputs", policy, load) for policy in COMPARED)) for load in LOADS]
+    worst = [max(of_a_seed) for of_a_seed in zip(*by_phase, strict=True)]
+    criteria = [Criterion("no difference", worst, -1e-12, 1e-12)]
+    totals = by_policy(results, "outputs", LOADS[-1])
+    text = (
+        f"largest difference for any seed and load {max(worst):g}; mean of the last phase: {totals}. By construction "
+        "it cannot be otherwise: whether a tuple passes is drawn without regard to the policy, and every run ends "
+        "with empty queues"
+    )
+    return judge(criteria, worst, text)
+
+
+def _spread(*totals: float) -> float:
+    return (max(totals) - min(totals)) / max(totals) if max(totals) else 0.0  # no results, no difference
+
+
+def _c9(results: SweepResults) -> Finding:
+    criteria = []
+    for what in ("mean", "peak"):
+        pcs, ss, chain = (of(results, f"memory_{what}_tuples", policy) for policy in COMPARED)
+        criteria += [
+            Criterion(f"{what}: ss above chain", ratio(ss, chain), low=1.0),
+            Criterion(f"{what}: pcs above ss", ratio(pcs, ss), low=1.0),
+            Criterion(f"{what}: ss nearer to chain than to pcs", combined(_nearer, chain, ss, pcs), low=0.0),
+        ]
+    most = of(results, "memory_peak_tuples", PCS)
+    calm = [of(results, "memory_peak_tuples", policy, CALM) for policy in (PCS, CHAIN)]
+    similar = combined(lambda pcs, chain, scale: over(abs(pcs - chain), scale), *calm, most)
+    criteria.append(
+        Criterion(f"at load {CALM:g} peaks differ by less than 5 % of the largest peak", similar, high=0.05)
+    )
+    headline = ratio(*(of(results, "memory_peak_tuples", policy) for policy in (PCS, CHAIN)))
+    text = (
+        f"tuples in queues, mean: {by_load(results, 'memory_mean_tuples')}; peak: "
+        f"{by_load(results, 'memory_peak_tuples')}"
+    )
+    text += over_settings(results, "memory_mean_tuples", PCS, SS)
+    return judge(criteria, headline, text + over_settings(results, "memory_mean_tuples", SS, CHAIN))
+
+
+def _c10(results: SweepResults) -> Finding:
+    ample, scarce = MEMORIES_S[-1], MEMORIES_S[0]
+    latency = ratio(
+        of(results, "latency_by_second_s", "threshold", memory_s=ample), of(results, "latency_by_second_s", PCS)
+    )
+    held = ratio(
+        of(results, "memory_peak_tuples", "threshold", memory_s=scarce), of(results, "memory_peak_tuples", CHAIN)
+    )
+    smooth = ratio(of(results, "output_cv", "threshold", memory_s=scarce), of(results, "output_cv", PCS))
+    criteria = [
+        Criterion(f"with memory for {ample:g} s of input, latency within 10 % of pcs's", latency, 0.9, 1.1),
+        Criterion(f"with memory for {scarce:g} s, peak within 25 % of chain's", held, high=1.25),
+        Criterion(f"with memory for {scarce:g} s, output varies at most 10 % more than pcs's", smooth, high=1.1),
+    ]
+    middle = ", ".join(f"{memory:g} s: {_threshold(results, memory)}" for memory in MEMORIES_S)
+    text = (
+        f"latency over pcs's {shown(latency)}, peak memory over chain's {shown(held)}, variation over pcs's "
+        f"{shown(smooth)}; mean latency, s, and peak memory, tuples, by memory: {middle}"
+    )
+    return judge(criteria, latency, text)
+
+
+def _threshold(results: SweepResults, memory_s: float) -> str:
+    latency = of(results, "latency_by_second_s", "threshold", memory_s=memory_s)
+    peak = of(results, "memory_peak_tuples", "threshold", memory_s=memory_s)
+    return f"{shown(known(latency))} and {shown(known(peak))}"
+
+
+_LATENCY, _OUTPUT, _MEMORY, _NONE = "Figure 2", "Figure 3", "Figure 4", "no figure"
+CLAIMS = tuple(
+    PaperClaim(f"PATHS-C{number}", f"{PAPER}, section 5.2", figure, text, check)
+    for number, (figure, text, check) in enumerate(
+        (
+            (_LATENCY, "mean latency: PCS < Simplified Segment < Chain, over all phases", _c1),
+            (_LATENCY, "the gaps between the three widen as the load rises", _c2),
+            (
+                _LATENCY,
+                "first 4000 s: all acceptable, Chain with some spikes; later SS and Chain rise sharply in bursts",
+                _c3,
+            ),
+            (_OUTPUT, "output: PCS smoothest, SS close to it, Chain burstiest", _c4),
+            (
+                _OUTPUT,
+                "in bursts PCS and SS give more results than Chain; just after, Chain peaks at almost 5 times its mean",
+                _c5,
+            ),
+            (_OUTPUT, "first 4000 s: the three output patterns are alike", _c6),
+            (_OUTPUT, "at worst Chain gives 0 results during a burst", _c7),
+            (_OUTPUT, "the total output is the same for all three", _c8),
+            (
+                _MEMORY,
+                "memory: Chain lowest, SS slightly above, PCS clearly highest under bursts; similar at moderate load",
+                _c9,
+            ),
+            (
+                _NONE,
+                "Threshold: PCS's latency while memory suffices; when saving, near the least memory and smooth output",
+                _c10,
+            ),
+        ),
+        start=1,
+    )
+)

@@ -1,0 +1,79 @@
+"""What a study consists of, and how it is reproduced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headgate_lab.studies.claims import PaperClaim, SweepResults
+from headgate_lab.studies.sweep import Point, sweep
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+    from headgate_lab.studies.figures import Chart
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The size of a study; a coarse one has fewer values of each swept parameter."""
+
+    name: str  # "full" or "quick"
+    tuples: int  # per stream
+    seeds: int
+    coarse: bool = False
+
+
+@dataclass(frozen=True)
+class Study:
+    """The study of one paper. `run` and `weight` are module-level functions, because Spark sends them by name."""
+
+    name: str  # as in `headgate reproduce NAME`
+    title: str
+    source: str  # the paper
+    full: Profile
+    quick: Profile
+    points: Callable[[Profile], list[dict[str, Any]]]  # every run; `seed` goes from 0 to profile.seeds - 1
+    run: Callable[[Point], dict[str, Any]]  # simulates one point and returns what was measured
+    weight: Callable[[Point], float]  # a guess at how long that takes, in any unit
+    claims: Sequence[PaperClaim]
+    charts: Callable[[SweepResults], list[Chart]]
+    notes: Sequence[str] = ()  # how the paper is read where it leaves something open
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """The results of a reproduced study."""
+
+    study: Study
+    profile: Profile
+    results: SweepResults
+    claims: list[dict[str, Any]]  # as `PaperClaim.judged` returns them
+
+    def summary(self) -> dict[str, Any]:
+        """What `headgate reproduce --json` prints."""
+        return {
+            "study": self.study.name,
+            "title": self.study.title,
+            "source": self.study.source,
+            "profile": self.profile.name,
+            "tuples_per_stream": self.profile.tuples,
+            "seeds": self.profile.seeds,
+            "runs": len(self.results.rows),
+            "claims": self.claims,
+        }
+
+
+def reproduce(
+    study: Study,
+    profile: Profile,
+    spark: SparkContext | None,
+    on_progress: Callable[[int, int], None] = lambda done, of: None,
+) -> StudyResult:
+    """Run the whole sweep and judge every claim. `on_progress` is called with the number of runs done and the total."""
+    points = study.points(profile)
+    on_progress(0, len(points))
+    rows = sweep(study.run, points, spark, weight=study.weight, on_progress=lambda done: on_progress(done, len(points)))
+    results = SweepResults(rows)
+    return StudyResult(study, profile, results, [claim.judged(results) for claim in study.claims])
