@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -99,12 +100,9 @@ def serve(
 
 def _need_server() -> None:
     """ApplicationError: what the server needs is not installed."""
-    try:
-        import fastapi
-        import nicegui
-        import uvicorn
-    except ImportError as error:
-        raise ApplicationError("serve", f"{error.name} is not installed", "pip install 'headgate[server]'") from error
+    missing = [name for name in ("fastapi", "nicegui", "prometheus_client", "uvicorn") if find_spec(name) is None]
+    if missing:
+        raise ApplicationError("serve", f"{missing[0]} is not installed", "pip install 'headgate[server]'")
 
 
 def _serve(base: Application, settings: ServerSettings) -> None:

@@ -83,7 +83,7 @@ class Service:
         """The run as of now, in a few milliseconds: see `Run.overview`. Queries that do not run are there, too."""
         found = self._run.overview()
         queries = found["queries"]
-        for name, one in queries.items():
+        for one in queries.values():
             one["state"], one["error"] = _state(one)
         for name, section in self.sections("queries").items():
             if name not in queries:

@@ -59,12 +59,12 @@ def _started(app: Application, left_out: set[str], broken: dict[str, str], spark
         try:
             return trial.start(spark, stay_open=True)
         except ApplicationError as error:
-            name = _query_of(error, trial.sections("queries"))
-            if name is None:
+            culprit = _query_of(error, trial.sections("queries"))
+            if culprit is None:
                 raise
-            log.error("query %s cannot be started: %s", name, error)
-            broken[name] = str(error)
-            left_out.add(name)
+            log.error("query %s cannot be started: %s", culprit, error)
+            broken[culprit] = str(error)
+            left_out.add(culprit)
 
 
 def _query_of(error: ApplicationError, queries: Mapping[str, Any]) -> str | None:

@@ -34,17 +34,17 @@ class Problem(BaseModel):
     character: int | None = None
 
 
-def problem(status: int, detail: str, headers: dict[str, str] | None = None, **more: Any) -> JSONResponse:
-    """A problem document."""
+def problem(status: int, detail: str, **more: Any) -> JSONResponse:
+    """A problem document; `more` are further fields of it."""
     found = Problem(status=status, title=HTTPStatus(status).phrase, detail=detail, **more)
-    content = found.model_dump(exclude_none=True)
-    return JSONResponse(content, status, headers, media_type="application/problem+json")
+    return JSONResponse(found.model_dump(exclude_none=True), status, media_type="application/problem+json")
 
 
 def of_application_error(error: ApplicationError) -> JSONResponse:
     """404 for what is not there, 409 for clashes, 422 for everything else that a caller did wrong."""
     status = 404 if isinstance(error, NotThere) else 409 if isinstance(error, Taken) else 422
-    return problem(status, str(error), place=error.place, problem=error.problem, remedy=error.remedy, **position(error))
+    about = {"place": error.place, "problem": error.problem, "remedy": error.remedy}
+    return problem(status, str(error), **about, **position(error))
 
 
 def position(error: ApplicationError) -> dict[str, int]:
@@ -68,11 +68,15 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(TimeoutError)
     async def _timeout(request: Request, error: TimeoutError) -> JSONResponse:
-        return problem(503, str(error), {"Retry-After": "1"})
+        answer = problem(503, str(error))
+        answer.headers["Retry-After"] = "1"
+        return answer
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> JSONResponse:
-        return problem(error.status_code, str(error.detail), dict(error.headers or {}))
+        answer = problem(error.status_code, str(error.detail))
+        answer.headers.update(error.headers or {})
+        return answer
 
     @app.exception_handler(Exception)
     async def _ours(request: Request, error: Exception) -> JSONResponse:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, HTTPException, Query, Request, Response
 from fastapi.responses import StreamingResponse
@@ -16,8 +16,10 @@ from headgate.server.http.rows import ARROW, as_arrow_stream, as_json_rows
 
 results = APIRouter(tags=["results"])
 
-_ROWS = {200: {"model": Rows, "content": {ARROW: {"schema": {"type": "string", "format": "binary"}}}}}
-_EVENTS = {
+_ROWS: dict[int | str, dict[str, Any]] = {
+    200: {"model": Rows, "content": {ARROW: {"schema": {"type": "string", "format": "binary"}}}}
+}
+_EVENTS: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}},
     409: {"model": Problem, "description": "The query was not started, or its results go elsewhere."},
 }
@@ -73,4 +75,4 @@ def ask_once(
     table = service.snapshot(asked.cql, asked.limit)
     if ARROW in accept:
         return Response(as_arrow_stream(table), media_type=ARROW)
-    return Rows(columns=table.column_names, rows=as_json_rows(table))
+    return Rows(columns=table.column_names, rows=as_json_rows(table), total=None)
