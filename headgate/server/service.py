@@ -54,7 +54,7 @@ class Service:
         self._app = app
         self._run = run
         self._saved = saved
-        self._limits = limits
+        self.limits = limits
         self._lost = lost
         self._broken = broken
         self._changing = threading.RLock()
@@ -126,7 +126,7 @@ class Service:
 
     def snapshot(self, cql: str, limit: int) -> pa.Table:
         """The answer of a query that is asked once: see `Run.snapshot`."""
-        return self._run.snapshot(cql, limit, timeout=self._limits.snapshot_seconds, untrusted=self._limits.allowed)
+        return self._run.snapshot(cql, limit, timeout=self.limits.snapshot_seconds, untrusted=self.limits.allowed)
 
     def stop(self) -> None:
         """End the run."""
@@ -157,20 +157,20 @@ class Service:
         return columns, [*checked.plan.warnings]
 
     def _checked_query(self, name: str, section: Mapping[str, Any]) -> tuple[Application, CheckedApplication]:
-        refuse_untrusted("queries", name, section, self._limits.allowed)
+        refuse_untrusted("queries", name, section, self.limits.allowed)
         trial = self._app.copy()
         if name in trial.sections("queries"):
             trial.forget("queries", name)
         trial.add("queries", name, section)
         checked = trial.checked_query(name)
-        refuse_untrusted_plan(checked.plan, [name], self._limits.allowed)
+        refuse_untrusted_plan(checked.plan, [name], self.limits.allowed)
         return trial, checked
 
     def _trial(self, key: str, name: str, section: Mapping[str, Any]) -> Application:
         """The application with one thing more, checked."""
         if key == "queries":
             return self._checked_query(name, section)[0]
-        refuse_untrusted(key, name, section, self._limits.allowed)
+        refuse_untrusted(key, name, section, self.limits.allowed)
         trial = self._app.copy()
         trial.add(key, name, section)
         return trial
@@ -179,7 +179,7 @@ class Service:
         found = self.sections(key)
         if name in found:
             raise Taken(f"{key}.{name}", f"there is already one named '{name}'", "remove it, or choose another name")
-        if len(found) >= self._limits.most_of_each:
+        if len(found) >= self.limits.most_of_each:
             problem = f"there are {len(found)} {key}, as many as this server allows"
             raise Taken(f"{key}.{name}", problem, "remove one, or let the operator allow more with --most")
 
@@ -244,7 +244,7 @@ class Service:
         """Give a class another priority."""
         with self._changing:
             section = {**self.section("classes", name), **changes}
-            refuse_untrusted("classes", name, section, self._limits.allowed)
+            refuse_untrusted("classes", name, section, self.limits.allowed)
             trial = self._app.copy()
             trial.replace("classes", name, section)
             self._run.set_priority(name, section["priority"])
@@ -255,7 +255,7 @@ class Service:
         with self._changing:
             before = self.section("queries", name)
             section = {key: one for key, one in {**before, **changes}.items() if one is not None}
-            refuse_untrusted("queries", name, section, self._limits.allowed)
+            refuse_untrusted("queries", name, section, self.limits.allowed)
             trial = self._app.copy()
             trial.replace("queries", name, section)
             if self.state(name)[0] == "running":
@@ -310,7 +310,7 @@ class Service:
     def push(self, stream: str, rows: Any) -> int:
         """Push rows into a stream; returns how many. TimeoutError: there was no room for them in time."""
         self.section("streams", stream)
-        return self._run.push(stream, rows, self._limits.push_seconds)
+        return self._run.push(stream, rows, self.limits.push_seconds)
 
     def end_stream(self, name: str) -> None:
         """No more rows will be pushed into a stream."""

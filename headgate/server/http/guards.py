@@ -6,6 +6,7 @@ from collections.abc import Collection
 from urllib.parse import urlsplit
 
 from anyio import to_thread
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headgate.server.audit import Audit
@@ -23,6 +24,7 @@ class RequestSize:
     def __init__(self, app: ASGIApp, most: int) -> None:
         self._app = app
         self._most = most
+        self._refusal = f"a request may have {most:,} bytes at most; send it in parts"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -30,8 +32,7 @@ class RequestSize:
             return
         length = _header(scope, b"content-length")
         if length.isdecimal() and int(length) > self._most:
-            answer = problem(413, f"a request may have {self._most:,} bytes at most; send it in parts")
-            await answer(scope, receive, send)
+            await problem(413, self._refusal)(scope, receive, send)
             return
         read = 0
 
@@ -40,7 +41,7 @@ class RequestSize:
             message = await receive()
             read += len(message.get("body", b""))
             if read > self._most:  # it was sent without its length
-                return {"type": "http.disconnect"}
+                raise HTTPException(413, self._refusal)
             return message
 
         await self._app(scope, counted, send)

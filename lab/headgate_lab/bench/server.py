@@ -1,9 +1,9 @@
 """headgate bench server: what comes in over HTTP, and what listeners and open pages cost the queries.
 
 Ingest: the same rows through the same query, from an embedded feeder as fast as it can, and pushed over HTTP on
-loopback in Arrow batches. Costs: a server runs queries of two classes at a moderate load; for some periods clients listen
-to the results of its most important query, or pages are open, and for others nobody does, by turns. The clients run on the
-same machine, at a lower priority, because it is the server's cost that is asked for.
+loopback in Arrow batches. Costs: a server runs queries of two classes at a moderate load. By turns, clients listen to
+the results of its most important query, or pages are open, and nobody does. The clients run on the same machine, at a
+lower priority, because it is the server's cost that is asked for.
 """
 
 from __future__ import annotations
