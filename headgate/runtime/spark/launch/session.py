@@ -46,6 +46,12 @@ _SQL = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.usePartitionEvaluator": "true",  # otherwise each job examines every stage's closure
     "spark.sql.session.timeZone": "UTC",
+    # Otherwise '${env:HOME}' in a query, even within quotes, is replaced by a variable of the driver or a Spark setting.
+    "spark.sql.variable.substitute": "false",
+    # Quotation marks mean what our own parser takes them for, so that nothing it checked means something else to Spark.
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.legacy.consecutiveStringLiterals.enabled": "false",
     "spark.sql.ui.explainMode": "simple",  # each call prints its plan, for Spark's UI
     "spark.sql.maxPlanStringLength": "1000",
     "spark.sql.debug.maxToStringFields": "10000",
