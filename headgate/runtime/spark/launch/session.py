@@ -46,9 +46,9 @@ _SQL = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.usePartitionEvaluator": "true",  # otherwise each job examines every stage's closure
     "spark.sql.session.timeZone": "UTC",
-    # Otherwise '${env:HOME}' in a query, even within quotes, is replaced by a variable of the driver or a Spark setting.
+    # Otherwise ${env:HOME} in a query, even in quotes, is replaced by a variable of the driver or a Spark setting.
     "spark.sql.variable.substitute": "false",
-    # Quotation marks mean what our own parser takes them for, so that nothing it checked means something else to Spark.
+    # Quotation marks mean what our own parser takes them for: Spark must not read something else than was checked.
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.legacy.consecutiveStringLiterals.enabled": "false",
