@@ -192,10 +192,7 @@ class Application:
         if name in (data.get(key) or {}):
             raise ApplicationError(place, f"there is already one named '{name}'", "choose another name")
         if model is not None:
-            try:
-                model.model_validate(section)
-            except ValidationError as error:
-                raise first_error(error, section, lambda place: 0, place) from None
+            _check_shape(model, section, place)
         trial = {**data, key: {**(data.get(key) or {}), name: section}}
         self._checked_part(trial, key, name)
         self._draft.data = trial
@@ -231,16 +228,55 @@ class Application:
         """One query, with those that it reads, checked to join a run."""
         return self._checked_part(self._draft.data, "queries", name)
 
-    def forget_query(self, name: str) -> None:
-        """Remove a query."""
-        queries = {key: section for key, section in self._draft.data["queries"].items() if key != name}
-        self._draft.data = {**self._draft.data, "queries": queries}
+    def changed(self, key: str, name: str, **changes: Any) -> Application:
+        """A copy in which a section has other settings; None takes one away. Only its shape is checked.
+
+        A section that is not there is left alone, as is the class that an application without classes has.
+        """
+        app, data = self.copy(), self._draft.data
+        section = (data.get(key) or {}).get(name)
+        if section is not None:
+            section = {k: value for k, value in {**section, **changes}.items() if value is not None}
+            _check_shape(ClassSection if key == "classes" else QuerySection, section, f"{key}.{name}")
+            app._draft.data = {**data, key: {**data[key], name: section}}
+        return app
+
+    def query_section(self, name: str) -> QuerySection:
+        """A query as it is written."""
+        return QuerySection.model_validate(self._draft.data["queries"][name])
+
+    def class_section(self, name: str) -> ClassSection:
+        """A class as it is written."""
+        return ClassSection.model_validate(self._draft.data["classes"][name])
+
+    def names(self, key: str) -> list[str]:
+        """The names of the streams, tables, classes or queries that were added."""
+        return list(self._draft.data.get(key) or {})
+
+    def readers(self, key: str, name: str) -> list[str]:
+        """The queries that read a stream or a table, by their texts."""
+        queries = self._draft.data.get("queries") or {}
+        return [query for query in queries if name.lower() in _read_by(queries, query)[1] and self._reads(query, name)]
+
+    def _reads(self, query: str, name: str) -> bool:
+        """Does a query whose text has the name really mean it?"""
+        try:
+            plan = self.checked_query(query).plan
+        except ApplicationError:  # it reads a query that was removed
+            return True
+        return query in plan.readers(name) if name in plan.streams else query in plan.table_readers(name)
+
+    def forget(self, key: str, name: str) -> Application:
+        """A copy without a stream, a table, a class or a query."""
+        app, data = self.copy(), self._draft.data
+        app._draft.data = {**data, key: {one: section for one, section in data[key].items() if one != name}}
+        return app
 
     # Look --------------------------------------------------------------------------------------------------------
 
-    def checked(self) -> CheckedApplication:
+    def checked(self, may_be_empty: bool = False) -> CheckedApplication:
         """The whole application, checked: what runtimes take. ApplicationError says what is wrong with it."""
-        app = self._draft.checked()
+        app = self._draft.checked(may_be_empty=may_be_empty)
         for warning in app.plan.warnings:
             log.warning("%s%s", f"{app.name}: " if app.name else "", warning)
         return app
@@ -298,7 +334,7 @@ class Application:
         """
         app, limits = self.checked(), _limits(seconds, until_idle)
         self.refuse_pushed(app)
-        from headgate.runtime.spark.engine import run
+        from headgate.runtime.spark.run import run
 
         with self._draft.located():
             return Report(run(app, limits, spark, force=force))
@@ -310,20 +346,29 @@ class Application:
                 with self.located():
                     raise nobody_can_push(stream.name)
 
-    def start(self, spark: Any = None, *, force: bool = False) -> Run:
+    def start(self, spark: Any = None, *, force: bool = False, stay_open: bool = False) -> Run:
         """Start on Spark and return the run once it has begun; a `with` block around it stops it.
 
         `spark` is a session to use; without one, the session of this process, or a new one, which ends with the run.
-        `force`: see `run`.
+        `force`: see `run`. One that is to `stay_open`, as in a server, goes on until it is stopped, even when nothing
+        is left to do. It may begin without queries, and without streams.
         """
         from headgate.api.start import start
 
-        return start(self.copy(), spark, force)
+        return start(self.copy(), spark, force, stay_open)
 
     def __repr__(self) -> str:
         data = self._draft.data
         counts = [f"{len(data.get(key) or {})} {key}" for key in ("streams", "tables", "classes", "queries")]
         return f"<Application: {', '.join(counts)}>"
+
+
+def _check_shape(model: type[Section], section: dict[str, Any], place: str) -> None:
+    """Raise ApplicationError if the section at a place is not valid by itself."""
+    try:
+        model.model_validate(section)
+    except ValidationError as error:
+        raise first_error(error, section, lambda _: 0, place) from None
 
 
 _ANY = "headgate_any"  # stands in for the rest of an application where only a part is checked

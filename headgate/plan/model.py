@@ -247,6 +247,15 @@ class Plan:
                 found[operator].append(query.name)
         return {name: tuple(queries) for name, queries in found.items()}
 
+    @cached_property
+    def reads(self) -> Mapping[str, tuple[str, ...]]:
+        """The streams that each query reads."""
+        found: dict[str, tuple[str, ...]] = {}
+        for query in self.queries.values():
+            nodes = [port.node for name in query.operators for port in self.operators[name].inputs]
+            found[query.name] = tuple(dict.fromkeys(node for node in nodes if node in self.streams))
+        return found
+
     def without(self, names: Collection[str]) -> Plan:
         """A copy without some queries and the operators that only they used."""
         queries = {name: query for name, query in self.queries.items() if name not in names}

@@ -53,7 +53,6 @@ from headgate.scheduling.instructions import (
     UnitsChanged,
     WakeSlots,
 )
-from headgate.scheduling.policy import Policy
 from headgate.scheduling.queue import BatchQueue, SharedMemory, SpillError
 from headgate.scheduling.shedder import as_read, shedders_of
 from headgate.scheduling.suspect_rows import SuspectRows
@@ -186,6 +185,20 @@ class Core:
     def in_flight(self, query: str) -> bool:
         """Does a call in flight work for a query, perhaps one that has ended?"""
         return any(query in call.unit.queries for _, call in self._calls.values())
+
+    @property
+    def occupied(self) -> set[str]:
+        """The operators that a call in flight runs, or that have something to do although no tuple waits."""
+        running = {name for _, call in self._calls.values() for name in call.operators}
+        return running | {edge.operator for edge in self._due}
+
+    def is_complete(self, query: str) -> bool:
+        """Have all streams of a query that runs ended, and is everything that came processed?"""
+        if not self.time.open.isdisjoint(self.plan.reads[query]):
+            return False
+        mine = set(self.plan.queries[query].operators)
+        edges = (Edge(name, at) for name in mine for at in range(len(self.plan.operators[name].inputs)))
+        return mine.isdisjoint(self.occupied) and not any(self.queues[edge].count for edge in edges)
 
     def unfinished(self) -> dict[str, int]:
         """By query, the tuples that wait in its queues or that calls in flight have taken."""
