@@ -11,7 +11,7 @@ import json
 from collections import deque
 from collections.abc import AsyncIterator
 
-from headgate.api.run import Results
+from headgate.api.results import Results
 from headgate.server.http.rows import as_json_rows
 
 SHORTEST_S = 0.1  # between two looks at a query's results
