@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from headgate.api.register import register
     from headgate.api.report import Report
     from headgate.api.run import Results, Run
+    from headgate.client.client import Client, connect
     from headgate.connect.sinks import SinkKind
     from headgate.connect.sources import SourceKind
-    from headgate.errors import ApplicationError
+    from headgate.errors import ApplicationError, ServerError
     from headgate.scheduling.policy import Decision, Policy, PolicyError
     from headgate.twin.advice import Advice
 
@@ -45,6 +46,7 @@ _HOME = {
     "Advice": "headgate.twin.advice",
     "Application": "headgate.api.application",
     "ApplicationError": "headgate.errors",
+    "Client": "headgate.client.client",
     "Decision": "headgate.scheduling.policy",
     "Explanation": "headgate.api.explanation",
     "Policy": "headgate.scheduling.policy",
@@ -52,8 +54,10 @@ _HOME = {
     "Report": "headgate.api.report",
     "Results": "headgate.api.run",
     "Run": "headgate.api.run",
+    "ServerError": "headgate.errors",
     "SinkKind": "headgate.connect.sinks",
     "SourceKind": "headgate.connect.sources",
+    "connect": "headgate.client.client",
     "load": "headgate.api.application",
     "register": "headgate.api.register",
 }
@@ -63,6 +67,7 @@ __all__ = [
     "Advice",
     "Application",
     "ApplicationError",
+    "Client",
     "Decision",
     "Explanation",
     "Policy",
@@ -70,9 +75,11 @@ __all__ = [
     "Report",
     "Results",
     "Run",
+    "ServerError",
     "SinkKind",
     "SourceKind",
     "__version__",
+    "connect",
     "load",
     "register",
     "sinks",
