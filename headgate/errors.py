@@ -6,6 +6,10 @@ import difflib
 from collections.abc import Iterable, Sequence
 
 
+class RowText(str):
+    """A text that may hold values of rows, such as why a row failed. Logs of a server leave it out."""
+
+
 class ApplicationError(Exception):
     """A mistake in an application; the CLI prints it and exits with code 2.
 

@@ -60,6 +60,10 @@ FilesOption = Annotated[
 MostOption = Annotated[int, typer.Option("--most", min=1, help="Most queries, and most streams, tables and classes.")]
 BytesOption = Annotated[int, typer.Option("--most-bytes", min=1024, help="Largest request, in bytes.")]
 RateOption = Annotated[float, typer.Option("--rate", min=1, help="Requests a second that one caller may send.")]
+LogOption = Annotated[
+    LogFormat | None,
+    typer.Option("--log-format", help="How to log on standard error. Default: text on a terminal, else json."),
+]
 PageOption = Annotated[bool, typer.Option("--page/--no-page", help="Serve the page beside the API.")]
 
 
@@ -75,7 +79,11 @@ def serve(
     most: MostOption = 5_000,
     most_bytes: BytesOption = 16 * 2**20,
     rate: RateOption = 500.0,
-    page: PageOption = True,
+    page: LogOption = Annotated[
+    LogFormat | None,
+    typer.Option("--log-format", help="How to log on standard error. Default: text on a terminal, else json."),
+]
+PageOption = True,
     policy: PolicyOption = None,
     slots: SlotsOption = None,
     changes: SetOption = None,
