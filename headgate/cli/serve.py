@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -33,6 +33,7 @@ headgate token add ann --role admin
 headgate serve --host 0.0.0.0 --name streams.example.org
 """
 _LOOK_S = 0.5
+LogFormat = Literal["text", "json"]
 AppFile = Annotated[
     Path | None,
     typer.Argument(
@@ -79,11 +80,8 @@ def serve(
     most: MostOption = 5_000,
     most_bytes: BytesOption = 16 * 2**20,
     rate: RateOption = 500.0,
-    page: LogOption = Annotated[
-    LogFormat | None,
-    typer.Option("--log-format", help="How to log on standard error. Default: text on a terminal, else json."),
-]
-PageOption = True,
+    page: PageOption = True,
+    log_format: LogOption = None,
     policy: PolicyOption = None,
     slots: SlotsOption = None,
     changes: SetOption = None,
@@ -96,8 +94,10 @@ PageOption = True,
     _need_server()
     from headgate.application.untrusted import Allowed
     from headgate.server.limits import Limits
+    from headgate.server.logs import set_up_logs
     from headgate.server.serve import ServerSettings
 
+    set_up_logs(log_format)
     if master is not None:
         changes = [*(changes or []), f"spark.master={master}"]
     base = load_or_empty(path, changes, policy or (None if path else "mbd"), slots)
