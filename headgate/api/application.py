@@ -9,7 +9,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
+import pyarrow as pa
+from pydantic import TypeAdapter, ValidationError
 
 from headgate.api.explanation import Explanation
 from headgate.api.report import Report
@@ -23,12 +24,14 @@ from headgate.api.sections import (
 )
 from headgate.api.write import yaml_text
 from headgate.application.checked import CheckedApplication, RunLimits
-from headgate.application.file import ClassSection, QuerySection, StreamSection
+from headgate.application.file import ClassSection, QuerySection, StreamSection, TableSection
 from headgate.application.load import Draft, read_draft
 from headgate.application.overrides import Override, apply_overrides, parse_override
 from headgate.application.planner import check_policy
+from headgate.application.sources import read_table as checked_table
 from headgate.connect.connector import Connector
 from headgate.connect.sources import Push
+from headgate.connect.sources import read_table as table_rows
 from headgate.connect.sources.push import nobody_can_push
 from headgate.errors import ApplicationError
 from headgate.settings.errors import first_error
@@ -247,6 +250,16 @@ class Application:
         if key == "classes":
             return [query for query, section in queries.items() if section.get("class") == name]
         return [query for query, section in queries.items() if query != name and name.lower() in _names_in(section)]
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of the stored tables."""
+        return tuple(self._draft.data.get("tables") or ())
+
+    def read_table(self, name: str) -> pa.Table:
+        """The rows of a stored table, as they are now; for one-time queries."""
+        section = TypeAdapter(TableSection).validate_python(self._draft.data["tables"][name])
+        return table_rows(checked_table(name, section, self._draft.folder), self._draft.folder)
 
     # Look --------------------------------------------------------------------------------------------------------
 

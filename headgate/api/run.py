@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from headgate.api import snapshot
 from headgate.api.channels import with_channels
 from headgate.api.report import Report
 from headgate.application.checked import PolicySettings, RunLimits
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from headgate.api.application import Application
+    from headgate.application.untrusted import Allowed
     from headgate.runtime.spark.engine import SparkRuntime
     from headgate.twin.advice import Advice
 
@@ -106,6 +108,25 @@ class Run:
             remedy = "leave its sink out, or use sinks.Memory()"
             raise ApplicationError(f"queries.{query}.sink", "the results of this query are not kept in memory", remedy)
         return Results(query, sink, lambda: self._over.is_set() or not self._runtime.runs(query))
+
+    def snapshot(
+        self,
+        cql: str,
+        limit: int = snapshot.ROWS,
+        *,
+        timeout: float = snapshot.TIMEOUT_S,
+        untrusted: Allowed | None = None,
+    ) -> pa.Table:
+        """The answer to one SELECT over what there is now, computed once by Spark in this thread; at most `limit` rows.
+
+        FROM names queries whose results are in memory, stored tables, and windows over streams (`trades [ROWS 10]`)
+        that a running query holds as its result. ORDER BY and LIMIT are allowed. `untrusted`: the text comes from
+        somebody else, who may use these functions only. ApplicationError: it cannot be computed; `SnapshotTimeout`, one
+        of them: it took more than `timeout` seconds.
+        """
+        if self._report is not None:
+            raise ApplicationError("snapshot", "the run has been stopped", "ask while it runs")
+        return snapshot.take_snapshot(self._runtime, self._app, cql, limit, timeout, untrusted)
 
     def report(self) -> Report:
         """The report as of now; the last one, once the run was stopped."""

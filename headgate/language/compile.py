@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -25,12 +26,13 @@ from headgate.language.logical_tree import (
     triggers_of,
 )
 from headgate.language.lower import lower
-from headgate.language.parse import parse_text
-from headgate.language.query_text import QueryText, read_query_text
+from headgate.language.parse import parse
+from headgate.language.query_text import location
 from headgate.language.rules import RULES, Rule
 from headgate.plan.flows import Flow
 from headgate.plan.operators.base import Operator, Port
 from headgate.sql.errors import CqlError
+from headgate.sql.request_checks import refuse_unlisted
 from headgate.sql.schema import Schema
 
 _TOO_DEEP = "the text is nested too deeply"
@@ -60,30 +62,42 @@ def compile_query(
     Raises ApplicationError at `queries.NAME.cql`, with line and character in the text, for any mistake.
     """
     place = f"queries.{name}.cql"
-    source: QueryText | None = None
-    try:
-        source = read_query_text(text)
-        tree = original = build_tree(parse_text(source).tree, catalog)
+    with errors_at(place, text):
+        tree = original = build_tree(parse(text).tree, catalog)
         for rule in rules:
             tree = rule(tree)
         operators, root = lower(name, tree)
         schema, flow = _checked(operators, root, tree, place, text)
-    except CqlError as error:
-        where = f"{source.location(error.at)}: " if source is not None and error.at is not None else ""
-        if source is None and error.at is not None:
-            where = f"{QueryText(text, text, (), (), ()).location(error.at)}: "
-        raise ApplicationError(place, where + error.problem, error.remedy) from error
-    except RecursionError as error:
-        raise ApplicationError(place, _TOO_DEEP, "move parts of it into views") from error
     triggers, slides = triggers_of(original)
     result = Readable(name, root, schema, flow, triggers=triggers, slides=slides)
     return CompiledQuery(tuple(operators), result, growth_warnings(_below_group(tree) if final else tree), tree)
 
 
+@contextmanager
+def errors_at(place: str, text: str) -> Iterator[None]:
+    """Around what reads a text: its errors become ApplicationErrors at `place`, with line and character."""
+    try:
+        yield
+    except CqlError as error:
+        where = "" if error.at is None else f"{location(text, error.at)}: "
+        raise ApplicationError(place, where + error.problem, error.remedy) from error
+    except RecursionError as error:
+        raise ApplicationError(place, _TOO_DEEP, "move parts of it into views") from error
+
+
+def check_request_text(text: str, place: str, largest: int) -> None:
+    """Refuse functions in a query's text that a request may not use, see `sql.request_checks`.
+
+    Raises ApplicationError, also if the text cannot be read. The names in FROM are resolved when it is compiled.
+    """
+    with errors_at(place, text):
+        refuse_unlisted(parse(text).tree, largest)
+
+
 def names_in_from(text: str) -> set[str]:
     """The names in FROM, which decide the order of compilation; empty if the text cannot be read."""
     try:
-        tree = parse_text(read_query_text(text)).tree
+        tree = parse(text).tree
         return {table.name for table in tree.find_all(exp.Table)} - {view.alias for view in tree.find_all(exp.CTE)}
     except (CqlError, RecursionError):
         return set()

@@ -33,11 +33,7 @@ class Parsed:
 
 def parse(text: str) -> Parsed:
     """Read a query; CqlError if it cannot be read. Names and types are checked later (build_tree.py)."""
-    return parse_text(read_query_text(text))
-
-
-def parse_text(source: QueryText) -> Parsed:
-    """As `parse`, for a text whose windows and stream functions have been set apart."""
+    source = read_query_text(text)
     _refuse_pipes(source)
     _refuse_early_from(source)
     tree = _statement(source)

@@ -56,10 +56,11 @@ class QueryText:
     windows: tuple[FoundWindow, ...]
     functions: tuple[FoundFunction, ...]
 
-    def location(self, offset: int) -> str:
-        """Line and character of an offset, both counted from 1."""
-        before = self.original[:offset]
-        return f"line {before.count(chr(10)) + 1}, character {offset - (before.rfind(chr(10)) + 1) + 1}"
+
+def location(text: str, offset: int) -> str:
+    """Line and character of an offset in a text, both counted from 1."""
+    before = text[:offset]
+    return f"line {before.count(chr(10)) + 1}, character {offset - (before.rfind(chr(10)) + 1) + 1}"
 
 
 def read_query_text(text: str) -> QueryText:

@@ -27,6 +27,8 @@ FOREVER = 2**63 - 1
 # Only in queries that may be shed: by how much a tuple counts more than once, in 64ths, for those that were dropped.
 EXTRA = "_extra"  # BIGINT
 
+MOST_LEVELS = 50  # of nested types in a schema; neither we nor Spark read types of any depth
+
 STAMPS = (ARRIVAL, SEQUENCE, TIME)
 RELATION_STAMPS = (*STAMPS, UNTIL, CHANGE)
 RESERVED = (*RELATION_STAMPS, EXTRA)  # names that no column of a user may have
@@ -75,13 +77,29 @@ def parse_schema(text: str, place: str) -> Schema:
     try:
         # Read as a type, not as a CREATE TABLE: that accepts unknown types, and clauses on which sqlglot crashes.
         parts = sqlglot.parse_one(f"STRUCT<{text}>", read="spark", into=exp.DataType).expressions
-    except sqlglot.errors.SqlglotError as error:
-        raise ApplicationError(place, f"cannot read the schema {text!r}", remedy) from error
+    except Exception as error:  # sqlglot fails on some odd text, for example with a RecursionError
+        raise ApplicationError(place, f"cannot read the schema {_shown(text)}", remedy) from error
     if not parts or not all(isinstance(p, exp.ColumnDef) and p.args.get("kind") for p in parts):
-        raise ApplicationError(place, f"cannot read the schema {text!r}", remedy)
+        raise ApplicationError(place, f"cannot read the schema {_shown(text)}", remedy)
+    if _levels(text) > MOST_LEVELS:
+        remedy = "take some levels out"
+        raise ApplicationError(place, f"the schema has types of more than {MOST_LEVELS} levels", remedy)
     columns = [Column(p.name, type_name(p.args["kind"])) for p in parts]
     _refuse_bad_names(columns, place)
     return Schema(tuple(columns))
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) < 200 else f"{text[:200]}...")
+
+
+def _levels(text: str) -> int:
+    """How deep the types in a text are nested, or more."""
+    level = most = 0
+    for letter in text:
+        level += (letter == "<") - (letter == ">")
+        most = max(most, level)
+    return most
 
 
 def type_name(kind: exp.DataType) -> str:

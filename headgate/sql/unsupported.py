@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sqlglot import exp
 
 from headgate.sql.errors import CqlError
@@ -36,15 +38,15 @@ _REMEDIES = {
 }
 
 
-def check_clauses(query: exp.Expr) -> None:
-    """Refuse clauses that a continuous query cannot have."""
+def check_clauses(query: exp.Expr, more: Collection[str] = ()) -> None:
+    """Refuse clauses that a continuous query cannot have. `more`: some that this one may have."""
     allowed = _SET_ARGS if isinstance(query, exp.SetOperation) else _SELECT_ARGS
     if isinstance(query, exp.Subquery):
         allowed = {"this", "alias", "with_"}
     if isinstance(query, exp.Table):
         allowed = {"this", "alias"}
     for name, value in query.args.items():
-        if value and name not in allowed:
+        if value and name not in allowed and name not in more:
             what, remedy = _REMEDIES.get(name, (name.upper().strip("_").replace("_", " "), "leave it out"))
             at = value[0] if isinstance(value, list) else value
             raise CqlError(f"{what} is not supported", remedy, at if isinstance(at, exp.Expr) else None)

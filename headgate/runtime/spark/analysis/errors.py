@@ -35,12 +35,12 @@ def error_at_query(plan: Plan, operator: Operator, inputs: Sequence[DataFrame], 
     """
     query = plan.queries.get(operator.id.partition("/")[0])
     text = query.cql if query is not None else ""
-    where = location_in(text, [*_fragments(error), *_at_fault(operator, inputs, error)]) if text else ""
-    message, remedy = _message_and_remedy(error)
+    where = location_in(text, [*fragments(error), *_at_fault(operator, inputs, error)]) if text else ""
+    message, remedy = message_and_remedy(error)
     return ApplicationError(place_of(plan, operator), where + message, remedy)
 
 
-def _message_and_remedy(error: Exception) -> tuple[str, str]:
+def message_and_remedy(error: Exception) -> tuple[str, str]:
     """What is wrong, and what to do."""
     condition = _condition_of(error)
     message = _SPARKS_PLACE.sub("", essence(error)).strip().rstrip(";.")
@@ -72,7 +72,8 @@ def place_of(plan: Plan, operator: Operator) -> str:
     return f"queries.{name}.cql" if query is not None and query.cql else f"queries.{name}.operators.{own}"
 
 
-def _fragments(error: Exception) -> list[str]:
+def fragments(error: Exception) -> list[str]:
+    """The pieces of text that Spark names as faulty."""
     contexts = (error.getQueryContext() or []) if isinstance(error, PySparkException) else []
     return [context.fragment() for context in contexts if context.fragment()]
 

@@ -239,6 +239,10 @@ class Caller:
             "state": self.states.sizes(),
         }
 
+    def table_rows(self, name: str) -> pa.Table | None:
+        """The rows of a stored table as they were read for a query; None: no query reads it."""
+        return self._spread_tables.rows(name)
+
     def close(self) -> None:
         """Release cached tables and state; called when the run ends."""
         if self._direct is not None:

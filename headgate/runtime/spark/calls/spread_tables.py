@@ -24,6 +24,10 @@ class SpreadTables(Mapping[str, DataFrame]):
         """More tables, or later versions of some that nothing has read yet."""
         self._data = {**data, **self._data}
 
+    def rows(self, name: str) -> pa.Table | None:
+        """The rows of a table as they were read; None: no query has read it."""
+        return self._data.get(name)
+
     def __getitem__(self, name: str) -> DataFrame:
         if name not in self._cached:
             self._cached[name] = frame_of(self._session, self._data[name]).cache()

@@ -36,16 +36,26 @@ _RULES_THAT_MOVE_FILTERS = (
     "PruneFilters",
 )
 
-# SQL settings for Headgate's queries only: they run in their own session.
+# SQL settings of all sessions of Headgate: what a text means does not depend on how Spark was started.
+_MEANING = {
+    "spark.sql.session.timeZone": "UTC",
+    # Otherwise ${env:HOME} in a query, even in quotes, is replaced by a variable of the driver or a Spark setting.
+    "spark.sql.variable.substitute": "false",
+    # Quotation marks mean what our own parser takes them for: Spark must not read something else than was checked.
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.legacy.consecutiveStringLiterals.enabled": "false",
+    "spark.sql.execution.arrow.localRelationThreshold": "0",  # data comes from jobs, which can be swapped or canceled
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+
+# SQL settings for the calls of continuous queries, besides these.
 _SQL = {
     "spark.sql.adaptive.enabled": "false",  # re-planning costs more than a small job
     "spark.sql.autoBroadcastJoinThreshold": "-1",  # a broadcast is a second job, and keeps old data
     "spark.sql.maxSinglePartitionBytes": str(2**63 - 1),  # single partitions join without an exchange
     "spark.sql.defaultSizeInBytes": "1",  # otherwise joined leaves look too big for one partition
-    "spark.sql.execution.arrow.localRelationThreshold": "0",  # leaves must be RDDs, whose data can be swapped
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.usePartitionEvaluator": "true",  # otherwise each job examines every stage's closure
-    "spark.sql.session.timeZone": "UTC",
     "spark.sql.ui.explainMode": "simple",  # each call prints its plan, for Spark's UI
     "spark.sql.maxPlanStringLength": "1000",
     "spark.sql.debug.maxToStringFields": "10000",
@@ -176,8 +186,16 @@ def _is_not_from_py4j(record: logging.LogRecord) -> bool:
 
 def own_session(spark: SparkSession) -> SparkSession:
     """A new session with Headgate's SQL settings; the user's own session stays as it is."""
-    session = spark.newSession()
+    session = snapshot_session(spark)
     for key, value in _SQL.items():
+        session.conf.set(key, value)
+    return session
+
+
+def snapshot_session(spark: SparkSession) -> SparkSession:
+    """A new session for one-time queries, which Spark may optimize as it likes."""
+    session = spark.newSession()
+    for key, value in _MEANING.items():
         session.conf.set(key, value)
     session.conf.set("spark.sql.shuffle.partitions", str(spark.sparkContext.defaultParallelism))
     return session
