@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from headgate.api.report import Report
     from headgate.api.results import Results
     from headgate.api.run import Run
+    from headgate.client.client import Client, connect
     from headgate.connect.sinks import SinkKind
     from headgate.connect.sources import SourceKind
-    from headgate.errors import ApplicationError
+    from headgate.errors import ApplicationError, ServerError
     from headgate.scheduling.policy import Decision, Policy, PolicyError
     from headgate.twin.advice import Advice
 
@@ -46,6 +47,7 @@ _HOME = {
     "Advice": "headgate.twin.advice",
     "Application": "headgate.api.application",
     "ApplicationError": "headgate.errors",
+    "Client": "headgate.client.client",
     "Decision": "headgate.scheduling.policy",
     "Explanation": "headgate.api.explanation",
     "Policy": "headgate.scheduling.policy",
@@ -53,8 +55,10 @@ _HOME = {
     "Report": "headgate.api.report",
     "Results": "headgate.api.results",
     "Run": "headgate.api.run",
+    "ServerError": "headgate.errors",
     "SinkKind": "headgate.connect.sinks",
     "SourceKind": "headgate.connect.sources",
+    "connect": "headgate.client.client",
     "load": "headgate.api.application",
     "register": "headgate.api.register",
 }
@@ -64,6 +68,7 @@ __all__ = [
     "Advice",
     "Application",
     "ApplicationError",
+    "Client",
     "Decision",
     "Explanation",
     "Policy",
@@ -71,9 +76,11 @@ __all__ = [
     "Report",
     "Results",
     "Run",
+    "ServerError",
     "SinkKind",
     "SourceKind",
     "__version__",
+    "connect",
     "load",
     "register",
     "sinks",

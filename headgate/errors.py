@@ -6,6 +6,10 @@ import difflib
 from collections.abc import Iterable, Sequence
 
 
+class RowText(str):
+    """A text that may hold values of rows, such as why a row failed. Logs of a server leave it out."""
+
+
 class ApplicationError(Exception):
     """A mistake in an application; the CLI prints it and exits with code 2.
 
@@ -25,6 +29,23 @@ class ApplicationError(Exception):
         head = f"{self.where}: {self.place}" if self.where else self.place
         tail = f"; {self.remedy}" if self.remedy else ""
         return f"{head}: {self.problem}{tail}"
+
+
+class ServerError(Exception):
+    """A server does not answer, does not let a caller in, or has failed; the CLI prints it and exits with code 1.
+
+    `place` is the server's address, `problem` says what happened, `remedy` what to do about it.
+    """
+
+    def __init__(self, place: str, problem: str, remedy: str = "", status: int | None = None) -> None:
+        self.place = place
+        self.problem = problem
+        self.remedy = remedy
+        self.status = status  # of its answer; None: there was none
+        super().__init__(place, problem, remedy, status)
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.problem}" + (f"; {self.remedy}" if self.remedy else "")
 
 
 class InvariantError(AssertionError):

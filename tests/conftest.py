@@ -31,6 +31,15 @@ def session(spark: Any) -> Any:
     return own_session(spark)
 
 
+@pytest.fixture(scope="session")
+def server(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One server for all tests that talk to one: `url`, `service`. A test removes what it registers."""
+    from tests.serving import serving
+
+    with serving(tmp_path_factory.mktemp("server"), spark) as running:
+        yield running
+
+
 @pytest.fixture(autouse=True)
 def state_is_made_smaller(request: pytest.FixtureRequest) -> Iterator[None]:
     """A log that could not be compacted goes on growing: a run survives that, a test does not."""

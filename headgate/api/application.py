@@ -14,6 +14,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from headgate.api.explanation import Explanation
 from headgate.api.report import Report
+from headgate.api.sections import (
+    PolicyChoice,
+    class_section,
+    policy_section,
+    query_section,
+    stream_section,
+    table_section,
+)
 from headgate.api.write import yaml_text
 from headgate.application.checked import CheckedApplication, RunLimits
 from headgate.application.file import ClassSection, QuerySection, StreamSection, TableSection
@@ -22,12 +30,10 @@ from headgate.application.overrides import Override, apply_overrides, parse_over
 from headgate.application.planner import check_policy
 from headgate.application.sources import read_table as checked_table
 from headgate.connect.connector import Connector
-from headgate.connect.sources import Push, TableKind
+from headgate.connect.sources import Push
 from headgate.connect.sources import read_table as table_rows
 from headgate.connect.sources.push import nobody_can_push
-from headgate.connect.sources.rows import as_arrow, schema_text
 from headgate.errors import ApplicationError
-from headgate.scheduling.policy import Policy
 from headgate.settings.errors import first_error
 from headgate.settings.sections import Section
 
@@ -35,8 +41,6 @@ if TYPE_CHECKING:
     from headgate.api.run import Run
 
 log = logging.getLogger("headgate.plan")
-
-PolicyChoice = str | Mapping[str, Any] | type[Policy]
 
 
 class Application:
@@ -70,7 +74,7 @@ class Application:
     ) -> None:
         """What is left out has its default. `folder` is where relative file names start; `name` is for messages."""
         given = {
-            "policy": None if policy is None else _policy(policy),
+            "policy": None if policy is None else policy_section(policy),
             "slots": slots,
             "seed": seed,
             "share": share,
@@ -115,39 +119,19 @@ class Application:
         relation: bool = False,
     ) -> None:
         """Add a stream. Without a source, rows are pushed into it by `Run.push`."""
-        given = {"schema": schema, "source": Push() if source is None else _plain(source), "time": time, "slack": slack}
-        given |= {"max_jump": max_jump, "relation": relation or None}
-        section = {key: value for key, value in given.items() if value is not None}
+        section = stream_section(schema, source=source, time=time, slack=slack, max_jump=max_jump, relation=relation)
         self._add("streams", name, section, StreamSection)
 
     def table(self, name: str, rows: Any, schema: str | None = None) -> None:
         """Add a stored table: a Spark or pandas data frame, an Arrow table, a list of dicts, or a csv or json file."""
-        if isinstance(rows, (str, Path)):
-            kind = "csv" if Path(rows).suffix.lower() == ".csv" else "json"
-            section: dict[str, Any] = {"kind": kind, "path": str(rows)}
-            if schema is None:
-                remedy = 'add schema="name TYPE, name TYPE"'
-                raise ApplicationError(f"tables.{name}", "the schema of a file is missing", remedy)
-        elif isinstance(rows, (TableKind, Mapping)):
-            section = dict(rows) if isinstance(rows, Mapping) else {**rows.settings(), "schema": rows.schema_}
-        else:
-            found = as_arrow(rows)
-            if found is None and (isinstance(rows, (str, bytes)) or not isinstance(rows, Sequence)):
-                remedy = "give a data frame, an Arrow table, a list of dicts, or the name of a file"
-                raise ApplicationError(f"tables.{name}", f"{type(rows).__name__} has no rows", remedy)
-            section = {"kind": "rows", "rows": list(rows) if found is None else found}
-            schema = schema or _schema(name, section["rows"])
-        if schema is not None:
-            section["schema"] = schema
-        self._add("tables", name, section, None)
+        self._add("tables", name, table_section(name, rows, schema), None)
 
     def add_class(self, name: str, priority: int, *, linger: float | str | None = None) -> None:
         """Add a class of queries; a larger priority is more important.
 
         `linger` is how long tuples may wait for others, so that a call is worth its fixed cost: `"10 ms"`.
         """
-        section = {"priority": priority} if linger is None else {"priority": priority, "linger": linger}
-        self._add("classes", name, section, ClassSection)
+        self._add("classes", name, class_section(priority, linger), ClassSection)
 
     def query(
         self,
@@ -169,23 +153,22 @@ class Application:
         linger: float | str | None = None,
     ) -> None:
         """Add a query, as CQL or as operators. It is checked with the streams, tables and queries that are there."""
-        given = {
-            "cql": cql,
-            "operators": None if operators is None else [dict(one) for one in operators],
-            "class": in_class,
-            "sink": None if sink is None else _plain(sink),
-            "stats": stats,
-            "emit": emit,
-            "on_error": on_error,
-            "qos": qos,
-            "tolerance": tolerance,
-            "shed": shed,
-            "error_bounds": error_bounds,
-            "policy": None if policy is None else _policy(policy),
-            "goals": None if goals is None else [dict(one) for one in goals],
-            "linger": linger,
-        }
-        section = {key: value for key, value in given.items() if value is not None}
+        section = query_section(
+            cql,
+            operators=operators,
+            in_class=in_class,
+            sink=sink,
+            stats=stats,
+            emit=emit,
+            on_error=on_error,
+            qos=qos,
+            tolerance=tolerance,
+            shed=shed,
+            error_bounds=error_bounds,
+            policy=policy,
+            goals=goals,
+            linger=linger,
+        )
         self._add("queries", name, section, QuerySection)
 
     def add(self, key: str, name: str, section: Mapping[str, Any]) -> None:
@@ -433,36 +416,6 @@ def empty(set: Sequence[str | Override] = ()) -> Application:
     """An application with settings alone, for a server to begin with; `set` as in `load`."""
     changes = [parse_override(one) if isinstance(one, str) else one for one in set]
     return Application._of(Draft(apply_overrides({}, changes)))
-
-
-def _policy(choice: PolicyChoice) -> dict[str, Any]:
-    """A policy as a file has it; a class is registered on the way."""
-    if isinstance(choice, str):
-        return {"name": choice}
-    if isinstance(choice, Mapping):
-        return dict(choice)
-    from headgate.api.register import register
-
-    return {"name": register(choice).name}
-
-
-def _plain(connector: Connector | Mapping[str, Any]) -> Any:
-    """A connector as it is; its class is registered on the way."""
-    if isinstance(connector, Connector):
-        from headgate.api.register import register
-
-        register(type(connector))
-        return connector
-    return copy.deepcopy(dict(connector))
-
-
-def _schema(name: str, rows: Any) -> str:
-    try:
-        table = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(rows)
-        return schema_text(table.schema)
-    except (ValueError, TypeError, AttributeError, pa.ArrowException) as error:
-        remedy = 'say it, as in schema="name TYPE, name TYPE"'
-        raise ApplicationError(f"tables.{name}", f"its schema does not follow from its rows: {error}", remedy) from None
 
 
 def _read_by(queries: Mapping[str, Any], name: str) -> tuple[set[str], set[str]]:

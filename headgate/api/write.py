@@ -16,18 +16,19 @@ LONG = 80  # characters; a longer text gets lines of its own, unbroken
 
 def yaml_text(data: Mapping[str, Any]) -> str:
     """A file that reads back as the same sections. ApplicationError names a value that YAML cannot express."""
-    return yaml.dump(_yaml_data(data, ""), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+    return yaml.dump(plain_data(data, ""), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
 
 
-def _yaml_data(value: Any, place: str) -> Any:
+def plain_data(value: Any, place: str) -> Any:
+    """A section as plain data. ApplicationError names what exists only in Python."""
     if isinstance(value, Connector):
         fields = {name: getattr(value, name) for name in type(value).model_fields if name in value.model_fields_set}
         named = {type(value).model_fields[name].alias or name: one for name, one in fields.items()}
-        return _yaml_data({"kind": value.kind, **named}, place)
+        return plain_data({"kind": value.kind, **named}, place)
     if isinstance(value, Mapping):
-        return {str(key): _yaml_data(item, f"{place}.{key}" if place else str(key)) for key, item in value.items()}
+        return {str(key): plain_data(item, f"{place}.{key}" if place else str(key)) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_yaml_data(item, f"{place}.{at}") for at, item in enumerate(value)]
+        return [plain_data(item, f"{place}.{at}") for at, item in enumerate(value)]
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     remedy = "name a file, a table or a kind that a file can express"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -33,6 +33,7 @@ headgate token add ann --role admin
 headgate serve --host 0.0.0.0 --name streams.example.org
 """
 _LOOK_S = 0.5
+LogFormat = Literal["text", "json"]
 AppFile = Annotated[
     Path | None,
     typer.Argument(
@@ -60,6 +61,10 @@ FilesOption = Annotated[
 MostOption = Annotated[int, typer.Option("--most", min=1, help="Most queries, and most streams, tables and classes.")]
 BytesOption = Annotated[int, typer.Option("--most-bytes", min=1024, help="Largest request, in bytes.")]
 RateOption = Annotated[float, typer.Option("--rate", min=1, help="Requests a second that one caller may send.")]
+LogOption = Annotated[
+    LogFormat | None,
+    typer.Option("--log-format", help="How to log on standard error. Default: text on a terminal, else json."),
+]
 PageOption = Annotated[bool, typer.Option("--page/--no-page", help="Serve the page beside the API.")]
 
 
@@ -76,6 +81,7 @@ def serve(
     most_bytes: BytesOption = 16 * 2**20,
     rate: RateOption = 500.0,
     page: PageOption = True,
+    log_format: LogOption = None,
     policy: PolicyOption = None,
     slots: SlotsOption = None,
     changes: SetOption = None,
@@ -88,8 +94,10 @@ def serve(
     _need_server()
     from headgate.application.untrusted import Allowed
     from headgate.server.limits import Limits
+    from headgate.server.logs import set_up_logs
     from headgate.server.serve import ServerSettings
 
+    set_up_logs(log_format)
     if master is not None:
         changes = [*(changes or []), f"spark.master={master}"]
     base = load_or_empty(path, changes, policy or (None if path else "mbd"), slots)

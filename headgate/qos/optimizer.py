@@ -155,7 +155,7 @@ class Optimizer:
     def _decided(self, decisions: Sequence[Decision]) -> list[Event]:
         for decision in decisions:
             if decision.step is not None:  # a policy that takes over is logged where that happens
-                log.info("%s", _shedding_line(decision, decision.step))
+                log.info("%s", _shedding_line(decision, decision.step), extra=_fields(decision))
             self._decisions.append(decision)
         return [_change(decision) for decision in decisions]
 
@@ -190,6 +190,11 @@ def _change(decision: Decision) -> Event:
     if decision.step is not None:
         return SheddingChanged(decision.at, decision.step.edge, decision.step.extra)
     return QueryPolicyChanged(decision.at, decision.query, PolicySettings(str(decision.after)), decision.reason)
+
+
+def _fields(decision: Decision) -> dict[str, Any]:
+    """Of a log line, for those who read logs by program."""
+    return {"query": decision.query, "kind": decision.kind, "reason": decision.reason}
 
 
 def _shedding_line(decision: Decision, step: Step) -> str:

@@ -32,7 +32,7 @@ class Audit:
 
     def write(self, who: str, what: str, outcome: str) -> None:
         """Add a line. It holds names, never the rows or the tokens of a request."""
-        log.info("%s: %s: %s", who, what, outcome)
+        log.info("%s: %s: %s", who, what, outcome, extra={"who": who, "what": what, "outcome": outcome})
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         self._database.write(
             "INSERT INTO audit (at, who, what, outcome) VALUES (?, ?, ?, ?)", [now, who, what, outcome]

@@ -6,6 +6,8 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
+from headgate.errors import RowText
+
 _log = logging.getLogger("headgate.source")
 _MOST_LINES = 5
 _LONGEST = 80  # characters of a value
@@ -53,7 +55,8 @@ class Rejects:
                 _log.warning("%s: further malformed rows are only counted", self._file)
             return
         where = f"line {line}" + (f", column {reject.column}" if reject.column else "")
-        _log.warning("%s, %s: %r %s; the row is put aside", self._file, where, reject.shown, reject.problem)
+        value = RowText(repr(reject.shown))
+        _log.warning("%s, %s: %s %s; the row is put aside", self._file, where, value, reject.problem)
 
     def summarize(self) -> None:
         """Log once how many there were; called at the end of the file, or when it is closed before that."""

@@ -455,7 +455,7 @@ class SparkRuntime:
             log.info("query %s was stopped%s", query, given_up)
             return
         self.errors[query] = essence(error)
-        log.error("query %s stopped: %s%s", query, self.errors[query], given_up)
+        log.error("query %s stopped: %s%s", query, self.errors[query], given_up, extra={"query": query})
 
     # The end -----------------------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from headgate.server.http.results import results
 from headgate.server.http.rows_in import rows_in
 from headgate.server.http.system import health, system
 from headgate.server.limits import Limits, RequestRate
+from headgate.server.metrics import Metrics, RequestMetrics, metrics_route
 from headgate.server.service import Service
 from headgate.server.tokens import Tokens
 
@@ -68,13 +69,16 @@ def make_app(
     app.state.tokens = tokens
     app.state.audit = audit
     app.state.feeds = feeds
+    app.state.metrics = Metrics(service, lambda: feeds.listeners)
     answers = {status: {"model": Problem, "description": text} for status, text in _PROBLEMS.items()}
     api = APIRouter(prefix="/v1", responses=answers)  # type: ignore[arg-type]  # their keys may be numbers
     for routes in (streams, rows_in, tables, classes, queries, results, system, health):
         api.include_router(routes)
     app.include_router(api)
+    app.include_router(metrics_route)
     add_handlers(app)
     app.add_middleware(AuditTrail, audit=audit)
     app.add_middleware(RequestSize, most=limits.request_bytes)
     app.add_middleware(Origins, hosts=hosts)
+    app.add_middleware(RequestMetrics, metrics=app.state.metrics)
     return app

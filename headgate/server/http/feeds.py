@@ -10,6 +10,7 @@ import asyncio
 import json
 from collections import deque
 from collections.abc import AsyncIterator
+from typing import NamedTuple
 
 from headgate.api.results import Results
 from headgate.server.http.rows import as_json_rows
@@ -21,30 +22,44 @@ MOST_ROWS = 1_000  # of one event; a listener who needs every row of a faster qu
 KEPT_EVENTS = 64  # a listener who is further behind misses what is in between
 
 
+class _Encoded(NamedTuple):
+    """An event: the rows after the first `begin` up to the first `end`."""
+
+    begin: int
+    end: int
+    event: bytes
+
+
 class Feed:
     """The results of one query as encoded events; it looks for new ones while anybody listens."""
 
     def __init__(self, results: Results) -> None:
         self._results = results
-        self._events: deque[tuple[int, bytes]] = deque(maxlen=KEPT_EVENTS)
-        self._number = 0  # of the newest event
+        self._events: deque[_Encoded] = deque(maxlen=KEPT_EVENTS)
         self._seen = results.rows
         self._come = asyncio.Event()
-        self.over = False
+        self.over = False  # will nothing more come from here?
+        self._ended = False  # has the query ended?
         self.listeners = 0
 
     async def listen(self, since: int | None) -> AsyncIterator[bytes]:
         """Events from now on; with `since`, first the rows after so many."""
-        at = self._number
-        if since is not None:
-            yield await asyncio.to_thread(self._encoded, since)
+        seen = self._seen
+        if since is not None and since > seen:  # the server was started again, and counts from 0
+            since = 0
+        if since is not None and since != seen:
+            yield (await asyncio.to_thread(self._encoded, since, seen)).event
         while True:
-            for number, event in list(self._events):
-                if number > at:
-                    yield event
-            at = self._number
-            if self.over:
+            for one in list(self._events):
+                if one.end <= seen:
+                    continue
+                if one.begin != seen:  # too far behind: what is in between is no longer here
+                    one = await asyncio.to_thread(self._encoded, seen, one.end)
+                seen = one.end
+                yield one.event
+            if self._ended:
                 yield b"event: end\ndata: {}\n\n"
+            if self.over:
                 return
             come = self._come
             try:
@@ -58,15 +73,16 @@ class Feed:
             await asyncio.sleep(max(SHORTEST_S, SEND_S * self.listeners))
             over = self._results.over  # asked first: what comes later is not awaited
             if self._results.rows > self._seen:
-                event = await asyncio.to_thread(self._encoded, self._seen)
-                self._number += 1
-                self._events.append((self._number, event))
+                one = await asyncio.to_thread(self._encoded, self._seen)
+                self._seen = one.end
+                self._events.append(one)
                 self._wake()
             elif over:
-                self.end()
+                self._ended = True
+                self.close()
 
-    def end(self) -> None:
-        """Tell all who listen that no more will come."""
+    def close(self) -> None:
+        """Let all go who listen. Only those whose query has ended are told that no more will come."""
         self.over = True
         self._wake()
 
@@ -74,14 +90,18 @@ class Feed:
         come, self._come = self._come, asyncio.Event()
         come.set()
 
-    def _encoded(self, since: int) -> bytes:
+    def _encoded(self, since: int, until: int | None = None) -> _Encoded:
+        """The rows after the first `since`; up to the first `until`, so that listeners come to share events again."""
         rows, table = self._results.since(since)
-        newest = table.slice(max(0, table.num_rows - MOST_ROWS))
-        self._seen = max(self._seen, rows)
         whole = self._results.as_it_stands
-        data = {"rows": as_json_rows(newest), "missed": 0 if whole else max(0, rows - since - newest.num_rows)}
-        kind = "relation" if whole else "rows"
-        return f"id: {rows}\nevent: {kind}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n".encode()
+        end = rows if until is None else until
+        if not whole:
+            table = table.slice(0, max(0, table.num_rows - max(0, rows - end)))
+        newest = table.slice(max(0, table.num_rows - MOST_ROWS))
+        missed = (table.num_rows if whole else end - since) - newest.num_rows
+        data = {"rows": as_json_rows(newest), "missed": missed}
+        text = json.dumps(data, separators=(",", ":"))
+        return _Encoded(since, end, f"id: {end}\nevent: {'relation' if whole else 'rows'}\ndata: {text}\n\n".encode())
 
 
 class Feeds:
@@ -125,6 +145,6 @@ class Feeds:
         return found[1]
 
     def close(self) -> None:
-        """End all feeds; their listeners are told."""
+        """End all feeds, because the server stops."""
         for _, feed in self._feeds.values():
-            feed.end()
+            feed.close()

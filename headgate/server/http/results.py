@@ -12,7 +12,7 @@ from headgate.server.http.access import Reader, TheService
 from headgate.server.http.bodies import Rows, Snapshot
 from headgate.server.http.feeds import Feeds
 from headgate.server.http.problems import Problem
-from headgate.server.http.rows import ARROW, as_arrow_stream, as_json_rows
+from headgate.server.http.rows import ARROW, ROWS_HEADER, as_arrow_stream, as_json_rows
 
 results = APIRouter(tags=["results"])
 
@@ -33,11 +33,11 @@ def last_results(
     accept: Annotated[str, Header(include_in_schema=False)] = "",
 ) -> Rows | Response:
     """The newest rows that are kept, oldest first; as Arrow, if the request accepts that."""
-    found = service.results(name)
-    table = found.latest(last)
+    total, kept = service.results(name).since(0)
+    table = kept.slice(max(0, kept.num_rows - last))
     if ARROW in accept:
-        return Response(as_arrow_stream(table), media_type=ARROW)
-    return Rows(columns=table.column_names, rows=as_json_rows(table), total=found.rows)
+        return Response(as_arrow_stream(table), headers={ROWS_HEADER: str(total)}, media_type=ARROW)
+    return Rows(columns=table.column_names, rows=as_json_rows(table), total=total)
 
 
 @results.get("/queries/{name}/results/events", dependencies=[Reader], response_model=None, responses=_EVENTS)
