@@ -98,6 +98,12 @@ class Application:
         app._draft = draft
         return app
 
+    @classmethod
+    def empty(cls, set: Sequence[str | Override] = ()) -> Application:
+        """An application with settings alone, for a server to begin with; `set` as in `load`."""
+        changes = [parse_override(one) if isinstance(one, str) else one for one in set]
+        return cls._of(Draft(apply_overrides({}, changes)))
+
     def with_settings(self, **changes: Any) -> Application:
         """A copy with other settings, to compare: `app.with_settings(policy="fifo", slots=4)`."""
         other = Application(**changes)
@@ -410,12 +416,6 @@ def load(path: str | Path, set: Sequence[str | Override] | Mapping[str, Any] = (
     """
     changes = [Override(f"set {key}", key, value) for key, value in set.items()] if isinstance(set, Mapping) else set
     return Application._of(read_draft(path, changes))
-
-
-def empty(set: Sequence[str | Override] = ()) -> Application:
-    """An application with settings alone, for a server to begin with; `set` as in `load`."""
-    changes = [parse_override(one) if isinstance(one, str) else one for one in set]
-    return Application._of(Draft(apply_overrides({}, changes)))
 
 
 def _read_by(queries: Mapping[str, Any], name: str) -> tuple[set[str], set[str]]:

@@ -1,4 +1,4 @@
-"""Whatever is sent to the API, the server does not fail: Schemathesis makes requests up from the OpenAPI description."""
+"""Whatever is sent to the API, the server does not fail: Schemathesis makes requests up from its description."""
 
 import pytest
 import schemathesis
