@@ -217,6 +217,11 @@ class Application:
         """
         return dict(self._draft.data.get(key) or {})
 
+    @property
+    def settings(self) -> list[str]:
+        """The settings that were given: what is no stream, table, class or query."""
+        return [key for key in self._draft.data if key not in _MODELS]
+
     # While it runs -----------------------------------------------------------------------------------------------
 
     def copy(self) -> Application:
@@ -369,6 +374,11 @@ def load(path: str | Path, set: Sequence[str | Override] | Mapping[str, Any] = (
     """
     changes = [Override(f"set {key}", key, value) for key, value in set.items()] if isinstance(set, Mapping) else set
     return Application._of(read_draft(path, changes))
+
+
+def of_sections(sections: Mapping[str, Mapping[str, Any]]) -> Application:
+    """An application of sections as a file has them, by key and name; they are checked where it is used."""
+    return Application._of(Draft(copy.deepcopy(dict(sections))))
 
 
 def empty(set: Sequence[str | Override] = ()) -> Application:
