@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from headgate.api.explanation import Explanation
     from headgate.api.register import register
     from headgate.api.report import Report
-    from headgate.api.run import Results, Run
+    from headgate.api.results import Results
+    from headgate.api.run import Run
     from headgate.client.client import Client, connect
     from headgate.connect.sinks import SinkKind
     from headgate.connect.sources import SourceKind
@@ -52,7 +53,7 @@ _HOME = {
     "Policy": "headgate.scheduling.policy",
     "PolicyError": "headgate.scheduling.policy",
     "Report": "headgate.api.report",
-    "Results": "headgate.api.run",
+    "Results": "headgate.api.results",
     "Run": "headgate.api.run",
     "ServerError": "headgate.errors",
     "SinkKind": "headgate.connect.sinks",

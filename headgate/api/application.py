@@ -98,6 +98,17 @@ class Application:
         app._draft = draft
         return app
 
+    @classmethod
+    def of_sections(cls, sections: Mapping[str, Mapping[str, Any]]) -> Application:
+        """An application of sections as a file has them, by key and name; they are checked where it is used."""
+        return cls._of(Draft(copy.deepcopy(dict(sections))))
+
+    @classmethod
+    def empty(cls, set: Sequence[str | Override] = ()) -> Application:
+        """An application with settings alone, for a server to begin with; `set` as in `load`."""
+        changes = [parse_override(one) if isinstance(one, str) else one for one in set]
+        return cls._of(Draft(apply_overrides({}, changes)))
+
     def with_settings(self, **changes: Any) -> Application:
         """A copy with other settings, to compare: `app.with_settings(policy="fifo", slots=4)`."""
         other = Application(**changes)
@@ -181,10 +192,7 @@ class Application:
         if name in (data.get(key) or {}):
             raise ApplicationError(place, f"there is already one named '{name}'", "choose another name")
         if model is not None:
-            try:
-                model.model_validate(section)
-            except ValidationError as error:
-                raise first_error(error, section, lambda place: 0, place) from None
+            _check_shape(model, section, place)
         trial = {**data, key: {**(data.get(key) or {}), name: section}}
         self._checked_part(trial, key, name)
         self._draft.data = trial
@@ -232,29 +240,62 @@ class Application:
         """One query, with those that it reads, checked to join a run."""
         return self._checked_part(self._draft.data, "queries", name)
 
-    def forget(self, key: str, name: str) -> None:
-        """Remove what is called `name` under `streams`, `tables`, `classes` or `queries`; see `users`."""
-        left = {other: section for other, section in self._draft.data[key].items() if other != name}
-        self._draft.data = {**self._draft.data, key: left}
+    def changed(self, key: str, name: str, **changes: Any) -> Application:
+        """A copy in which a section has other settings; None takes one away. Only its shape is checked.
 
-    def replace(self, key: str, name: str, section: Mapping[str, Any]) -> None:
-        """Put a section in the place of another. ApplicationError: it is wrong; nothing has changed then."""
-        before = self._draft.data
-        self.forget(key, name)
+        A section that is not there is left alone, as is the class that an application without classes has.
+        """
+        app, data = self.copy(), self._draft.data
+        section = (data.get(key) or {}).get(name)
+        if section is not None:
+            section = {k: value for k, value in {**section, **changes}.items() if value is not None}
+            _check_shape(ClassSection if key == "classes" else QuerySection, section, f"{key}.{name}")
+            app._draft.data = {**data, key: {**data[key], name: section}}
+        return app
+
+    def query_section(self, name: str) -> QuerySection:
+        """A query as it is written."""
+        return QuerySection.model_validate(self._draft.data["queries"][name])
+
+    def class_section(self, name: str) -> ClassSection:
+        """A class as it is written."""
+        return ClassSection.model_validate(self._draft.data["classes"][name])
+
+    def readers(self, key: str, name: str) -> list[str]:
+        """The queries that read a stream or a table, by their texts."""
+        queries = self._draft.data.get("queries") or {}
+        return [query for query in queries if name.lower() in _read_by(queries, query)[1] and self._reads(query, name)]
+
+    def _reads(self, query: str, name: str) -> bool:
+        """Does a query whose text has the name really mean it?"""
         try:
-            self.add(key, name, section)
-        except ApplicationError:
-            self._draft.data = before
-            raise
-        order = {other: self._draft.data[key][other] for other in before[key]}
-        self._draft.data = {**self._draft.data, key: order}
+            plan = self.checked_query(query).plan
+        except ApplicationError:  # it reads a query that was removed
+            return True
+        return query in plan.readers(name) if name in plan.streams else query in plan.table_readers(name)
+
+    def forget(self, key: str, name: str) -> Application:
+        """A copy without a stream, a table, a class or a query."""
+        app, data = self.copy(), self._draft.data
+        app._draft.data = {**data, key: {one: section for one, section in data[key].items() if one != name}}
+        return app
+
+    def replaced(self, key: str, name: str, section: Mapping[str, Any]) -> Application:
+        """A copy in which a section is in the place of another. ApplicationError: it is wrong."""
+        app = self.forget(key, name)
+        app.add(key, name, section)
+        in_order = {one: app._draft.data[key][one] for one in self._draft.data[key]}
+        app._draft.data = {**app._draft.data, key: in_order}
+        return app
 
     def users(self, key: str, name: str) -> list[str]:
         """The queries that read a stream, a table or a query, or that are in a class."""
         queries = self._draft.data.get("queries") or {}
         if key == "classes":
             return [query for query, section in queries.items() if section.get("class") == name]
-        return [query for query, section in queries.items() if query != name and name.lower() in _names_in(section)]
+        if key == "queries":
+            return [query for query, section in queries.items() if query != name and name.lower() in _names_in(section)]
+        return self.readers(key, name)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -268,9 +309,9 @@ class Application:
 
     # Look --------------------------------------------------------------------------------------------------------
 
-    def checked(self) -> CheckedApplication:
+    def checked(self, may_be_empty: bool = False) -> CheckedApplication:
         """The whole application, checked: what runtimes take. ApplicationError says what is wrong with it."""
-        app = self._draft.checked()
+        app = self._draft.checked(may_be_empty=may_be_empty)
         for warning in app.plan.warnings:
             log.warning("%s%s", f"{app.name}: " if app.name else "", warning)
         return app
@@ -328,7 +369,7 @@ class Application:
         """
         app, limits = self.checked(), _limits(seconds, until_idle)
         self.refuse_pushed(app)
-        from headgate.runtime.spark.engine import run
+        from headgate.runtime.spark.run import run
 
         with self._draft.located():
             return Report(run(app, limits, spark, force=force))
@@ -340,15 +381,16 @@ class Application:
                 with self.located():
                     raise nobody_can_push(stream.name)
 
-    def start(self, spark: Any = None, *, force: bool = False) -> Run:
+    def start(self, spark: Any = None, *, force: bool = False, stay_open: bool = False) -> Run:
         """Start on Spark and return the run once it has begun; a `with` block around it stops it.
 
         `spark` is a session to use; without one, the session of this process, or a new one, which ends with the run.
-        `force`: see `run`.
+        `force`: see `run`. One that is to `stay_open`, as in a server, goes on until it is stopped, even when nothing
+        is left to do. It may begin without queries, and without streams.
         """
         from headgate.api.start import start
 
-        return start(self.copy(), spark, force)
+        return start(self.copy(), spark, force, stay_open)
 
     def __repr__(self) -> str:
         data = self._draft.data
@@ -362,6 +404,16 @@ _MODELS: Mapping[str, type[Section] | None] = {
     "classes": ClassSection,
     "queries": QuerySection,
 }
+
+
+def _check_shape(model: type[Section], section: dict[str, Any], place: str) -> None:
+    """Raise ApplicationError if the section at a place is not valid by itself."""
+    try:
+        model.model_validate(section)
+    except ValidationError as error:
+        raise first_error(error, section, lambda _: 0, place) from None
+
+
 _ANY = "headgate_any"  # stands in for the rest of an application where only a part is checked
 
 
@@ -374,17 +426,6 @@ def load(path: str | Path, set: Sequence[str | Override] | Mapping[str, Any] = (
     """
     changes = [Override(f"set {key}", key, value) for key, value in set.items()] if isinstance(set, Mapping) else set
     return Application._of(read_draft(path, changes))
-
-
-def of_sections(sections: Mapping[str, Mapping[str, Any]]) -> Application:
-    """An application of sections as a file has them, by key and name; they are checked where it is used."""
-    return Application._of(Draft(copy.deepcopy(dict(sections))))
-
-
-def empty(set: Sequence[str | Override] = ()) -> Application:
-    """An application with settings alone, for a server to begin with; `set` as in `load`."""
-    changes = [parse_override(one) if isinstance(one, str) else one for one in set]
-    return Application._of(Draft(apply_overrides({}, changes)))
 
 
 def _read_by(queries: Mapping[str, Any], name: str) -> tuple[set[str], set[str]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -15,16 +16,18 @@ import pyarrow as pa
 from headgate.api import snapshot
 from headgate.api.channels import with_channels
 from headgate.api.report import Report
+from headgate.api.results import Results
 from headgate.application.checked import PolicySettings, RunLimits
+from headgate.application.planner import DEFAULT_CLASS, check_shed
 from headgate.connect.sinks.memory import MemorySink
 from headgate.connect.sources.push import PushChannel
-from headgate.errors import ApplicationError, known_names
+from headgate.errors import ApplicationError, first_few, known_names
+from headgate.plan.model import Query, QueryClass
 from headgate.policies.master import Master
 from headgate.policies.registry import make_policy
+from headgate.scheduling.events import ClassAdded, ClassRemoved, QueryQosChanged, QueryToleranceChanged
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from headgate.api.application import Application
     from headgate.application.untrusted import Allowed
     from headgate.runtime.spark.engine import SparkRuntime
@@ -44,8 +47,10 @@ class Run:
         runtime: SparkRuntime,
         channels: dict[str, PushChannel],
         app: Application,
+        stay_open: bool = False,
     ) -> None:
         self._runtime = runtime
+        self._limits = RunLimits(until_idle=not stay_open, stay_open=stay_open)
         self._channels = channels
         self._app = app
         self._changing = threading.Lock()  # held while queries come and go
@@ -54,7 +59,9 @@ class Run:
         self._stopping = threading.Lock()
         self._failure: BaseException | None = None
         self._report: Report | None = None  # of a run that was stopped
+        self._last: dict[str, Any] | None = None  # the overview of a run that was stopped
         runtime.start()
+        self._began = time.time() - runtime.now()
         self._watcher = self._watching()
 
     def _watching(self) -> threading.Thread:
@@ -67,7 +74,7 @@ class Run:
     def _watch(self) -> None:
         """Wait until nothing more can happen or the run is stopped; sinks that lag behind are refreshed meanwhile."""
         try:
-            self._runtime.wait(RunLimits(until_idle=True), self._look)
+            self._runtime.wait(self._limits, self._look)
         except _Stopped:
             return  # `stop` goes on from here
         except BaseException as error:  # raised by the next call that waits
@@ -132,6 +139,19 @@ class Run:
         """The report as of now; the last one, once the run was stopped."""
         return self._report or Report(self._runtime.report())
 
+    def overview(self) -> dict[str, Any]:
+        """The run as people watch it, as plain data: classes, queries, streams, queues, shedders, the policy.
+
+        Cheap enough to be asked for every second, with a thousand queries: docs/operations.md has the keys. After
+        `stop`, what was there last.
+        """
+        return self._last or {"began": self._began, "running": self.running, **self._runtime.overview()}
+
+    def query_overview(self, query: str) -> dict[str, Any]:
+        """One query as people watch it, as plain data: its operators, queues, latencies, promises and decisions."""
+        self._known(query)
+        return {"began": self._began, **self._runtime.query_overview(query)}
+
     def predict(self, policies: Iterable[str | Mapping[str, Any]] | None = None, seconds: float = 20.0) -> Advice:
         """Forecast the next seconds under other policies, and say which to take. None: under every policy.
 
@@ -141,6 +161,8 @@ class Run:
         from headgate.policies.making import read_policy
         from headgate.twin.advice import advise
 
+        if not self._runtime.core.plan.queries:
+            raise ApplicationError("queries", "there is nothing to forecast", "add a query first")
         with _as_application_error("policy"):
             chosen = None if policies is None else [read_policy(one) for one in policies]
             return advise(self._runtime.snapshot(), chosen, seconds=seconds)
@@ -149,13 +171,53 @@ class Run:
 
     def set_priority(self, class_name: str, priority: int) -> None:
         """Give a class another priority."""
-        with _as_application_error(f"classes.{class_name}.priority"):
+        with self._changing, _as_application_error(f"classes.{class_name}.priority"):
             self._runtime.set_priority(class_name, priority)
+            self._app = self._app.changed("classes", class_name, priority=priority)
 
     def set_class(self, query: str, class_name: str) -> None:
         """Put a query into another class."""
-        with _as_application_error(f"queries.{query}.class"):
+        with self._changing, _as_application_error(f"queries.{query}.class"):
             self._runtime.set_class(query, class_name)
+            if class_name in self._app.sections("classes"):
+                self._app = self._app.changed("queries", query, **{"class": class_name})
+
+    def set_qos(self, query: str, qos: Mapping[str, Any] | None) -> None:
+        """Promise something else to a query, as the application file says it, or with None nothing any more.
+
+        The points of a graph count from the beginning of the run. The query keeps a policy that the optimizer chose.
+        """
+        with self._changing:
+            self._require_running(query)
+            app = self._app.changed("queries", query, qos=dict(qos) if qos else None)
+            measures = app.query_section(query).measures
+            with _as_application_error(f"queries.{query}.qos"):
+                self._runtime.change(lambda at: QueryQosChanged(at, query, measures))
+            self._app = app
+
+    def set_tolerance(
+        self, query: str, tolerance: float | None, *, shed: Any = None, error_bounds: bool | None = None
+    ) -> None:
+        """Let a query tolerate another error, or with None no error: nothing of it is dropped from then on.
+
+        What is left out stays as it is. ApplicationError: its columns would change (`error_bounds`), or its results
+        could not count for what would be dropped, because it was registered without a tolerance.
+        """
+        with self._changing:
+            known = self._require_running(query)
+            if error_bounds is not None and error_bounds != known.error_bounds:
+                problem = "the columns of its results would change while it runs"
+                remedy = "remove it and register it again"
+                raise ApplicationError(f"queries.{query}.error_bounds", problem, remedy)
+            changes = {} if shed is None else {"shed": shed}
+            bounds = True if tolerance and known.error_bounds else None
+            app = self._app.changed("queries", query, tolerance=tolerance, error_bounds=bounds, **changes)
+            section = app.query_section(query)
+            found = replace(known, tolerance=section.tolerance, shed=section.what_to_shed)
+            check_shed(self._runtime.core.plan, found)
+            with _as_application_error(f"queries.{query}.tolerance"):
+                self._runtime.change(lambda at: QueryToleranceChanged(at, query, found.tolerance, found.shed))
+            self._app = app
 
     def set_policy(self, name: str, **parameters: Any) -> None:
         """Continue with another policy. Queries that have one of their own keep it."""
@@ -185,9 +247,68 @@ class Run:
             self._app.table(name, rows, schema)
 
     def add_class(self, name: str, priority: int, **settings: Any) -> None:
-        """Add a class, as `Application.add_class` does, for queries that join later."""
+        """Add a class, as `Application.add_class` does, for queries that join later or are put into it."""
         with self._changing:
-            self._app.add_class(name, priority, **settings)
+            app = self._app.copy()
+            app.add_class(name, priority, **settings)
+            self._take_class(app, name)
+
+    def _take_class(self, app: Application, name: str) -> None:
+        """Let the run know a new class of `app`."""
+        section = app.class_section(name)
+        with _as_application_error(f"classes.{name}"):
+            if not self._app.sections("classes") and name != DEFAULT_CLASS:
+                self._replace_default_class(app)
+            if name not in self._runtime.core.plan.classes:
+                added = QueryClass(name, section.priority, section.linger)
+                self._runtime.change(lambda at: ClassAdded(at, added))
+            else:  # the one that an application without classes has
+                self._runtime.set_priority(name, section.priority)
+        self._app = app
+
+    def _replace_default_class(self, app: Application) -> None:
+        """The first class was added: the one that there is without classes stays if a query is in it, else it goes."""
+        plan = self._runtime.core.plan
+        if DEFAULT_CLASS in plan.classes:
+            if any(query.class_name == DEFAULT_CLASS for query in self._runtime.core.monitor.plan.queries.values()):
+                app.add_class(DEFAULT_CLASS, plan.classes[DEFAULT_CLASS].priority)
+            else:
+                self._runtime.change(lambda at: ClassRemoved(at, DEFAULT_CLASS))
+
+    def remove_stream(self, name: str) -> None:
+        """Forget a stream. ApplicationError: it is not there, or queries read it, even if they have ended."""
+        with self._changing:
+            self._refuse_used("streams", name)
+            if name in self._channels:
+                self._channels.pop(name).close()
+            with _as_application_error(f"streams.{name}"):
+                self._runtime.remove_stream(name)
+            self._app = self._app.forget("streams", name)
+
+    def remove_table(self, name: str) -> None:
+        """Forget a table. ApplicationError: it is not there, or queries read it, even if they have ended."""
+        with self._changing:
+            self._refuse_used("tables", name)
+            with _as_application_error(f"tables.{name}"):
+                self._runtime.remove_table(name)
+            self._app = self._app.forget("tables", name)
+
+    def remove_class(self, name: str) -> None:
+        """Forget a class. ApplicationError: it is not there, or queries are in it, even if they have ended."""
+        with self._changing, _as_application_error(f"classes.{name}"):
+            self._runtime.change(lambda at: ClassRemoved(at, name))
+            if name in self._app.sections("classes"):
+                self._app = self._app.forget("classes", name)
+
+    def _refuse_used(self, key: str, name: str) -> None:
+        known = self._app.sections(key)
+        if name not in known:
+            what = f"there is no such {key.removesuffix('s')}"
+            raise ApplicationError(f"{key}.{name}", what, known_names(key, known, name))
+        plan = self._runtime.core.plan
+        running = plan.readers(name) if name in plan.streams else plan.table_readers(name)
+        if readers := list(dict.fromkeys([*running, *self._app.readers(key, name)])):
+            raise ApplicationError(f"{key}.{name}", f"it is read by {first_few(readers)}", "remove them first")
 
     def add_query(self, name: str, cql: str | None = None, *, force: bool = False, **settings: Any) -> None:
         """Let a query join, with the settings of `Application.query`; it reads what arrives from now on.
@@ -207,6 +328,8 @@ class Run:
             app.add(key, name, section)
             if key == "queries":
                 self._join(app, name, force)
+            elif key == "classes":
+                self._take_class(app, name)
             else:
                 self._app = app
 
@@ -231,13 +354,19 @@ class Run:
         with self._changing:
             self._known(query)
             self._runtime.remove_query(query)
-            self._app = self._app.copy()
-            self._app.forget("queries", query)
+            self._app = self._app.forget("queries", query)
 
     def _known(self, query: str) -> None:
         sinks = self._runtime.sinks
         if query not in sinks:
             raise ApplicationError(f"queries.{query}", "there is no such query", known_names("queries", sinks, query))
+
+    def _require_running(self, query: str) -> Query:
+        self._known(query)
+        plan = self._runtime.core.plan
+        if query not in plan.queries:
+            raise ApplicationError(f"queries.{query}", "the query has ended", "remove it and register it again")
+        return plan.queries[query]
 
     # The end -----------------------------------------------------------------------------------------------------
 
@@ -287,6 +416,8 @@ class Run:
                 try:
                     with self._app.located():
                         self._report = Report(self._runtime.stop())
+                        last = {"began": self._began, "running": False, **self._runtime.overview()}
+                        self._last = last | {"at": self._report.seconds}
                 finally:
                     self._over.set()
         return self._report
@@ -311,80 +442,6 @@ class Run:
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()
-
-
-class Results:
-    """The results of a query. Iterate to get each batch as it comes, as an Arrow table, until run or query ends.
-
-    Only the newest rows are kept (`sinks.Memory(limit=...)`): a reader that is slower than its query misses some,
-    which `missed` counts. A relation that can lose rows comes as it stands, whenever it has changed.
-    """
-
-    def __init__(self, query: str, sink: MemorySink, over: Callable[[], bool]) -> None:
-        self.query = query
-        self.missed = 0  # rows that were dropped before this reader reached them
-        self._sink = sink
-        self._over = over
-
-    def __iter__(self) -> Iterator[pa.Table]:
-        seen = 0
-        while True:
-            over = self._over()  # asked first: results that come later are not awaited
-            rows, tables = self._sink.since(seen, 0.0 if over else _LOOK_S)
-            if rows > seen:
-                if not self._sink.whole:
-                    self.missed += rows - seen - sum(table.num_rows for table in tables)
-                seen = rows
-                yield from tables
-            elif over:
-                return
-
-    @property
-    def rows(self) -> int:
-        """How many rows there have been so far; of a relation that comes as it stands, how many were written."""
-        return self._sink.rows
-
-    @property
-    def as_it_stands(self) -> bool:
-        """Are these the rows of a relation as it stands, rather than one result after another?"""
-        return self._sink.whole
-
-    def same_as(self, other: Results) -> bool:
-        """Are these results of one query, rather than of two that had one name?"""
-        return self._sink is other._sink
-
-    @property
-    def over(self) -> bool:
-        """Will nothing more come?"""
-        return self._over()
-
-    def since(self, rows: int) -> tuple[int, pa.Table]:
-        """How many rows there are by now, and those after the first `rows` that are kept; for readers that ask."""
-        found, tables = self._sink.since(rows)
-        return found, pa.concat_tables(tables) if tables else self._sink.empty()
-
-    def to_arrow(self) -> pa.Table:
-        """All rows that are kept."""
-        tables = self._sink.tables()
-        return pa.concat_tables(tables) if tables else self._sink.empty()
-
-    def to_pandas(self) -> pd.DataFrame:
-        """All rows that are kept, as a pandas data frame."""
-        return self.to_arrow().to_pandas()
-
-    def latest(self, n: int = 10) -> pa.Table:
-        """The newest `n` rows that are kept."""
-        if n < 0:
-            raise ValueError(f"{n} rows cannot be had; ask for 0 or more")
-        found = self.to_arrow()
-        return found.slice(max(0, found.num_rows - n))
-
-    def __repr__(self) -> str:
-        return f"<Results of {self.query}: {self._sink.rows} so far>"
-
-    def _repr_html_(self) -> str:
-        found: str = self.latest(20).to_pandas().to_html(index=False)
-        return found
 
 
 class _Stopped(Exception):

@@ -63,7 +63,11 @@ class CheckedApplication:
 
 @dataclass(frozen=True)
 class RunLimits:
-    """When a run ends: after `seconds`; with `until_idle` or without `seconds`, once sources and queues are empty."""
+    """When a run ends: after `seconds`; with `until_idle` or without `seconds`, once sources and queues are empty.
+
+    One that is to `stay_open` goes on, even without queries.
+    """
 
     seconds: float | None = None
     until_idle: bool = False
+    stay_open: bool = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
 from headgate.application.operator_sections import AnyOperator, StatsSection
 from headgate.connect.sinks import SINKS, Memory
@@ -136,6 +136,16 @@ class QuerySection(Section):
     on_error: Literal["stop", "skip"] = "stop"
     linger: Duration | None = None  # default: that of its class
 
+    @property
+    def measures(self) -> tuple[QosMeasure, ...]:
+        """What is promised, for a plan."""
+        return tuple(qos.measure(name) for name, qos in self.qos.items())
+
+    @property
+    def what_to_shed(self) -> Any:
+        """What is dropped first, for a plan."""
+        return self.shed.model_dump() if isinstance(self.shed, ShedSection) else self.shed
+
     @model_validator(mode="before")
     @classmethod
     def _one_way_to_say_it(cls, data: Any) -> Any:
@@ -192,6 +202,9 @@ class OptimizerSection(Section):
         )
 
 
+MAY_BE_EMPTY = {"may_be_empty": True}  # the context in which an application may have no streams and no queries
+
+
 class ApplicationFile(Section):
     extensions: list[Filled] = []  # the user's Python files and modules with kinds and policies
     streams: dict[Name, StreamSection]
@@ -212,8 +225,8 @@ class ApplicationFile(Section):
     spark: dict[str, Annotated[str, BeforeValidator(as_text)]] = {}
 
     @model_validator(mode="after")
-    def _something_to_do(self) -> ApplicationFile:
+    def _something_to_do(self, info: ValidationInfo) -> ApplicationFile:
         for section in ("streams", "queries"):
-            if not getattr(self, section):
+            if not getattr(self, section) and info.context is not MAY_BE_EMPTY:
                 raise refuse(f"there are no {section}", "add at least one", at=section)
         return self

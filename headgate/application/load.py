@@ -31,12 +31,13 @@ class Draft:
         self.name = name
         self._file = file
 
-    def checked(self, data: dict[str, Any] | None = None) -> CheckedApplication:
+    def checked(self, data: dict[str, Any] | None = None, may_be_empty: bool = False) -> CheckedApplication:
         """The checked application, or that of `data`, a part of the draft. Raises ApplicationError."""
         file = self._file
         with self.located():
             path, line_of = (None, _no_line) if file is None else (file.path, file.document.line)
-            return check(self.data if data is None else data, self.folder, self.name, path, line_of)
+            given = self.data if data is None else data
+            return check(given, self.folder, self.name, path, line_of, may_be_empty)
 
     @contextmanager
     def located(self) -> Iterator[None]:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from headgate.application.checked import CheckedApplication, PolicySettings, SimulatorSettings
 from headgate.application.extension_files import load_extensions
-from headgate.application.file import ApplicationFile, Goals, QuerySection, ShedSection
+from headgate.application.file import MAY_BE_EMPTY, ApplicationFile, Goals, QuerySection
 from headgate.application.queries import QueryBuilder
 from headgate.application.query_stats import QueryStats
 from headgate.application.sources import read_stream, read_table
@@ -30,24 +30,33 @@ from headgate.policies.master import Master
 from headgate.policies.registry import make_policy
 from headgate.scheduling.policy import PolicyError
 from headgate.settings.errors import first_error
+from headgate.sql.schema import EXTRA
 
 DEFAULT_CLASS = "default"
 _NO_PATH = (OSError, ValueError, RuntimeError)  # what `Path.resolve` raises for an impossible file name
 
 
 def check(
-    data: dict[str, Any], folder: Path, name: str, path: Path | None, line_of: Callable[[str], int]
+    data: dict[str, Any],
+    folder: Path,
+    name: str,
+    path: Path | None,
+    line_of: Callable[[str], int],
+    may_be_empty: bool = False,
 ) -> CheckedApplication:
     """The checked application of these sections, which are plain data or hold live connectors.
 
     `path` is the file that `data` was read from; rows that are put aside go beside it unless `data` says where. None:
-    they are only counted.
+    they are only counted. It `may_be_empty` if queries join it while it runs.
     Raises ApplicationError for one problem. Problems of shape come before problems of meaning; within each, `line_of`
     decides which is first.
     """
     load_extensions(data, folder)
     try:
-        file = ApplicationFile.model_validate(data)
+        if may_be_empty:
+            file = ApplicationFile.model_validate({"streams": {}, "queries": {}, **data}, context=MAY_BE_EMPTY)
+        else:
+            file = ApplicationFile.model_validate(data)
     except ValidationError as error:
         raise first_error(error, data, line_of) from error
     except RecursionError as error:
@@ -197,10 +206,10 @@ class _Planner:
                         operators=(),
                         sink=section.sink.settings(),
                         connector=section.sink,
-                        qos=tuple(qos.measure(measure) for measure, qos in section.qos.items()),
+                        qos=section.measures,
                         tolerance=section.tolerance,
                         error_bounds=section.error_bounds,
-                        shed=section.shed.model_dump() if isinstance(section.shed, ShedSection) else section.shed,
+                        shed=section.what_to_shed,
                         policy=None if section.policy is None else _policy(section.policy, section.goals),
                         cql=section.cql or "",
                         on_error=section.on_error,
@@ -256,14 +265,7 @@ class _Planner:
                 place, problem = f"queries.{query.name}.error_bounds", "its results cannot have error bounds"
                 remedy = "give it a tolerance, and let it count, sum or average over windows of its streams"
                 raise ApplicationError(place, problem, remedy)
-            if not isinstance(query.shed, dict):
-                continue
-            inputs = {port for name in query.operators for port in plan.operators[name].inputs}
-            columns = {column for port in inputs for column in plan.schemas[port].names}
-            wanted = query.shed["attribute"]
-            if wanted.lower() not in {column.lower() for column in columns}:
-                place = f"queries.{query.name}.shed.attribute"
-                raise ApplicationError(place, f"there is no column '{wanted}'", known_names("columns", columns, wanted))
+            check_shed(plan, query)
 
     @contextmanager
     def _collected(self) -> Iterator[None]:
@@ -275,6 +277,18 @@ class _Planner:
     def _raise_first(self) -> None:
         if self._errors:
             raise min(self._errors, key=lambda error: self._line_of(error.place))
+
+
+def check_shed(plan: Plan, query: Query) -> None:
+    """Raise ApplicationError if what is to be dropped of a query goes by a column that nothing in it has."""
+    if not isinstance(query.shed, dict):
+        return
+    inputs = {port for name in query.operators for port in plan.operators[name].inputs}
+    columns = {column for port in inputs for column in plan.schemas[port].names if column != EXTRA}
+    wanted = query.shed["attribute"]
+    if wanted.lower() not in {column.lower() for column in columns}:
+        place = f"queries.{query.name}.shed.attribute"
+        raise ApplicationError(place, f"there is no column '{wanted}'", known_names("columns", columns, wanted))
 
 
 def check_policy(settings: dict[str, Any], place: str) -> None:

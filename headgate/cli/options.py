@@ -76,9 +76,11 @@ def load_or_empty(
     path: Path | None, changes: Sequence[str] | None = None, policy: str | None = None, slots: int | None = None
 ) -> Application:
     """The application in a file; without one, an application with these settings alone."""
-    from headgate.api.application import empty
+    from headgate.api.application import Application
 
-    return empty(overrides(changes, policy, slots)) if path is None else load(path, changes, policy, slots)
+    if path is None:
+        return Application.empty(overrides(changes, policy, slots))
+    return load(path, changes, policy, slots)
 
 
 def overrides(

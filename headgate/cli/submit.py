@@ -87,10 +87,10 @@ def _application(
     if path is not None or name is None or cql is None or changes:
         remedy = "give an application file, or --name and --cql, and --class if you like"
         raise ApplicationError("submit", "this is neither one file nor one query", remedy)
-    from headgate.api.application import of_sections
+    from headgate.api.application import Application
 
     section: dict[str, Any] = {"cql": cql} | ({} if in_class is None else {"class": in_class})
-    return of_sections({"queries": {name: section}})
+    return Application.of_sections({"queries": {name: section}})
 
 
 def register(app: typer.Typer) -> None:

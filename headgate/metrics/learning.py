@@ -139,6 +139,10 @@ class LearnedStats:
                 self._fits = {names: fit for names, fit in self._fits.items() if name not in names}
                 self._own = {names: cost for names, cost in self._own.items() if name not in names}
 
+    def forget_streams(self, plan: Plan) -> None:
+        """Streams were removed: what is not in this plan is forgotten."""
+        self._streams = {name: size for name, size in self._streams.items() if name in plan.streams}
+
     @property
     def call_fixed_s(self) -> float | None:
         """Fixed cost of a call of any unit; None before the first call."""

@@ -19,6 +19,7 @@ from headgate.metrics.class_measures import (
 from headgate.metrics.latency import LatencyRecorder, LatencyTotal
 from headgate.metrics.latency_over_time import LatencyOverTime
 from headgate.metrics.level_over_time import LevelOverTime
+from headgate.metrics.live_latencies import LiveLatencies
 from headgate.metrics.policy_latencies import PolicyLatencies
 from headgate.metrics.recent import RECENT_MEAN, RecentStatistic, RecentValues
 from headgate.plan.model import Plan
@@ -71,6 +72,7 @@ class Monitor:
         self._over_time = LatencyOverTime(self.priorities)
         self._over_time.set_priorities(0.0, self._compared)
         self._latest = 0.0
+        self.live = LiveLatencies()  # of results that are handed out while somebody may watch
 
     # Called by runtimes ------------------------------------------------------------------------------------------
 
@@ -94,6 +96,7 @@ class Monitor:
         tap = self._taps[query]
         tap.blocks.append((now, latencies))
         tap.waiting += len(latencies)
+        self.live.add(query, tap.class_name, now, latencies)
         self._latest = max(self._latest, now)
         if tap.waiting >= _FOLD:
             self._fold_tap(tap)
@@ -193,6 +196,7 @@ class Monitor:
         del self._taps[query], self._inputs[query]
         self._shed = {key: tuples for key, tuples in self._shed.items() if key[0] != query}
         self._policy_latencies.remove(query)
+        self.live.forget(query, self._latest)
 
     def tap(self, query: str) -> ResultTap:
         """The tap of one query, for runtimes that append to it directly."""
@@ -218,6 +222,15 @@ class Monitor:
     def inputs_so_far(self, query: str) -> int:
         """The tuples that arrived so far on the streams that a query reads."""
         return self._inputs[query]
+
+    def outputs_so_far(self, query: str) -> int:
+        """The results of a query so far, also those that are not folded in yet."""
+        tap = self._taps[query]
+        return int(tap.recorder.count) + tap.waiting + len(tap.times)
+
+    def shed_so_far(self, query: str) -> int:
+        """The tuples of a query that were dropped so far."""
+        return sum(tuples for (name, _), tuples in self._shed.items() if name == query)
 
     def results_so_far(self, queries: Collection[str]) -> LatencyTotal:
         """The results of these queries so far: their number, and the sum of their latencies."""

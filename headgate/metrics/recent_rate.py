@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from collections.abc import Collection
 
 WINDOW_S = 10.0
 STEP_S = 0.05  # counts are kept in steps of this length
@@ -49,6 +50,11 @@ class RecentRates:
     def add(self, stream: str, now: float, count: int) -> None:
         """So many tuples of a stream came now."""
         self._rates[stream].add(now, count)
+
+    def forget(self, streams: Collection[str]) -> None:
+        """Streams were removed: only these are left."""
+        for name in self._rates.keys() - set(streams):
+            del self._rates[name]
 
     def rates(self, now: float) -> dict[str, float]:
         """Tuples per second, by stream, as far as known."""

@@ -54,13 +54,14 @@ def merge_plans(running: Plan, added: Plan) -> Plan:
     ):
         if both:
             raise ValueError(f"{what} {', '.join(sorted(both))} runs already")
+    ports = [port for port in running.schemas if port.node in running.operators or port.node in running.streams]
     return Plan(
         streams={**added.streams, **running.streams},
         tables={**added.tables, **running.tables},
         classes={**added.classes, **running.classes},
         operators={**running.operators, **added.operators},
         queries={**running.queries, **added.queries},
-        schemas={**added.schemas, **running.schemas},
-        flows={**added.flows, **running.flows},
+        schemas={**added.schemas, **{port: running.schemas[port] for port in ports}},
+        flows={**added.flows, **{port: running.flows[port] for port in ports}},
         grows={**running.grows, **added.grows},
     )

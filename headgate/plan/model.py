@@ -148,27 +148,68 @@ class Plan:
     def with_class(self, query: str, class_name: str) -> Plan:
         """A copy with a query moved to another class; ValueError if there is no such query or class."""
         self._require("class", "classes", class_name, self.classes)
-        self._require("query", "queries", query, self.queries)
-        moved = replace(self.queries[query], class_name=class_name)
-        return replace(self, queries={**self.queries, query: moved})
+        return self._with_query(query, class_name=class_name)
 
     def with_policy(self, query: str, policy: PolicySettings | None) -> Plan:
         """A copy in which a query has another policy of its own, or none; ValueError if there is no such query."""
-        self._require("query", "queries", query, self.queries)
-        changed = replace(self.queries[query], policy=policy)
-        return replace(self, queries={**self.queries, query: changed})
+        return self._with_query(query, policy=policy)
 
-    def with_linger(self, query: str, linger_s: float) -> Plan:
+    def with_linger(self, query: str, linger_s: float | None) -> Plan:
         """A copy in which the tuples of a query may wait so long for company; ValueError if there is no such query."""
+        return self._with_query(query, linger_s=linger_s)
+
+    def with_qos(self, query: str, qos: tuple[QosMeasure, ...]) -> Plan:
+        """A copy in which a query is promised something else; ValueError if there is no such query."""
+        return self._with_query(query, qos=qos)
+
+    def with_tolerance(self, query: str, tolerance: float | None, shed: Any) -> Plan:
+        """A copy in which a query tolerates another error, or none; ValueError if there is no such query."""
+        return self._with_query(query, tolerance=tolerance, shed=shed)
+
+    def _with_query(self, query: str, **changes: Any) -> Plan:
         self._require("query", "queries", query, self.queries)
-        changed = replace(self.queries[query], linger_s=linger_s)
-        return replace(self, queries={**self.queries, query: changed})
+        return replace(self, queries={**self.queries, query: replace(self.queries[query], **changes)})
 
     def with_priority(self, class_name: str, priority: int) -> Plan:
         """A copy with a new priority for a class; ValueError if there is no such class."""
         self._require("class", "classes", class_name, self.classes)
         changed = replace(self.classes[class_name], priority=priority)
         return replace(self, classes={**self.classes, class_name: changed})
+
+    def with_added_class(self, added: QueryClass) -> Plan:
+        """A copy with one more class; ValueError if there is one of its name."""
+        if added.name in self.classes:
+            raise ValueError(f"there is already a class '{added.name}'; choose another name")
+        return replace(self, classes={**self.classes, added.name: added})
+
+    def without_class(self, name: str) -> Plan:
+        """A copy without a class; ValueError if there is no such class."""
+        self._require("class", "classes", name, self.classes)
+        return replace(self, classes={key: one for key, one in self.classes.items() if key != name})
+
+    def without_stream(self, name: str) -> Plan:
+        """A copy without a stream that nobody reads; ValueError names the queries that do, if there are any."""
+        self._require("stream", "streams", name, self.streams)
+        if readers := self.readers(name):
+            raise ValueError(f"it is read by {first_few(readers)}; remove them first")
+        return replace(
+            self,
+            streams={key: one for key, one in self.streams.items() if key != name},
+            schemas={port: one for port, one in self.schemas.items() if port.node != name},
+            flows={port: one for port, one in self.flows.items() if port.node != name},
+        )
+
+    def without_table(self, name: str) -> Plan:
+        """A copy without a table that nobody reads; ValueError names the queries that do, if there are any."""
+        self._require("table", "tables", name, self.tables)
+        if readers := self.table_readers(name):
+            raise ValueError(f"it is read by {first_few(readers)}; remove them first")
+        return replace(self, tables={key: one for key, one in self.tables.items() if key != name})
+
+    def table_readers(self, table: str) -> tuple[str, ...]:
+        """The queries that read a table."""
+        using = [name for name, one in self.operators.items() if getattr(one, "table", None) == table]
+        return tuple(dict.fromkeys(query for name in using for query in self.owners[name]))
 
     @staticmethod
     def _require(what: str, plural: str, name: str, known: Mapping[str, object]) -> None:
@@ -205,6 +246,15 @@ class Plan:
             for operator in query.operators:
                 found[operator].append(query.name)
         return {name: tuple(queries) for name, queries in found.items()}
+
+    @cached_property
+    def reads(self) -> Mapping[str, tuple[str, ...]]:
+        """The streams that each query reads."""
+        found: dict[str, tuple[str, ...]] = {}
+        for query in self.queries.values():
+            nodes = [port.node for name in query.operators for port in self.operators[name].inputs]
+            found[query.name] = tuple(dict.fromkeys(node for node in nodes if node in self.streams))
+        return found
 
     def without(self, names: Collection[str]) -> Plan:
         """A copy without some queries and the operators that only they used."""

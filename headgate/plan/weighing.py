@@ -53,6 +53,15 @@ def sheddable(plan: Plan, query: Query) -> bool:
     return bool(query.tolerance) and all(plan.owners[name] == (query.name,) for name in query.operators)
 
 
+def lacks_weights(plan: Plan, query: Query) -> bool:
+    """Would results of a query leave out what is dropped, though they could count for it?
+
+    So it is if the query was built without a tolerance: its operators do not read EXTRA.
+    """
+    read = {port for name in query.operators for port in plan.operators[name].inputs if port.node in plan.streams}
+    return all(port.branch != WEIGHED for port in read) and _Weigher(plan, query).operators() is not None
+
+
 def gives_error_bounds(plan: Plan, query: Query) -> bool:
     """Would the results of a query that asks for them have error bounds?"""
     schema = plan.schemas[query.root]

@@ -154,6 +154,13 @@ class DecisionMaker:
         self._forget_switch()
         return [Decision(now, self._query, "switch", current, choice.policy, scores=choice.scores, note=choice.note)]
 
+    def stop_shedding(self, now: float, note: str) -> list[Decision]:
+        """The promises or the tolerance are others from now on: nothing is to be dropped for those of this maker."""
+        found: list[Decision] = []
+        while self._shedding is not None and (step := self._shedding.less()) is not None:
+            found.append(Decision(now, self._query, "stop shedding", step.before, step.after, step=step, note=note))
+        return found
+
     def _is_calm(self, state: _State) -> bool:
         """Is every must-measure so far from being violated, and the load so low, that less shedding will do?"""
         musts = [one for one in self._measures if one.priority == "must"]

@@ -41,11 +41,11 @@ class LearnedTable:
     ) -> None:
         self.candidates = list(candidates)
         self._forecast = forecast
-        self._present = present  # the queries that run
+        self._present = present  # the queries that run and are promised something
         self._queries: dict[str, _Learned] = {}
 
     def add(self, query: Query) -> None:
-        """A query has come."""
+        """A query has come, or is promised something else."""
         self._queries[query.name] = _Learned(query.name, query.qos)
 
     def learn(self, situation: Situation) -> None:
@@ -55,32 +55,32 @@ class LearnedTable:
 
     def scores(self) -> dict[str, float]:
         """The score of every candidate; empty if nothing is known of any query."""
-        found = [self._scores_of(one) for name, one in self._queries.items() if name in self._present()]
+        found = [self._scores_of(one) for one in self._running()]
         return {name: sum(one[name] for one in found) / len(found) for name in self.candidates} if found else {}
 
     @property
     def queries(self) -> int:
         """How many queries with promises run."""
-        return sum(name in self._present() for name in self._queries)
+        return len(self._running())
 
     @property
     def is_forecast(self) -> bool:
         """Is there a forecast for every query?"""
-        present = [name for name in self._queries if name in self._present()]
-        return bool(present) and all(self._forecast(name, None) for name in present)
+        present = self._running()
+        return bool(present) and all(self._forecast(one.query, None) for one in present)
 
     @property
     def is_at_ease(self) -> bool:
         """Are the promises of all queries kept with room to spare?"""
-        return all(one.is_at_ease for name, one in self._queries.items() if name in self._present())
+        return all(one.is_at_ease for one in self._running())
 
     def keeps_all(self, candidate: str) -> bool:
         """Is the candidate expected to keep all promises under the present loads?"""
-        return all(
-            one.keeps_all(candidate, self._forecast(name, one.offered))
-            for name, one in self._queries.items()
-            if name in self._present()
-        )
+        return all(one.keeps_all(candidate, self._forecast(one.query, one.offered)) for one in self._running())
+
+    def _running(self) -> list[_Learned]:
+        present = self._present()
+        return [one for name, one in self._queries.items() if name in present]
 
     def _scores_of(self, one: _Learned) -> dict[str, float]:
         weights: dict[int, float] = {}  # of each forecast: many loads have the same

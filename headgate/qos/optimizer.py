@@ -34,6 +34,7 @@ class _Watched:
     query: Query
     meter: QueryMeter
     maker: DecisionMaker
+    shedding: QueryShedding | None
     score: ScoreKeeper
     patience: Patience | None  # None: how long it lingers is the user's decision
     next: float
@@ -63,28 +64,59 @@ class Optimizer:
         self._linger_s = linger_s
         self._watched: dict[str, _Watched] = {}
         self._decisions: deque[Decision] = deque(maxlen=MOST_DECISIONS)
+        self._withdrawn: list[Event] = []  # changes to make at the next review, for promises that are made no longer
         self.next = math.inf
         self.set_plan()
 
     def set_plan(self) -> None:
-        """Queries have come or gone."""
+        """Queries have come or gone, or are promised something else, or tolerate another error."""
         queries = self._board.plan.queries
-        self._watched = {name: one for name, one in self._watched.items() if name in queries}
-        came = [query for query in queries.values() if query.qos and query.name not in self._watched]
-        self._watched |= {query.name: self._watch(query) for query in came}
-        self.next = self._board.now if came else self._next_look()
+        before, self._watched = self._watched, {}
+        came = False
+        for name, query in queries.items():
+            old = before.get(name)
+            if old is None and not query.qos:
+                continue
+            if old is not None and query.qos == old.query.qos and _tolerated(query) == _tolerated(old.query):
+                self._watched[name] = old
+            elif query.qos:
+                self._watched[name] = self._watch(query, old)
+                came = True
+            if old is not None and self._watched.get(name) is not old:
+                self._withdraw(old, query)
+        self.next = self._board.now if came or self._withdrawn else self._next_look()
 
-    def _watch(self, query: Query) -> _Watched:
-        maker = DecisionMaker(query, self._selector(query), self._shedding(query))
+    def _watch(self, query: Query, old: _Watched | None) -> _Watched:
+        """Begin to watch a query; `old`: how it was watched until now, with other promises."""
+        tolerates_the_same = old is not None and _tolerated(old.query) == _tolerated(query)
+        shedding = old.shedding if old is not None and tolerates_the_same else self._shedding(query)
+        maker = DecisionMaker(query, self._selector(query), shedding)
         first = self._board.now + self._monitoring.period_s(query.qos, self._board.now)
+        patience = self._patience(query, None if old is None else old.patience)
+        score = ScoreKeeper() if old is None else old.score
+        return _Watched(query, QueryMeter(query, self._board), maker, shedding, score, patience, first)
+
+    def _patience(self, query: Query, old: Patience | None) -> Patience | None:
+        if old is not None:
+            return Patience(query, old.linger_s)
         sets_linger = self._linger_s is not None and self._board.plan.linger_s(query.name) is None
-        patience = Patience(query, self._linger_s or 0.0) if sets_linger else None
-        return _Watched(query, QueryMeter(query, self._board), maker, ScoreKeeper(), patience, first)
+        return Patience(query, self._linger_s or 0.0) if sets_linger else None
+
+    def _withdraw(self, old: _Watched, query: Query) -> None:
+        """What was done for promises that are made no longer ends at the next review."""
+        now = self._board.now
+        if _tolerated(old.query) != _tolerated(query):
+            self._decisions += old.maker.stop_shedding(now, "another error is tolerated now")  # the core has stopped it
+        elif not query.qos:
+            decisions = old.maker.stop_shedding(now, "nothing is promised any more")
+            self._withdrawn += self._decided(decisions)
+        if not query.qos and old.patience is not None:
+            self._withdrawn.append(QueryLingerChanged(now, query.name, None))
 
     def review(self) -> list[Event]:
         """Look at the queries whose time has come; returns the changes that the runtime should make."""
         now = self._board.now
-        changes: list[Event] = []
+        changes, self._withdrawn = self._withdrawn, []
         for one in self._watched.values():
             if now >= one.next:
                 changes += self._look(one, now)
@@ -137,9 +169,21 @@ class Optimizer:
         """How well the promises of each query were kept, for the report."""
         return {name: one.score.summary() for name, one in self._watched.items()}
 
+    def score_of(self, query: str) -> dict[str, Any] | None:
+        """How well the promises of one query were kept; None: nothing is promised to it."""
+        return self._watched[query].score.summary() if query in self._watched else None
+
     def as_data(self) -> list[Mapping[str, Any]]:
         """The latest decisions, for the report."""
         return [decision.as_data() for decision in self._decisions]
+
+    def decisions_about(self, query: str, most: int) -> list[Decision]:
+        """The latest decisions about one query, oldest first."""
+        return [one for one in self._decisions if one.query == query][-most:]
+
+
+def _tolerated(query: Query) -> tuple[object, object]:
+    return query.tolerance, query.shed
 
 
 def _change(decision: Decision) -> Event:

@@ -55,7 +55,9 @@ def make_optimizer(
 ) -> Optimizer:
     """The optimizer of a run; `shedding` says what a runtime can drop of a query's input, `linger_s` how long queries
     linger there that do not say, `forecast` what other policies would give a query."""
-    table = LearnedTable(settings.candidates, forecast, lambda: board.plan.queries)
+    table = LearnedTable(
+        settings.candidates, forecast, lambda: {name for name, query in board.plan.queries.items() if query.qos}
+    )
     selector = partial(_selector, settings, seed, table, CommonChoice(table))
     start_s = linger_s if settings.linger else None
     return Optimizer(board, default_policy, selector, shedding, settings.monitoring, start_s)

@@ -235,6 +235,13 @@ class Board:
         for unit in self.units:
             self._announce(unit)  # it may have lingered long enough
 
+    def set_promises(self, plan: Plan) -> None:
+        """A query is promised something else, or tolerates another error; `plan` is otherwise the same."""
+        self.plan = plan
+        if self._boundary_wait is not None:
+            self._boundary_wait.set_units(plan, self.units)
+        self.recheck_waiting()  # with less time, what waits may be too much work
+
     def fed_units(self, edge: Edge) -> FedUnits:
         """The units that a queue feeds; the object stays the same as long as the board exists."""
         return self._fed_units.setdefault(edge, FedUnits())

@@ -105,7 +105,8 @@ class CallProfile:
                 self._learn_stamps(query, tables)
 
     def forget(self, plan: Plan) -> None:
-        """Queries have ended: only what is in this plan counts."""
+        """Queries have ended, or streams were removed: only what is in this plan counts."""
+        self.times = {name: one for name, one in self.times.items() if name in plan.streams}
         self.calls = {key: one for key, one in self.calls.items() if all(name in plan.operators for name in key)}
         self.boundary_rows = {name: one for name, one in self.boundary_rows.items() if name in plan.operators}
         self.stamps = {name: one for name, one in self.stamps.items() if name in plan.queries}

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from headgate.metrics.learning import TimeFit
+from headgate.metrics.recent_rate import RecentRate
 from headgate.plan.model import Edge, Plan
 from headgate.scheduling.calls import Call
 
@@ -32,6 +33,7 @@ class CallWork:
         self._tuples: defaultdict[str, float] = defaultdict(float)
         self._busy: defaultdict[str, float] = defaultdict(float)  # `_seconds`, and those of calls that are not typical
         self._all_busy = 0.0
+        self._lately = RecentRate()  # microseconds of calls
         self._fits: defaultdict[str, TimeFit] = defaultdict(TimeFit)
         self._plan: Plan | None = None
         self._entering: Mapping[Edge, float] = {}
@@ -45,6 +47,7 @@ class CallWork:
         began, call = self._running.pop(slot)
         seconds = now - began
         self._all_busy += seconds
+        self._lately.add(now, round(seconds * 1e6))
         tuples = self._entered(call)
         for query in call.unit.queries:
             self._busy[query] += seconds
@@ -52,6 +55,11 @@ class CallWork:
                 self._seconds[query] += seconds
                 self._tuples[query] += tuples[query]
                 self._fits[query].learn(tuples[query], seconds)
+
+    def busy_lately(self, now: float) -> float | None:
+        """How many slots were busy in the last seconds, on average; None: too soon to tell."""
+        found = self._lately.value(now)
+        return None if found is None else found * 1e-6
 
     def forget(self, query: str) -> None:
         """A query was removed: another may take its name."""

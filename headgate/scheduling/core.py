@@ -35,16 +35,10 @@ from headgate.scheduling.core_settings import CoreSettings, MakePolicy
 from headgate.scheduling.events import (
     CallEnded,
     Event,
-    PolicyReplaced,
-    PriorityChanged,
     QueriesAdded,
     QueriesFailed,
     QueriesStopped,
-    QueryClassChanged,
-    QueryLingerChanged,
-    QueryPolicyChanged,
     QueryRemoved,
-    SheddingChanged,
     SlotFree,
     StreamEnded,
     TuplesArrived,
@@ -59,9 +53,8 @@ from headgate.scheduling.instructions import (
     UnitsChanged,
     WakeSlots,
 )
-from headgate.scheduling.policy import Policy
 from headgate.scheduling.queue import BatchQueue, SharedMemory, SpillError
-from headgate.scheduling.shedder import shedders_of
+from headgate.scheduling.shedder import as_read, shedders_of
 from headgate.scheduling.suspect_rows import SuspectRows
 from headgate.scheduling.timekeeper import Timekeeper
 from headgate.scheduling.units import Unit
@@ -153,17 +146,8 @@ class Core:
                 self._remove_query(query)
             case QueriesAdded():
                 self._add_queries(event)
-            case PolicyReplaced() | PriorityChanged() | QueryClassChanged() | QueryPolicyChanged():
-                self.changes.apply(event)
-            case QueryLingerChanged(query=query, linger_s=linger_s):
-                self.plan = self.plan.with_linger(query, linger_s)
-                self.board.set_lingers(self.plan)
-                self._wake()
-            case SheddingChanged(edge=edge, extra=extra):
-                if edge in self.shedders:  # else its query has ended
-                    self.shedders[edge].set(extra)
             case _:
-                raise TypeError(f"{type(event).__name__} is not an event that the core knows")
+                self.changes.apply(event)
         if event.at >= self.board.policy.review_at and self.board.review():
             self._units_changed()
             self._wake()
@@ -201,6 +185,20 @@ class Core:
     def in_flight(self, query: str) -> bool:
         """Does a call in flight work for a query, perhaps one that has ended?"""
         return any(query in call.unit.queries for _, call in self._calls.values())
+
+    @property
+    def occupied(self) -> set[str]:
+        """The operators that a call in flight runs, or that have something to do although no tuple waits."""
+        running = {name for _, call in self._calls.values() for name in call.operators}
+        return running | {edge.operator for edge in self._due}
+
+    def is_complete(self, query: str) -> bool:
+        """Have all streams of a query that runs ended, and is everything that came processed?"""
+        if not self.time.open.isdisjoint(self.plan.reads[query]):
+            return False
+        mine = set(self.plan.queries[query].operators)
+        edges = (Edge(name, at) for name in mine for at in range(len(self.plan.operators[name].inputs)))
+        return mine.isdisjoint(self.occupied) and not any(self.queues[edge].count for edge in edges)
 
     def unfinished(self) -> dict[str, int]:
         """By query, the tuples that wait in its queues or that calls in flight have taken."""
@@ -269,7 +267,7 @@ class Core:
         """Queue tuples that arrived for one operator, or what its shedder leaves of them."""
         shedder = self.shedders.get(edge)
         if shedder is None:
-            self.queues[edge].put(table)
+            self.queues[edge].put(as_read(self.plan, edge, table))
             return
         kept = shedder.kept(table)
         dropped = table.num_rows - kept.num_rows
@@ -459,18 +457,10 @@ class Core:
 
     # What is changed from outside --------------------------------------------------------------------------------
 
-    def carry_on(self, plan: Plan, policy: Policy) -> None:
-        """Continue with a changed plan, whose queries are the same, or with another policy."""
-        self.board.install(policy, plan)
+    def go_on(self, plan: Plan) -> None:
+        """Continue with a changed plan, whose operators are the same; the board has been told."""
         self.plan = plan
-        self._units_changed()
-        self._wake()
-
-    def set_classes(self, plan: Plan) -> None:
-        """Continue with changed priorities, or changed classes of queries."""
-        self.plan = plan
-        self.board.set_classes(plan)
-        self.monitor.set_plan(self.board.now, plan)
+        self._row_bytes.clear()  # another stream may have the name of one that was removed
         self._units_changed()
         self._wake()
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from headgate.plan.model import Edge, Plan, PolicySettings
+from headgate.plan.model import Edge, Plan, PolicySettings, QueryClass
+from headgate.plan.quality import QosMeasure
 from headgate.scheduling.calls import Outcome
 
 
@@ -107,10 +108,30 @@ class QueryPolicyChanged(Event):
 
 @dataclass(frozen=True, slots=True)
 class QueryLingerChanged(Event):
-    """The tuples of a query may wait so many seconds for company from now on."""
+    """The tuples of a query may wait so many seconds for company from now on; None: as long as its class says."""
 
     query: str
-    linger_s: float
+    linger_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryQosChanged(Event):
+    """The administrator promises something else to a query, or nothing any more."""
+
+    query: str
+    qos: tuple[QosMeasure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryToleranceChanged(Event):
+    """The administrator says which error a query tolerates from now on, and what is dropped first; None: none.
+
+    Nothing of the query is dropped from then on, until the optimizer finds that it must be.
+    """
+
+    query: str
+    tolerance: float | None
+    shed: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +162,31 @@ class QueryRemoved(Event):
     """The administrator removes a query, from the report too; if it still runs, it ends. Its name is free then."""
 
     query: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClassAdded(Event):
+    """The administrator adds a class."""
+
+    added: QueryClass
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRemoved(Event):
+    """The administrator removes a class that no query is in. Its name is free then."""
+
+    class_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRemoved(Event):
+    """The administrator removes a stream that no query reads. Its name is free then, for another schema."""
+
+    stream: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableRemoved(Event):
+    """The administrator removes a table that no query reads. Its name is free then, for other rows."""
+
+    table: str

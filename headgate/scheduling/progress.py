@@ -93,7 +93,11 @@ class Progress:
                 self._announced[port] = max(progress, self._announced.get(port, BEGINNING))
         for name in self._timed:
             fresh = [edge for edge in self._edges(name) if edge not in self._known]
+            if fresh:  # one that was removed may have had its name
+                self._next.pop(name, None)
+                self._done.pop(name, None)
             for edge in fresh:
+                self._marks.pop(edge, None)
                 self._seen[edge] = self._announced.get(self._plan.operators[name].inputs[edge.input], BEGINNING)
             if fresh and self._plan.operators[name].stateful and complete:
                 self._done[name] = min(complete.get(stream, BEGINNING) for stream in self._streams[name])

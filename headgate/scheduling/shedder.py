@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headgate.plan.model import Edge, Plan, Query
-from headgate.plan.weighing import PARTS, WEIGHED, sheddable
+from headgate.plan.weighing import PARTS, WEIGHED, lacks_weights, sheddable
 from headgate.seeds import derived_seed
 from headgate.sql.schema import ARRIVAL, EXTRA, LATE, SEQUENCE
 
@@ -185,10 +185,13 @@ class Shedder:
 
 
 def shedders_of(plan: Plan, seed: int) -> dict[Edge, Shedder]:
-    """A shedder for every queue at which tuples of tolerant queries enter, and at which nobody else's do."""
+    """A shedder for every queue at which tuples of tolerant queries enter, and at which nobody else's do.
+
+    None for queries that lack weights: they were built while another query depended on their operators.
+    """
     found: dict[Edge, Shedder] = {}
     for query in plan.queries.values():
-        if not sheddable(plan, query):
+        if not sheddable(plan, query) or lacks_weights(plan, query):
             continue
         for name in query.operators:
             for index, port in enumerate(plan.operators[name].inputs):

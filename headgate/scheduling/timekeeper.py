@@ -57,6 +57,14 @@ class Timekeeper:
         complete |= {name: at for name in self.open if (at := self._entrances[name].progress) is not None}
         self._progress.set_plan(plan, queues, complete)
 
+    def forget(self, plan: Plan) -> None:
+        """Streams that nobody reads were removed: another may take the name of one that is not in this plan."""
+        for name in self._entrances.keys() - plan.streams.keys():
+            del self._entrances[name]
+            self._ended.discard(name)
+            self._progress.restart(name)
+        self._plan = plan
+
     # Tuples and time come in -------------------------------------------------------------------------------------
 
     def admit(self, stream: str, table: pa.Table) -> Admitted:

@@ -12,7 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from headgate.api.application import Application
-from headgate.api.run import Results, Run
+from headgate.api.results import Results
+from headgate.api.run import Run
 from headgate.application.checked import CheckedApplication
 from headgate.application.explain import explain
 from headgate.application.untrusted import refuse_untrusted, refuse_untrusted_plan
@@ -158,9 +159,8 @@ class Service:
 
     def _checked_query(self, name: str, section: Mapping[str, Any]) -> tuple[Application, CheckedApplication]:
         refuse_untrusted("queries", name, section, self.limits.allowed)
-        trial = self._app.copy()
-        if name in trial.sections("queries"):
-            trial.forget("queries", name)
+        known = name in self._app.sections("queries")
+        trial = self._app.forget("queries", name) if known else self._app.copy()
         trial.add("queries", name, section)
         checked = trial.checked_query(name)
         refuse_untrusted_plan(checked.plan, [name], self.limits.allowed)
@@ -188,9 +188,9 @@ class Service:
         with self._changing:
             self.section(key, name)
             self._refuse_used(key, name)
-            trial = self._app.copy()
+            trial = self._app
             if name not in self._lost[key]:
-                trial.forget(key, name)
+                trial = trial.forget(key, name)
                 if key != "queries" or name in self._run.overview()["queries"]:
                     self._remove_from_run(key, name)
             self._app = trial
@@ -245,8 +245,7 @@ class Service:
         with self._changing:
             section = {**self.section("classes", name), **changes}
             refuse_untrusted("classes", name, section, self.limits.allowed)
-            trial = self._app.copy()
-            trial.replace("classes", name, section)
+            trial = self._app.replaced("classes", name, section)
             self._run.set_priority(name, section["priority"])
             self._keep_change("classes", name, section, trial)
 
@@ -256,8 +255,7 @@ class Service:
             before = self.section("queries", name)
             section = {key: one for key, one in {**before, **changes}.items() if one is not None}
             refuse_untrusted("queries", name, section, self.limits.allowed)
-            trial = self._app.copy()
-            trial.replace("queries", name, section)
+            trial = self._app.replaced("queries", name, section)
             if self.state(name)[0] == "running":
                 self._change_running(name, before, section, changes)
             self._keep_change("queries", name, section, trial)

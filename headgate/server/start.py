@@ -39,7 +39,7 @@ def _registered(base: Application, saved: SavedSections) -> tuple[Application, L
         for name, one in saved.of(key).items():
             try:
                 if name in app.sections(key):
-                    app.replace(key, name, one.section)
+                    app = app.replaced(key, name, one.section)
                 else:
                     app.add(key, name, one.section)
             except ApplicationError as error:
@@ -55,7 +55,7 @@ def _started(app: Application, left_out: set[str], broken: dict[str, str], spark
     while True:
         trial = app.copy()
         for name in left_out & app.sections("queries").keys():
-            trial.forget("queries", name)
+            trial = trial.forget("queries", name)
         try:
             return trial.start(spark, stay_open=True)
         except ApplicationError as error:

@@ -43,7 +43,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 @pytest.mark.spark
 def test_a_tuple_at_a_boundary(spark: Any, tmp_path: Path) -> None:
-    from headgate.runtime.spark.engine import run
+    from headgate.runtime.spark.run import run
 
     for name in ("boundaries.yaml", "readings.csv"):
         shutil.copy(EXAMPLES / name, tmp_path)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,22 +22,19 @@ from headgate.connect.dead_letters import DeadLetters
 from headgate.connect.sources import Source
 from headgate.metrics.latency import LatencyTotal
 from headgate.metrics.monitor import Monitor
-from headgate.metrics.stats import DeclaredStats
-from headgate.plan.added_queries import merge_plans, plan_of_added
-from headgate.plan.model import Plan, Query
+from headgate.plan.added_queries import plan_of_added
 from headgate.plan.weighing import weighed
 from headgate.policies.parameters import whole
 from headgate.policies.registry import make_policy
-from headgate.qos.load import JoinedStats, estimate_load, refusal
-from headgate.qos.measured_room import MeasuredRoom
 from headgate.qos.settings import make_optimizer
-from headgate.qos.shedding import SheddingSteps, declared_rates, places_of
 from headgate.runtime.spark.call_runner import CallRunner
 from headgate.runtime.spark.caller_setup import extend_caller, make_caller
 from headgate.runtime.spark.calls.rehearsal import rehearsal_s, rehearses, sample, warm_up
 from headgate.runtime.spark.calls.ways import Ways
 from headgate.runtime.spark.failures.error_messages import essence
 from headgate.runtime.spark.launch.session import goes_with_spark, own_session, spark_runs, start_spark, stop_spark
+from headgate.runtime.spark.overview import Sight, look, look_at_query, overview, query_overview
+from headgate.runtime.spark.promises import promised, refuse_without_room, shedding_steps
 from headgate.runtime.spark.query_sinks import QuerySinks
 from headgate.runtime.spark.slots import SlotThreads, join_all
 from headgate.runtime.spark.source_thread import TICK_S, SourceThread, open_sources
@@ -58,6 +56,8 @@ from headgate.scheduling.events import (
     QueryRemoved,
     SlotFree,
     StreamEnded,
+    StreamRemoved,
+    TableRemoved,
     TuplesArrived,
 )
 from headgate.scheduling.instructions import (
@@ -130,11 +130,10 @@ class SparkRuntime:
         if self._log is not None:
             self._opened.callback(self._log.close)
         self.core = Core(settings, make_policy, SharedMemory(queue_bytes, spill), monitor)
-        forecasts = BackgroundForecasts(self.snapshot, app.optimizer.candidates, self._promised, self.now)
+        forecasts = BackgroundForecasts(self.snapshot, app.optimizer.candidates, lambda: promised(self.core), self.now)
         self._opened.callback(forecasts.close)
-        self.optimizer = make_optimizer(
-            self.core.board, app.optimizer, app.policy.name, app.seed, self._shedding, LINGER_S, forecasts
-        )
+        board, name, sheds = self.core.board, app.policy.name, partial(shedding_steps, self.core, app.slots)
+        self.optimizer = make_optimizer(board, app.optimizer, name, app.seed, sheds, LINGER_S, forecasts)
         self.caller.keep(app.plan, self.core.board.units)
         self._changed = threading.Condition()  # guards the core
         self._done = threading.Event()
@@ -211,9 +210,10 @@ class SparkRuntime:
             if self._done.wait(left):
                 if self._fatal is not None:
                     raise self._fatal
-                if limits.until_idle or limits.seconds is None or not self.core.plan.queries:
+                by_itself = limits.until_idle or limits.seconds is None or not self.core.plan.queries
+                if by_itself and not limits.stay_open:
                     return
-                time.sleep(left)  # nothing more will happen, but the run must last this long
+                time.sleep(left)  # nothing happens now, but the run must go on
             if failed := self.sinks.refresh(self.core.plan.queries):
                 self._handle(lambda at: QueriesFailed(at, failed))
             if tick is not None:
@@ -253,8 +253,24 @@ class SparkRuntime:
         return frozenset(self.core.time.open)
 
     def runs(self, query: str) -> bool:
-        """Does a query still run?"""
-        return query in self.core.plan.queries
+        """Does a query still run? Not once its streams have ended and all is processed."""
+        with self._changed:
+            return query in self.core.plan.queries and not self.core.is_complete(query)
+
+    def overview(self) -> dict[str, Any]:
+        """What people see of the run; see `Run.overview`."""
+        with self._changed:
+            seen = self._look()
+        return overview(seen)
+
+    def query_overview(self, query: str) -> dict[str, Any]:
+        """What people see of a query, running or ended; see `Run.query_overview`."""
+        with self._changed:
+            own = look_at_query(self.core, self._look(), query, self.optimizer, LINGER_S)
+        return query_overview(own, self.unprocessed.get(query, 0))
+
+    def _look(self) -> Sight:
+        return look(self.core, self.now(), self._app.slots, self.errors)
 
     def unfinished(self) -> dict[str, int]:
         """By query, the tuples that wait in its queues or that calls in flight have taken."""
@@ -262,6 +278,10 @@ class SparkRuntime:
             return self.core.unfinished()
 
     # Changes while it runs ---------------------------------------------------------------------------------------
+
+    def change(self, event_at: Callable[[float], Event]) -> None:
+        """Give the core an event of the administrator. ValueError: it is refused, and nothing has changed."""
+        self._handle(event_at)
 
     def set_policy(self, policy: PolicySettings, reason: str = "asked for") -> None:
         """Replace the application's policy; queries that have one of their own keep it."""
@@ -294,8 +314,9 @@ class SparkRuntime:
         """
         with self._adding:
             plan = weighed(plan_of_added(app.plan, self.core.monitor.queries & app.plan.queries.keys()))
-            if not force and (why := self._no_room(plan)) is not None:
-                raise ValueError(f"{why}; leave some out, or add them by force")
+            if not force:
+                with self._changed:
+                    refuse_without_room(self.core, plan, self._app.slots)
             extend_caller(self.caller, replace(app, plan=plan))
             try:
                 self.sinks.open(plan, app.folder, app.name)
@@ -303,23 +324,14 @@ class SparkRuntime:
                 while any(thread.reads(unread) for thread in self._source_threads):
                     time.sleep(TICK_S)  # their last readers have just stopped
                 sources = open_sources(app, letters=self.dead_letters, streams=unread, since=self.now())
-                self._done.clear()
-                self._handle(lambda at: QueriesAdded(at, plan))
+                with self._changed:  # an idle slot must not say in between that all is done
+                    self._done.clear()
+                    self._handle_locked(QueriesAdded(self.now(), plan))
             except BaseException:
                 self.sinks.discard(plan.queries)
                 raise
             if sources:
                 self._read(sources)
-
-    def _no_room(self, plan: Plan) -> str | None:
-        """Why these queries would endanger a must-promise; None if they would not, or nothing is known of them."""
-        with self._changed:
-            core = self.core
-            merged = merge_plans(core.plan, plan)
-            stats = JoinedStats(core.stats, DeclaredStats(plan), plan)
-            rates = {**dict(declared_rates(merged)), **core.rates()}
-            load = estimate_load(merged, stats, rates, self._app.slots, core.stats.call_fixed_s)
-            return refusal(load, merged, plan.queries)
 
     def stop_queries(self, queries: Collection[str]) -> None:
         """End some queries; the others go on. Tuples that wait for them alone are given up, and counted."""
@@ -338,16 +350,22 @@ class SparkRuntime:
             self.errors.pop(query, None)
             self.unprocessed.pop(query, None)
 
-    def _promised(self) -> list[str]:
-        return [query.name for query in self.core.plan.queries.values() if query.qos]
+    def remove_stream(self, stream: str) -> None:
+        """Forget a stream that no query reads, once its source is closed; ValueError names the queries that read it."""
+        with self._adding:
+            if stream not in self.core.plan.streams:
+                return  # no query ever read it
+            self.core.plan.without_stream(stream)  # refused before anything is waited for
+            while any(thread.reads([stream]) for thread in self._source_threads):
+                time.sleep(TICK_S)
+            self._handle(lambda at: StreamRemoved(at, stream))
 
-    def _shedding(self, query: Query) -> SheddingSteps | None:
-        """What can be dropped of a query's input: where its streams enter, before anything is queued."""
-        core = self.core
-        entrances = [edge for edge, shedder in core.shedders.items() if shedder.query == query.name]
-        places = places_of(core.plan, query, core.stats, declared_rates(core.plan), entrances)
-        room = MeasuredRoom(core.work, query.name, self._app.slots, lambda: core.board.now)
-        return SheddingSteps(places, room=room) if places else None
+    def remove_table(self, table: str) -> None:
+        """Forget a table that no query reads; ValueError names the queries that do."""
+        with self._adding:
+            if table in self.core.plan.tables:
+                self._handle(lambda at: TableRemoved(at, table))
+                self.caller.forget_table(table)
 
     # Data comes in -----------------------------------------------------------------------------------------------
 
@@ -475,23 +493,3 @@ class SparkRuntime:
         more |= {"rejected": rejected, "dead_letters": self.dead_letters.report()}
         more |= {"errors": dict(self.errors), "unprocessed": dict(self.unprocessed)}
         return report | more | self.caller.report(core.plan)
-
-
-def run(
-    app: CheckedApplication,
-    limits: RunLimits,
-    spark: SparkSession | None = None,
-    tick: Callable[[SparkRuntime], None] | None = None,
-    force: bool = False,
-) -> dict[str, Any]:
-    """Run an application on Spark until its limits or Ctrl-C; returns the report."""
-    runtime = SparkRuntime(app, spark, force=force)
-    runtime.start()
-    try:
-        runtime.wait(limits, None if tick is None else lambda: tick(runtime))
-    except KeyboardInterrupt:
-        log.info("stopping")
-    except BaseException:
-        runtime.stop()
-        raise
-    return runtime.stop()

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
-from headgate.api.run import Results
+from headgate.api.results import Results
 from headgate.server.http.rows import as_json_rows
 
 SHORTEST_S = 0.1  # between two looks at a query's results

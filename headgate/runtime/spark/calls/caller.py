@@ -191,6 +191,11 @@ class Caller:
             flows={**own.flows, **plan.flows},
         )
 
+    def forget_table(self, table: str) -> None:
+        """A table was removed: another may take its name."""
+        self._single_tables.pop(table, None)
+        self._spread_tables.forget(table)
+
     def keep(self, plan: Plan, units: tuple[Unit, ...]) -> None:
         """From now on prepare plans for these units only. Other calls, made after a failure or still in flight when
         their unit went, are planned each time.

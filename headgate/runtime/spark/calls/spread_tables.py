@@ -39,13 +39,23 @@ class SpreadTables(Mapping[str, DataFrame]):
     def __len__(self) -> int:
         return len(self._data)
 
+    def forget(self, name: str) -> None:
+        """A table was removed, if it is one of these: another may take its name."""
+        self._data.pop(name, None)
+        self._release(name)
+
     def close(self) -> None:
         """Take the tables out of Spark's cache. Errors are ignored: if Spark has ended, its cache is gone too."""
-        for name, frame in self._cached.items():
-            try:
+        for name in list(self._cached):
+            self._release(name)
+
+    def _release(self, name: str) -> None:
+        frame = self._cached.pop(name, None)
+        try:
+            if frame is not None:
                 frame.unpersist()
-            except Exception as error:
-                log.debug("table %s could not be taken out of Spark's cache: %s", name, error)
+        except Exception as error:
+            log.debug("table %s could not be taken out of Spark's cache: %s", name, error)
 
 
 def frame_of(session: SparkSession, table: pa.Table) -> DataFrame:
