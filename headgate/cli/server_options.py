@@ -31,6 +31,6 @@ TokenOption = Annotated[
 
 def connected(server: str | None, token: str | None) -> Client:
     """A client of the server; a `with` block closes it. ServerError: there is none."""
-    from headgate.client.client import connect
+    from headgate.client.client import Client
 
-    return connect(server, token)
+    return Client(server, token)

@@ -37,34 +37,25 @@ class QueryState(NamedTuple):
     error: str | None
 
 
-def connect(url: str | None = None, token: str | None = None) -> Client:
-    """A client of the server at `url`, by default HEADGATE_URL or http://127.0.0.1:8600.
-
-    `token`: by default HEADGATE_TOKEN; a server on loopback may ask for none. ServerError: no such server answers.
-    """
-    url = url or os.environ.get("HEADGATE_URL") or URL
-    client = Client(Connection(url, token or os.environ.get("HEADGATE_TOKEN")))
-    try:
-        client.check()
-    except BaseException:
-        client.close()
-        raise
-    return client
-
-
 class Client:
-    """A server's streams, tables, classes and queries; `headgate.connect` makes it. Any thread may use it.
+    """A server's streams, tables, classes and queries. Any thread may use it.
 
     ApplicationError: what was asked for is wrong, and nothing has changed. ServerError: the server is gone, does not
     let this client in, or failed. Leaving its `with` block closes its connections; the queries go on.
     """
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, url: str | None = None, token: str | None = None) -> None:
+        """The server at `url`, by default HEADGATE_URL or http://127.0.0.1:8600. ServerError: none answers there.
 
-    def check(self) -> None:
-        """ServerError: no Headgate server answers."""
-        self._connection.json("GET", "/v1/health")
+        `token`: by default HEADGATE_TOKEN; a server on loopback may ask for none.
+        """
+        url = url or os.environ.get("HEADGATE_URL") or URL
+        self._connection = Connection(url, token or os.environ.get("HEADGATE_TOKEN"))
+        try:
+            self._connection.json("GET", path_of("health"))
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def url(self) -> str:

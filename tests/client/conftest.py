@@ -14,7 +14,7 @@ from headgate.errors import ApplicationError
 
 @pytest.fixture
 def client(server: Any) -> Iterator[hg.Client]:
-    with hg.connect(server.url) as client:
+    with hg.Client(server.url) as client:
         before = {key: set(client.sections(key)) for key in KEYS}
         policy = client.policy
         yield client

@@ -242,13 +242,13 @@ def test_a_relation_comes_as_it_stands(client: hg.Client) -> None:
 
 
 def test_nobody_answers() -> None:
-    with pytest.raises(ServerError, match="no server can be reached.*headgate serve"):
-        hg.connect("http://127.0.0.1:9")
+    with pytest.raises(ServerError, match=r"no server can be reached.*headgate serve"):
+        hg.Client("http://127.0.0.1:9")
     with pytest.raises(ServerError, match="no address of a server"):
-        hg.connect("nonsense")
+        hg.Client("nonsense")
 
 
 def test_where_to_connect_comes_from_the_environment(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADGATE_URL", server.url)
-    with hg.connect() as client:
+    with hg.Client() as client:
         assert client.url == server.url
