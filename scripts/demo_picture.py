@@ -12,7 +12,7 @@ from headgate.application.load import load_application
 from headgate.cli.comparison import Comparison, summary_lines
 from headgate.cli.demo import APP, TURNS, load_in_words
 from headgate.display.report import policy_table, query_table
-from headgate.runtime.spark.engine import run
+from headgate.runtime.spark.run import run
 
 SECONDS = 60.0
 # Not every program that shows pictures keeps blanks at the beginning of a text.

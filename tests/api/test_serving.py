@@ -197,6 +197,21 @@ def test_promises_are_changed_and_checked_as_in_a_file(spark: Any, app: hg.Appli
             run.set_qos("large", LATENCY)
 
 
+def test_a_tolerance_goes_and_comes_and_changes_no_result(spark: Any, app: hg.Application) -> None:
+    text = "SELECT user, count(*) AS n, sum(price) AS total FROM clicks GROUP BY user"
+    app.query("tolerant", text, in_class="rest", tolerance=0.3, error_bounds=True)
+    with app.start(spark, stay_open=True) as run:
+        for tolerance in (None, 0.2, 0.2):
+            run.push("clicks", [("ann", 2.0), ("bob", 3.0), ("ann", 5.0)])
+            assert run.drain(PATIENCE_S)
+            run.set_tolerance("tolerant", tolerance)
+        with pytest.raises(hg.ApplicationError, match=r"queries\.tolerant\.error_bounds"):
+            run.set_tolerance("tolerant", 0.2, error_bounds=False)
+        found = run.results("tolerant").to_pandas().set_index("user").sort_index()
+        assert found[["n", "total", "n_error"]].to_numpy().tolist() == [[6, 21.0, 0.0], [3, 9.0, 0.0]]
+    assert run.report().errors == {}
+
+
 def test_a_run_is_watched(spark: Any, app: hg.Application) -> None:
     with app.start(spark, stay_open=True) as run:
         run.set_qos("large", LATENCY)
