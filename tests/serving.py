@@ -31,10 +31,15 @@ class RunningServer:
 
 @contextmanager
 def serving(
-    folder: Path, spark: Any, base: Application | None = None, limits: Limits = MANY, tokens: bool = False
+    folder: Path,
+    spark: Any,
+    base: Application | None = None,
+    limits: Limits = MANY,
+    tokens: bool = False,
+    port: int = 0,
 ) -> Iterator[RunningServer]:
     """A server with its data in `folder`; it ends with the block. Without `base` it begins empty, with `mbd`."""
-    settings = ServerSettings(port=0, data=folder, tokens=tokens, page=False, limits=limits)
+    settings = ServerSettings(port=port, data=folder, tokens=tokens, page=False, limits=limits)
     base = base or Application.empty(["policy=mbd"])
     with open_app(base, settings, spark) as app, listening(app, settings) as url:
         yield RunningServer(url, app.state.service, app)

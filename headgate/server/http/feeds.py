@@ -50,6 +50,7 @@ class Feed:
         if since is not None and since != seen:
             yield (await asyncio.to_thread(self._encoded, since, seen)).event
         while True:
+            come = self._come  # kept first: what comes while events are sent must not be waited for
             for one in list(self._events):
                 if one.end <= seen:
                     continue
@@ -61,7 +62,6 @@ class Feed:
                 yield b"event: end\ndata: {}\n\n"
             if self.over:
                 return
-            come = self._come
             try:
                 await asyncio.wait_for(come.wait(), HEARTBEAT_S)
             except TimeoutError:
