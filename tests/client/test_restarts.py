@@ -26,7 +26,7 @@ def test_a_restart_brings_everything_back(spark: Any, tmp_path: Path) -> None:
         client.add_class("reports", 1)
         client.query("large", "SELECT user, price FROM clicks WHERE price > 10", in_class="reports", tolerance=0.1)
         client.query("small", "SELECT user, price FROM clicks WHERE price <= 10", in_class="reports")
-        client.query("idle", "SELECT c.user FROM clicks c JOIN limits l ON c.user = l.user", start=False)
+        client.query("idle", "SELECT user FROM clicks", start=False, in_class="reports")
         client.set_priority("critical", 9)
         client.set_class("large", "critical")
         client.set_qos("large", QOS)
