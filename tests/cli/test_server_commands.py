@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,13 +44,13 @@ def run(*words: str, url: str | None = None) -> Result:
 
 
 @pytest.fixture
-def submitted(server: Any, client: hg.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def submitted(server: Any, client: hg.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An application file that the server has."""
     monkeypatch.setenv("HEADGATE_URL", server.url)
     file = tmp_path / "app.yaml"
     file.write_text(FILE, encoding="utf-8")
     assert run("submit", str(file)).exit_code == 0
-    yield file
+    return file
 
 
 def push_one(client: hg.Client) -> None:
