@@ -1,0 +1,120 @@
+"""The classes on the first page: latencies beside what is promised, and a slider for each priority."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nicegui import ui
+
+from headgate.metrics.class_measures import by_priority
+from headgate.server.page import words
+from headgate.server.page.frame import ProblemBox
+from headgate.server.page.sights import Promise
+from headgate.server.page.visit import Visit
+
+_HEADINGS = ("Class", "Priority", "p50", "p95", "p99", "Promise", "Queries", "Results")
+_COMMON_MOST = 10  # the right end of a slider, as long as no priority is larger
+
+
+@dataclass
+class _Row:
+    priority: int
+    slider: ui.slider
+    number: ui.label
+    cells: dict[str, ui.label]
+
+
+class ClassRows:
+    """A table of classes, in the order of their priorities when it was made."""
+
+    def __init__(self, visit: Visit, problem: ProblemBox) -> None:
+        self._visit = visit
+        self._problem = problem
+        self._rows: dict[str, _Row] = {}
+        with ui.element("div").classes("table-wrap"), ui.element("table").classes("classes"):
+            with ui.element("thead"), ui.element("tr"):
+                for title in _HEADINGS:
+                    cell = ui.label(title).props("scope=col")
+                    cell.tag = "th"
+            self._body = ui.element("tbody")
+        self._none = ui.label("There are no classes yet.").classes("note")
+
+    def tell(self, classes: Mapping[str, Mapping[str, Any]], promises: Mapping[str, Promise]) -> None:
+        """Show the classes as they are now."""
+        if classes.keys() != self._rows.keys():
+            self._make_rows(classes)
+        for name, one in classes.items():
+            self._show(name, one, promises.get(name))
+
+    def _make_rows(self, classes: Mapping[str, Mapping[str, Any]]) -> None:
+        priorities = {name: int(one["priority"]) for name, one in classes.items()}
+        self._body.clear()
+        self._none.set_visibility(not classes)
+        with self._body:
+            self._rows = {name: self._make_row(name, priorities) for name in by_priority(priorities)}
+
+    def _make_row(self, name: str, priorities: Mapping[str, int]) -> _Row:
+        priority = priorities[name]
+        with ui.element("tr"):
+            head = ui.label(name).props("scope=row").classes("name")
+            head.tag = "th"
+            with ui.element("td").classes("priority") as cell:
+                cell.props["data-label"] = "Priority"
+                slider = ui.slider(min=1, max=_most(priorities), value=priority)
+                slider.props["aria-label"] = f"Priority of class {name}"
+                slider.props["label"] = True
+                number = ui.label(str(priority)).classes("number")
+            cells = {key: _cell(key) for key in _HEADINGS[2:]}
+        slider.set_enabled(self._visit.may_write)
+        slider.on("change", lambda: self._changed(name))
+        return _Row(priority, slider, number, cells)
+
+    async def _changed(self, name: str) -> None:
+        row = self._rows[name]
+        priority = int(row.slider.value or 1)
+        what = f"classes.{name}: priority {priority}"
+        error = await self._visit.change(what, self._visit.service.change_class, name, {"priority": priority})
+        self._problem.show(error)
+        if error is None:
+            self._set_priority(row, priority)
+        else:
+            row.slider.set_value(row.priority)
+
+    @staticmethod
+    def _set_priority(row: _Row, priority: int) -> None:
+        row.priority = priority
+        row.number.set_text(str(priority))
+        if priority > row.slider.props["max"]:
+            row.slider.props["max"] = priority
+
+    def _show(self, name: str, one: Mapping[str, Any], promise: Promise | None) -> None:
+        row, latency = self._rows[name], one["latency"]
+        if one["priority"] != row.priority:  # somebody else changed it
+            self._set_priority(row, one["priority"])
+            row.slider.set_value(row.priority)
+        for key in ("p50", "p95", "p99"):
+            row.cells[key].set_text(words.duration(latency[key]))
+        broken = promise is not None and latency["p95"] is not None and latency["p95"] > promise.seconds
+        row.cells["Promise"].set_text(_promise_words(promise, broken))
+        row.cells["p95"].classes(add="late" if broken else "", remove="" if broken else "late")
+        row.cells["Queries"].set_text(words.count(one["queries"]))
+        row.cells["Results"].set_text(words.rate(one["outputs_per_second"]))
+
+
+def _promise_words(promise: Promise | None, broken: bool) -> str:
+    if promise is None:
+        return words.NOTHING
+    return f"{words.duration(promise.seconds)} {'late' if broken else 'kept'}"
+
+
+def _most(priorities: Mapping[str, int]) -> int:
+    return max(_COMMON_MOST, *priorities.values())
+
+
+def _cell(title: str) -> ui.label:
+    cell = ui.label().classes("number")
+    cell.tag = "td"
+    cell.props["data-label"] = title
+    return cell
