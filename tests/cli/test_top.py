@@ -76,6 +76,17 @@ def test_what_it_shows() -> None:
     assert "the run has ended" in "\n".join(screen(overview(running=False)))
 
 
+def test_errors_take_a_line_each() -> None:
+    content = overview(3)
+    content["queries"] |= {
+        f"bad_{n}": query(state="failed", error="[CAST_INVALID_INPUT] " + "x" * 200) for n in range(5)
+    }
+    lines = screen(content, 80)
+    assert sum(line.startswith("bad_") and "[CAST_INVALID_INPUT]" in line for line in lines) == 3
+    assert "and 2 more that failed" in lines
+    assert max(map(len, lines)) <= 80
+
+
 def test_who_should_be_looked_at_comes_first() -> None:
     queries = {
         "quiet": query(0, None),

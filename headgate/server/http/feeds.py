@@ -58,6 +58,8 @@ class Feed:
         seen = self._seen
         if since is not None and since < seen:
             yield (await asyncio.to_thread(self._encoded, since, seen)).event
+        elif since is not None:  # it has rows that are in no event yet
+            seen = min(since, self._results.rows)
         while True:
             come = self._come  # kept first: what comes while events are sent must not be waited for
             for one in list(self._events):
@@ -67,6 +69,8 @@ class Feed:
                     one = await asyncio.to_thread(self._encoded, seen, one.end)
                 seen = one.end
                 yield one.event
+            if self._events and self._events[-1].end > seen:
+                continue  # more came while these were sent
             if self._ended:
                 yield b"event: end\ndata: {}\n\n"
             if self.over:
