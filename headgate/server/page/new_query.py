@@ -9,7 +9,8 @@ from nicegui import background_tasks, ui
 
 from headgate.errors import ApplicationError
 from headgate.server.page.cql_editor import CqlEditor
-from headgate.server.page.frame import ProblemBox, action
+from headgate.server.page.frame import action
+from headgate.server.page.problem_box import ProblemBox
 from headgate.server.page.qos_editor import QosEditor
 from headgate.server.page.visit import Visit
 
