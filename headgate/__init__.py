@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from headgate.api.report import Report
     from headgate.api.results import Results
     from headgate.api.run import Run
-    from headgate.client.client import Client, connect
+    from headgate.client.client import Client
     from headgate.connect.sinks import SinkKind
     from headgate.connect.sources import SourceKind
     from headgate.errors import ApplicationError, ServerError
@@ -58,7 +58,6 @@ _HOME = {
     "ServerError": "headgate.errors",
     "SinkKind": "headgate.connect.sinks",
     "SourceKind": "headgate.connect.sources",
-    "connect": "headgate.client.client",
     "load": "headgate.api.application",
     "register": "headgate.api.register",
 }
@@ -80,7 +79,6 @@ __all__ = [
     "SinkKind",
     "SourceKind",
     "__version__",
-    "connect",
     "load",
     "register",
     "sinks",

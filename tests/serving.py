@@ -11,7 +11,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from headgate.api.application import Application, empty
+from headgate.api.application import Application
 from headgate.server.limits import Limits
 from headgate.server.serve import ServerSettings, WebServer, open_app
 from headgate.server.service import Service
@@ -35,7 +35,7 @@ def serving(
 ) -> Iterator[RunningServer]:
     """A server with its data in `folder`; it ends with the block. Without `base` it begins empty, with `mbd`."""
     settings = ServerSettings(port=0, data=folder, tokens=tokens, page=False, limits=limits)
-    base = base or empty(["policy=mbd"])
+    base = base or Application.empty(["policy=mbd"])
     with open_app(base, settings, spark) as app, listening(app, settings) as url:
         yield RunningServer(url, app.state.service, app)
 

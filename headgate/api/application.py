@@ -99,6 +99,11 @@ class Application:
         return app
 
     @classmethod
+    def of_sections(cls, sections: Mapping[str, Mapping[str, Any]]) -> Application:
+        """An application of sections as a file has them, by key and name; they are checked where it is used."""
+        return cls._of(Draft(copy.deepcopy(dict(sections))))
+
+    @classmethod
     def empty(cls, set: Sequence[str | Override] = ()) -> Application:
         """An application with settings alone, for a server to begin with; `set` as in `load`."""
         changes = [parse_override(one) if isinstance(one, str) else one for one in set]
@@ -219,6 +224,11 @@ class Application:
         The sections themselves are the application's own; copy what is to be changed.
         """
         return dict(self._draft.data.get(key) or {})
+
+    @property
+    def settings(self) -> list[str]:
+        """The settings that were given: what is no stream, table, class or query."""
+        return [key for key in self._draft.data if key not in _MODELS]
 
     # While it runs -----------------------------------------------------------------------------------------------
 

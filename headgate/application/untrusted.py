@@ -17,11 +17,13 @@ from headgate.application.file import ClassSection, QuerySection, StreamSection
 from headgate.connect.sources import TABLES
 from headgate.errors import ApplicationError, known_names
 from headgate.language.compile import check_request_text
+from headgate.plan.arrow_types import arrow_schema
 from headgate.plan.model import Plan
 from headgate.settings.errors import first_error
 from headgate.settings.sections import Section, shown
 from headgate.sql.errors import CqlError
 from headgate.sql.request_checks import check_request_expression
+from headgate.sql.schema import parse_schema
 
 MOST_LEVELS = 20  # of nested values in a section
 _NO_PATH = (OSError, ValueError, RuntimeError)  # what `Path.resolve` raises for an impossible file name
@@ -89,6 +91,7 @@ def _stream(section: dict[str, Any], place: str, allowed: Allowed, base: Path) -
     given = {"source": {"kind": "push"}} | section
     _refuse_kind(given["source"], f"{place}.source", allowed.sources)
     stream: StreamSection = _read(StreamSection, given, place)
+    _refuse_types(stream.schema_, f"{place}.schema")
     _refuse_files(stream.source.files, f"{place}.source", allowed, base)
     if getattr(stream.source, "memory", 0) > allowed.memory:
         remedy = f"ask for {allowed.memory:,} bytes at most"
@@ -98,6 +101,7 @@ def _stream(section: dict[str, Any], place: str, allowed: Allowed, base: Path) -
 def _table(section: dict[str, Any], place: str, allowed: Allowed, base: Path) -> None:
     _refuse_kind(section, place, allowed.tables)
     table = _read(TABLES[section["kind"]], section, place)
+    _refuse_types(table.schema_, f"{place}.schema")
     _refuse_files(table.files, place, allowed, base)
 
 
@@ -154,6 +158,15 @@ def _refuse_kind(settings: Any, place: str, allowed: Collection[str]) -> None:
     if kind not in allowed:
         problem = f"a request may not use the kind {shown(kind)}"
         raise ApplicationError(f"{place}.kind", problem, known_names("kinds", allowed, kind))
+
+
+def _refuse_types(schema: str, place: str) -> None:
+    """Refuse types that no run can take: otherwise only the start of a run would find them."""
+    try:
+        arrow_schema(parse_schema(schema, place))
+    except ValueError as error:
+        problem, _, remedy = str(error).partition("; ")
+        raise ApplicationError(place, problem, remedy) from error
 
 
 def _refuse_files(files: Collection[str], place: str, allowed: Allowed, base: Path) -> None:

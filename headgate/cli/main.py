@@ -7,7 +7,23 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli import advise, demo, explain, policies, replay, run, serve, simulate, token
+from headgate.cli import (
+    advise,
+    demo,
+    explain,
+    list,
+    policies,
+    replay,
+    results,
+    run,
+    serve,
+    set,
+    simulate,
+    stop,
+    submit,
+    token,
+    top,
+)
 from headgate.cli.shutdown import run_command
 
 app = typer.Typer(
@@ -39,7 +55,9 @@ def _main(
     """Options before the command."""
 
 
-for _command in (demo, run, simulate, explain, advise, policies, replay, serve, token):
+_EMBEDDED = (demo, run, simulate, explain, advise, policies, replay)
+_SERVER = (serve, submit, list, stop, results, set, top, token)
+for _command in (*_EMBEDDED, *_SERVER):
     _command.register(app)
 for _entry in entry_points(group="headgate.commands"):  # commands of other packages: the laboratory has two
     try:

@@ -14,7 +14,7 @@ import typer
 
 from headgate.cli.shutdown import LOST
 from headgate.display.json_values import json_value
-from headgate.errors import ApplicationError
+from headgate.errors import ApplicationError, ServerError
 from headgate.runtime.spark.launch.jvm import SparkDied, check_jvm
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ def one_line_errors(command: Callable[P, R]) -> Callable[P, R]:
             if not _is_the_users(error):
                 raise
             fail(str(error))
+        except ServerError as error:
+            fail(str(error), LOST)
         except KeyboardInterrupt:  # before a run has begun, or a second time while it ends
             typer.echo("interrupted", err=True)
             raise typer.Exit(INTERRUPTED) from None

@@ -1,1 +1,1 @@
-"""A client of a server: what runs and applications can do, over HTTP. `headgate.connect` makes one."""
+"""A client of a server: what runs and applications can do, over HTTP. `headgate.Client` is one."""

@@ -37,34 +37,25 @@ class QueryState(NamedTuple):
     error: str | None
 
 
-def connect(url: str | None = None, token: str | None = None) -> Client:
-    """A client of the server at `url`, by default HEADGATE_URL or http://127.0.0.1:8600.
-
-    `token`: by default HEADGATE_TOKEN; a server on loopback may ask for none. ServerError: no such server answers.
-    """
-    url = url or os.environ.get("HEADGATE_URL") or URL
-    client = Client(Connection(url, token or os.environ.get("HEADGATE_TOKEN")))
-    try:
-        client.check()
-    except BaseException:
-        client.close()
-        raise
-    return client
-
-
 class Client:
-    """A server's streams, tables, classes and queries; `headgate.connect` makes it. Any thread may use it.
+    """A server's streams, tables, classes and queries. Any thread may use it.
 
     ApplicationError: what was asked for is wrong, and nothing has changed. ServerError: the server is gone, does not
     let this client in, or failed. Leaving its `with` block closes its connections; the queries go on.
     """
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, url: str | None = None, token: str | None = None) -> None:
+        """The server at `url`, by default HEADGATE_URL or http://127.0.0.1:8600. ServerError: none answers there.
 
-    def check(self) -> None:
-        """ServerError: no Headgate server answers."""
-        self._connection.json("GET", "/v1/health")
+        `token`: by default HEADGATE_TOKEN; a server on loopback may ask for none.
+        """
+        url = url or os.environ.get("HEADGATE_URL") or URL
+        self._connection = Connection(url, token or os.environ.get("HEADGATE_TOKEN"))
+        try:
+            self._connection.json("GET", path_of("health"))
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def url(self) -> str:
@@ -97,11 +88,12 @@ class Client:
     def add(self, key: Key, name: str, section: Mapping[str, Any], *, start: bool = True, force: bool = False) -> None:
         """Register a section as an application file has it."""
         params = {"start": start, "force": force} if key == "queries" else None
-        self._connection.json("POST", path_of(key), _body(key, name, section), params)
+        body = {"name": name, **plain_section(key, name, section)}
+        self._connection.json("POST", path_of(key), body, params)
 
     def validate(self, name: str, cql: str | None = None, **settings: Any) -> tuple[list[dict[str, Any]], list[str]]:
         """Check a query without registering it. Returns the columns of its results, and warnings."""
-        body = _body("queries", name, query_section(cql, **settings))
+        body = {"name": name, **plain_section("queries", name, query_section(cql, **settings))}
         found = self._connection.json("POST", path_of("queries", "validate"), body)
         return found["columns"], found["warnings"]
 
@@ -262,13 +254,13 @@ class Client:
         return f"<Client of {self.url}>"
 
 
-def _body(key: str, name: str, section: Mapping[str, Any]) -> dict[str, Any]:
-    """What to send to register a section: plain data."""
-    section = dict(section)
-    if key == "tables" and section.get("rows") is not None:
-        rows = section["rows"]
-        section["rows"] = wire_value(rows.to_pylist() if isinstance(rows, pa.Table) else rows)
-    if isinstance(section.get("policy"), str):
-        section["policy"] = policy_section(section["policy"])
-    found: dict[str, Any] = plain_data({"name": name, **section}, f"{key}.{name}")
-    return found
+def plain_section(key: Key, name: str, section: Mapping[str, Any]) -> Section:
+    """A section as it is sent: plain data. ApplicationError names what exists only in Python."""
+    found = dict(section)
+    if key == "tables" and found.get("rows") is not None:
+        rows = found["rows"]
+        found["rows"] = wire_value(rows.to_pylist() if isinstance(rows, pa.Table) else rows)
+    if isinstance(found.get("policy"), str):
+        found["policy"] = policy_section(found["policy"])
+    plain: Section = plain_data(found, f"{key}.{name}")
+    return plain

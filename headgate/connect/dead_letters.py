@@ -60,6 +60,11 @@ class DeadLetters:
                 self._queries[query] += 1
             self._try(lambda: self._write(text.encode(errors="replace")))
 
+    @property
+    def rows(self) -> int:
+        """How many rows were put aside."""
+        return self._rows
+
     def report(self) -> dict[str, Any]:
         """The counts and the file, for a report."""
         with self._guard:

@@ -58,6 +58,7 @@ class Service:
         self.limits = limits
         self._lost = lost
         self._broken = broken
+        self._stopped = {name for name, one in saved.of("queries").items() if not one.started}
         self._changing = threading.RLock()
 
     # What there is -----------------------------------------------------------------------------------------------
@@ -78,14 +79,21 @@ class Service:
         if query in self._broken:
             return "failed", self._broken[query]
         found = self._run.overview()["queries"].get(query)
-        return ("stopped", None) if found is None else _state(found)
+        return ("stopped", None) if found is None else self._state(query, found)
+
+    def _state(self, query: str, found: Mapping[str, Any]) -> tuple[str, str | None]:
+        """Of a query that the run knows."""
+        if found["error"] is not None:
+            return "failed", str(found["error"])
+        state = str(found["state"])
+        return "stopped" if state == "ended" and query in self._stopped else state, None
 
     def overview(self) -> dict[str, Any]:
         """The run as of now, in a few milliseconds: see `Run.overview`. Queries that do not run are there, too."""
         found = self._run.overview()
         queries = found["queries"]
-        for one in queries.values():
-            one["state"], one["error"] = _state(one)
+        for name, one in queries.items():
+            one["state"], one["error"] = self._state(name, one)
         for name, section in self.sections("queries").items():
             if name not in queries:
                 queries[name] = _idle(section, self._broken.get(name))
@@ -147,6 +155,8 @@ class Service:
             trial = self._trial(key, name, section)
             if key != "queries" or start:
                 self._run.add(key, name, section, force=force)
+            else:
+                self._stopped.add(name)
             self._app = trial
             self._saved.save(key, name, section, start)
 
@@ -197,6 +207,7 @@ class Service:
             self._lost[key].pop(name, None)
             if key == "queries":
                 self._broken.pop(name, None)
+                self._stopped.discard(name)
             self._saved.forget(key, name)
 
     def _remove_from_run(self, key: str, name: str) -> None:
@@ -227,6 +238,7 @@ class Service:
                 self._run.remove_query(name)
             self._run.add("queries", name, section, force=force)
             self._broken.pop(name, None)
+            self._stopped.discard(name)
             self._saved.save("queries", name, section, started=True)
 
     def stop_query(self, name: str) -> None:
@@ -236,6 +248,7 @@ class Service:
             if self.state(name)[0] != "running":
                 raise Taken(f"queries.{name}", "it does not run", "")
             self._run.stop_query(name)
+            self._stopped.add(name)
             self._saved.save("queries", name, section, started=False)
 
     # Change ------------------------------------------------------------------------------------------------------
@@ -314,12 +327,6 @@ class Service:
         """No more rows will be pushed into a stream."""
         self.section("streams", name)
         self._run.end(name)
-
-
-def _state(found: Mapping[str, Any]) -> tuple[str, str | None]:
-    if found["error"] is not None:
-        return "failed", str(found["error"])
-    return str(found["state"]), None
 
 
 def _idle(section: Mapping[str, Any], error: str | None) -> dict[str, Any]:

@@ -31,8 +31,6 @@ def app(tmp_path: Path) -> hg.Application:
 
 def test_a_run_begins_empty_and_stays_open(spark: Any, tmp_path: Path) -> None:
     app = hg.Application(folder=tmp_path)
-    with pytest.raises(hg.ApplicationError, match="there are no streams"):
-        app.with_settings(slots=1).checked(may_be_empty=False)
     with pytest.raises(hg.ApplicationError, match="the key 'streams' is missing"):
         app.start(spark)
     with app.start(spark, stay_open=True) as run:
@@ -98,7 +96,9 @@ def test_a_query_ends_with_its_streams_though_the_run_stays_open(spark: Any, app
         assert not reader.is_alive()
         assert found == [{"user": "ann", "price": 12.0}]
         assert run.running
-        assert {one["state"] for one in run.overview()["queries"].values()} == {"ended"}
+        assert run.drain(PATIENCE_S)
+        states = {name: one["state"] for name, one in run.overview()["queries"].items()}
+        assert states == {"large": "ended", "counts": "ended"}
 
 
 def test_classes_are_known_at_once(spark: Any, tmp_path: Path) -> None:
@@ -133,12 +133,12 @@ def test_names_of_streams_and_tables_are_free_again(spark: Any, tmp_path: Path) 
     with hg.Application(folder=tmp_path).start(spark, stay_open=True) as run:
         for round_ in range(2):
             kind, key = ("INT", 1) if round_ else ("STRING", "1")
-            run.add_stream("s", f"k {kind}, ts TIMESTAMP", time="ts")
+            run.add_stream("s", f"k {kind}")
             run.add_stream("unread", f"k {kind}")
             run.add_table("t", [{"k": key, "name": f"name {round_}"}])
             run.add_query("joined", "SELECT t.name FROM s JOIN t ON s.k = t.k")
             run.add_query("counted", "SELECT k, count(*) AS n FROM s GROUP BY k")
-            run.push("s", [{"k": key, "ts": "2026-01-01 00:00:00"}])
+            run.push("s", [{"k": key}])
             assert run.drain(PATIENCE_S)
             assert run.results("joined").to_arrow().to_pylist() == [{"name": f"name {round_}"}]
             assert run.results("counted").to_arrow().to_pylist() == [{"k": key, "n": 1}]
@@ -148,7 +148,8 @@ def test_names_of_streams_and_tables_are_free_again(spark: Any, tmp_path: Path) 
             run.stop_query("joined")
             with pytest.raises(hg.ApplicationError, match=r"streams\.s: it is read by .*joined"):
                 run.remove_stream("s")
-            run.end("s") if round_ else None
+            if not round_:
+                run.end("s")
             run.remove_query("joined")
             run.remove_query("counted")
             run.remove_stream("s")
@@ -190,10 +191,25 @@ def test_promises_are_changed_and_checked_as_in_a_file(spark: Any, app: hg.Appli
         run.set_tolerance("large", None)
         run.set_qos("large", None)
         assert run.query_overview("large")["qos"] == {}
-        assert run.report().data["qos"] == {}
+        assert run.report().to_dict()["qos"] == {}
         run.stop_query("large")
         with pytest.raises(hg.ApplicationError, match="the query has ended"):
             run.set_qos("large", LATENCY)
+
+
+def test_a_tolerance_goes_and_comes_and_changes_no_result(spark: Any, app: hg.Application) -> None:
+    text = "SELECT user, count(*) AS n, sum(price) AS total FROM clicks GROUP BY user"
+    app.query("tolerant", text, in_class="rest", tolerance=0.3, error_bounds=True)
+    with app.start(spark, stay_open=True) as run:
+        for tolerance in (None, 0.2, 0.2):
+            run.push("clicks", [("ann", 2.0), ("bob", 3.0), ("ann", 5.0)])
+            assert run.drain(PATIENCE_S)
+            run.set_tolerance("tolerant", tolerance)
+        with pytest.raises(hg.ApplicationError, match=r"queries\.tolerant\.error_bounds"):
+            run.set_tolerance("tolerant", 0.2, error_bounds=False)
+        found = run.results("tolerant").to_pandas().set_index("user").sort_index()
+        assert found[["n", "total", "n_error"]].to_numpy().tolist() == [[6, 21.0, 0.0], [3, 9.0, 0.0]]
+    assert run.report().errors == {}
 
 
 def test_a_run_is_watched(spark: Any, app: hg.Application) -> None:

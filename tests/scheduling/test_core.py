@@ -18,11 +18,22 @@ from hypothesis import strategies as st
 from headgate.application.checked import PolicySettings
 from headgate.plan.added_queries import plan_of_added
 from headgate.plan.arrow_types import arrow_schema
-from headgate.plan.model import Plan
+from headgate.plan.model import Plan, QueryClass
+from headgate.plan.quality import QosGraph, QosMeasure
 from headgate.policies.registry import make_policy
 from headgate.scheduling.calls import Outcome
 from headgate.scheduling.event_log import EventLog, describe_instruction, replay
-from headgate.scheduling.events import CallEnded, PolicyReplaced, PriorityChanged, QueryClassChanged
+from headgate.scheduling.events import (
+    CallEnded,
+    ClassAdded,
+    ClassRemoved,
+    PolicyReplaced,
+    PriorityChanged,
+    QueryClassChanged,
+    QueryQosChanged,
+    QueryToleranceChanged,
+    SheddingChanged,
+)
 from tests.conformance.choices import ALL, label
 from tests.conformance.plans import SCHEMA
 from tests.conformance.reference import Row, evaluate
@@ -79,12 +90,13 @@ class Script(SlotEvents):
         linger_s = chance.choice([0.0, 0.0, 0.2])
         self.driven = DrivenCore(first, policy.name, policy.parameters, slots, chance.randint(0, 9), limit, linger_s)
         self.began = {name: dict(self.sent) for name in first.queries}
+        self.tolerated: set[str] = set()  # queries of which something may have been dropped
 
     def run(self) -> None:
         """Draw events until everything has been sent, then let everything end."""
         actions = [self.arrive] * 4 + [self.ask] * 5 + [self.finish] * 5
         actions += [self.give_up, self.fail, self.refuse, self.stop, self.set_priority, self.set_class]
-        actions += [self.replace_policy, self.add]
+        actions += [self.replace_policy, self.add, self.set_qos, self.set_tolerance, self.change_classes]
         for _ in range(self.chance.randint(5, 60)):
             self.driven.now += self.chance.choice([0.0, 0.001, 0.3])
             self.chance.choice(actions)()
@@ -97,13 +109,13 @@ class Script(SlotEvents):
         self.driven.drain()
 
     def check(self) -> None:
-        """Each query that is left has given what the reference evaluator says, and nothing waits."""
+        """Each query that is left, and never tolerated anything, has given what the reference evaluator says."""
         driven = self.driven
         assert driven.finished, "the run is over, and the core has said so"
         assert not any(driven.core.unfinished().values())
         assert driven.core.memory.waiting == driven.core.memory.used == driven.core.memory.spilled_bytes == 0
         assert not driven.shelf.tables, "no spilled batch is left behind"
-        for name in driven.core.plan.queries:
+        for name in driven.core.plan.queries.keys() - self.tolerated:
             since = {stream: rows[self.began[name][stream] :] for stream, rows in self.rows.items()}
             assert Counter(values_of(driven.results[name])) == evaluate(self.whole, since)[name], name
 
@@ -139,6 +151,29 @@ class Script(SlotEvents):
     def replace_policy(self) -> None:
         policy = self.chance.choice(ALL)
         self.driven.handle(PolicyReplaced(self.driven.now, policy.name, policy.parameters, "drawn"))
+
+    def set_qos(self) -> None:
+        if running := list(self.driven.core.plan.queries):
+            graph = QosGraph(((0.0, self.chance.choice([0.01, 1.0])), (9.0, 1.0)))
+            qos = self.chance.choice([(), (QosMeasure("latency", "must", graph),)])
+            self.driven.handle(QueryQosChanged(self.driven.now, self.chance.choice(running), qos))
+
+    def set_tolerance(self) -> None:
+        """A query tolerates an error, and half of what comes may be dropped; or it tolerates none any more."""
+        if running := list(self.driven.core.plan.queries):
+            name, tolerance = self.chance.choice(running), self.chance.choice([None, 0.5])
+            self.driven.handle(QueryToleranceChanged(self.driven.now, name, tolerance, None))
+            mine = [edge for edge, one in self.driven.core.shedders.items() if one.query == name]
+            assert tolerance or not mine
+            for edge in mine:
+                self.tolerated.add(name)
+                self.driven.handle(SheddingChanged(self.driven.now, edge, 64))
+
+    def change_classes(self) -> None:
+        """A class comes, or goes again."""
+        classes = self.driven.core.plan.classes
+        event = ClassRemoved(self.driven.now, "new") if "new" in classes else None
+        self.driven.handle(event or ClassAdded(self.driven.now, QueryClass("new", self.chance.randint(1, 9))))
 
     def add(self) -> None:
         if not self.later:
@@ -226,7 +261,7 @@ class TimedScript(SlotEvents):
 
     def run(self) -> None:
         actions = [self.arrive] * 4 + [self.ask] * 5 + [self.finish] * 5
-        actions += [self.give_up, self.fail, self.stop, self.join]
+        actions += [self.give_up, self.fail, self.stop, self.join, self.set_qos]
         for _ in range(self.chance.randint(5, 60)):
             self.driven.now += self.chance.choice([0.0, 0.001, 0.3, 2.0])
             self.chance.choice(actions)()
@@ -252,6 +287,12 @@ class TimedScript(SlotEvents):
         self.later.discard(name)
         self.since[name] = {stream: len(times) for stream, times in self.sent.items()}
         self.driven.add(plan_of_added(self.plan, self.plan.queries.keys() - {name}))
+
+    def set_qos(self) -> None:
+        if running := list(self.driven.core.plan.queries):
+            graph = QosGraph(((0.0, self.chance.choice([0.0001, 1.0])), (9.0, 1.0)))
+            qos = (QosMeasure("latency", "must", graph),)
+            self.driven.handle(QueryQosChanged(self.driven.now, self.chance.choice(running), qos))
 
     def _streams(self, query: str) -> set[str]:
         return {stream for stream in self.plan.streams if query in self.plan.readers(stream)}

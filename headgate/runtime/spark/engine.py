@@ -261,7 +261,7 @@ class SparkRuntime:
         """What people see of the run; see `Run.overview`."""
         with self._changed:
             seen = self._look()
-        return overview(seen)
+        return overview(seen) | {"dead_letters": self.dead_letters.rows}
 
     def query_overview(self, query: str) -> dict[str, Any]:
         """What people see of a query, running or ended; see `Run.query_overview`."""

@@ -25,6 +25,7 @@ _PROPERTIES = (
     "spark.job.interruptOnCancel",
     "spark.scheduler.pool",
 )
+_AGAIN_S = 0.2
 _numbers = itertools.count(1)
 
 
@@ -57,21 +58,23 @@ def compute_snapshot(
 @contextmanager
 def _limited(context: SparkContext, timeout_s: float) -> Iterator[threading.Event]:
     """The jobs of this thread form a group that is canceled after this time; the event says that it was."""
-    group, expired = f"headgate-snapshot-{next(_numbers)}", threading.Event()
+    group, expired, done = f"headgate-snapshot-{next(_numbers)}", threading.Event(), threading.Event()
     before = {key: context.getLocalProperty(key) for key in _PROPERTIES}
 
-    def cancel() -> None:
+    def watch() -> None:
+        if done.wait(timeout_s):
+            return
         expired.set()
-        context._jsc.sc().cancelJobGroupAndFutureJobs(group)
+        while not done.is_set():
+            context.cancelJobGroup(group)
+            done.wait(_AGAIN_S)  # a query of several jobs may begin another one
 
-    timer = threading.Timer(timeout_s, cancel)
-    timer.daemon = True
     context.setJobGroup(group, "one-time query", True)
     context.setLocalProperty("spark.scheduler.pool", POOL)
-    timer.start()
+    threading.Thread(target=watch, name=group, daemon=True).start()
     try:
         yield expired
     finally:
-        timer.cancel()
+        done.set()
         for key, value in before.items():
             context.setLocalProperty(key, value)  # type: ignore[arg-type]  # None takes it away

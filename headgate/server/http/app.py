@@ -10,9 +10,10 @@ from fastapi import APIRouter, FastAPI
 from headgate import __version__
 from headgate.server.audit import Audit
 from headgate.server.http.access import Access
+from headgate.server.http.description import ANSWERS, describe
 from headgate.server.http.feeds import Feeds
 from headgate.server.http.guards import AuditTrail, Origins, RequestSize
-from headgate.server.http.problems import Problem, add_handlers
+from headgate.server.http.problems import add_handlers
 from headgate.server.http.queries import queries
 from headgate.server.http.registry import classes, streams, tables
 from headgate.server.http.results import results
@@ -27,15 +28,6 @@ DESCRIPTION = """
 Register streams and continuous queries, push rows, read results, and steer what runs: classes, priorities, quality of
 service, tolerated error, policy. Sections have the keys of an application file.
 """
-_PROBLEMS = {
-    401: "A token is needed.",
-    403: "The token's role is not enough.",
-    404: "There is none of this name.",
-    409: "It clashes with what there is.",
-    413: "The request is too large.",
-    422: "The request is wrong; the answer says where, and what would be right.",
-    429: "Too many requests.",
-}
 
 
 def make_app(
@@ -70,12 +62,12 @@ def make_app(
     app.state.audit = audit
     app.state.feeds = feeds
     app.state.metrics = Metrics(service, lambda: feeds.listeners)
-    answers = {status: {"model": Problem, "description": text} for status, text in _PROBLEMS.items()}
-    api = APIRouter(prefix="/v1", responses=answers)  # type: ignore[arg-type]  # their keys may be numbers
+    api = APIRouter(prefix="/v1", responses=ANSWERS)
     for routes in (streams, rows_in, tables, classes, queries, results, system, health):
         api.include_router(routes)
     app.include_router(api)
     app.include_router(metrics_route)
+    describe(app)
     add_handlers(app)
     app.add_middleware(AuditTrail, audit=audit)
     app.add_middleware(RequestSize, most=limits.request_bytes)

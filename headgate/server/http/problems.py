@@ -18,6 +18,7 @@ from headgate.server.service import NotThere, Taken
 
 log = logging.getLogger("headgate.server")
 
+MEDIA_TYPE = "application/problem+json"
 _POSITION = re.compile(r"line (\d+), character (\d+)")
 
 
@@ -37,7 +38,7 @@ class Problem(BaseModel):
 def problem(status: int, detail: str, **more: Any) -> JSONResponse:
     """A problem document; `more` are further fields of it."""
     found = Problem(status=status, title=HTTPStatus(status).phrase, detail=detail, **more)
-    return JSONResponse(found.model_dump(exclude_none=True), status, media_type="application/problem+json")
+    return JSONResponse(found.model_dump(exclude_none=True), status, media_type=MEDIA_TYPE)
 
 
 def of_application_error(error: ApplicationError) -> JSONResponse:

@@ -11,7 +11,6 @@ from fastapi.responses import StreamingResponse
 from headgate.server.http.access import Reader, TheService
 from headgate.server.http.bodies import Rows, Snapshot
 from headgate.server.http.feeds import Feeds
-from headgate.server.http.problems import Problem
 from headgate.server.http.rows import ARROW, ROWS_HEADER, as_arrow_stream, as_json_rows
 
 results = APIRouter(tags=["results"])
@@ -21,7 +20,6 @@ _ROWS: dict[int | str, dict[str, Any]] = {
 }
 _EVENTS: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}},
-    409: {"model": Problem, "description": "The query was not started, or its results go elsewhere."},
 }
 
 

@@ -9,7 +9,6 @@ from fastapi.concurrency import run_in_threadpool
 
 from headgate.server.http.access import TheService, Writer
 from headgate.server.http.bodies import Taken
-from headgate.server.http.problems import Problem
 from headgate.server.http.rows import ARROW, JSON_LINES, read_rows
 
 rows_in = APIRouter(prefix="/streams", tags=["streams"])
@@ -31,7 +30,6 @@ _BODY: dict[str, Any] = {
     "/{name}/rows",
     dependencies=[Writer],
     openapi_extra=_BODY,
-    responses={503: {"model": Problem, "description": "There was no room in time; none was taken. Try again."}},
 )
 async def push(name: str, request: Request, service: TheService) -> Taken:
     """Push rows: JSON lines, a JSON list, or an Arrow stream. All are taken, or none."""

@@ -21,7 +21,7 @@ def alive() -> Health:
     return Health(status="alive")
 
 
-@health.get("/ready", responses={503: {"description": "The run has ended, or Spark has died."}})
+@health.get("/ready")
 def ready(service: TheService) -> Health:
     """Does the run go on? Needs no token."""
     if not service.running:
