@@ -5,7 +5,6 @@ Whatever comes from users is escaped.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from html import escape
@@ -121,19 +120,14 @@ def _name(node: str, nodes: Mapping[str, Node]) -> str:
 
 
 def _assign_layers(nodes: dict[str, Node], links: Iterable[tuple[str, str]]) -> None:
-    """The longest way from a source to each node; the graph has no cycles."""
-    before = defaultdict(list)
-    for source, target in links:
-        before[target].append(source)
-    done: dict[str, int] = {}
-
-    def depth(key: str) -> int:
-        if key not in done:
-            done[key] = 1 + max((depth(one) for one in before[key]), default=-1)
-        return done[key]
-
-    for key, node in nodes.items():
-        node.layer = depth(key)
+    """The longest way from a source to each node. The graph has no cycles, so it ends after as many rounds as layers."""
+    found = list(links)
+    for _ in nodes:
+        moved = [(left, right) for left, right in found if nodes[right].layer <= nodes[left].layer]
+        if not moved:
+            return
+        for left, right in moved:
+            nodes[right].layer = max(nodes[right].layer, nodes[left].layer + 1)
 
 
 def _wire(nodes: dict[str, Node], source: str, target: str, edge: Mapping[str, Any] | None) -> Wire:

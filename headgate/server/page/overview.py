@@ -57,7 +57,7 @@ class _Overview:
         with card("Streams"):
             numbers = [Column(key, key.capitalize(), True) for key in ("tuples", "queries", "late")]
             columns = [Column("name", "Stream"), *numbers, Column("state", "State")]
-            self._streams = LiveTable("Streams", columns, "No query reads a stream yet.")
+            self._streams = LiveTable("Streams", columns, "There are no streams yet.")
         visit.watch("overview", lambda: see_overview(visit.service), self._tell)
 
     def _tell(self, sight: OverviewSight) -> None:
@@ -69,7 +69,8 @@ class _Overview:
         self._queries.tell(found["queries"], found["classes"])
         self._shedding.set_visibility(bool(found["shedders"]))
         self._shedders.show([_shedder(one) for one in found["shedders"]])
-        self._streams.show([_stream(name, one) for name, one in found["streams"].items()])
+        unread = [[name, words.NOTHING, "0", "0", "not read yet"] for name in sight.unread]
+        self._streams.show([_stream(name, one) for name, one in found["streams"].items()] + unread)
 
 
 def _shedder(one: Mapping[str, Any]) -> list[str]:
