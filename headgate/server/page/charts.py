@@ -121,7 +121,7 @@ def promised_between(
 
 
 def _points(began: float, course: Mapping[str, Any], key: str) -> list[list[float | None]]:
-    """Points in the middle of their buckets. Buckets without results leave a gap."""
+    """Points in the middle of their buckets; None where there were no results."""
     half = course["bucket"] / 2
     return [
         [_at(began, time + half), _rounded(value)] for time, value in zip(course["times"], course[key], strict=True)
@@ -150,6 +150,7 @@ def _line(name: str, data: list[Any], color: str, *, dashed: bool = False, dotte
         "type": "line",
         "data": _with_lonely_points(data),
         "symbol": "none",
+        "connectNulls": True,
         "color": color,
         "lineStyle": style,
         "emphasis": {"disabled": True},
@@ -157,7 +158,7 @@ def _line(name: str, data: list[Any], color: str, *, dashed: bool = False, dotte
 
 
 def _with_lonely_points(data: list[Any]) -> list[Any]:
-    """A line does not show a point without neighbors: it gets a dot."""
+    """A point between buckets without results gets a dot: there, the line alone says nothing of what was measured."""
     known = [False, *(value is not None for _, value in data), False]
     lonely = [known[at + 1] and not known[at] and not known[at + 2] for at in range(len(data))]
     dot = {"symbol": "circle", "symbolSize": 5}

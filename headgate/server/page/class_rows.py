@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,14 +17,18 @@ from headgate.server.page.visit import Visit
 
 _HEADINGS = ("Class", "Priority", "p50", "p95", "p99", "Promise", "Queries", "Results")
 _NUMBER = "(event) => emit(Number(event.target.value))"
+_SETTLED_S = 3.0  # after a choice; what is told until then may be older than it
 _COMMON_MOST = 10  # the right end of a slider, as long as no priority is larger
 
 
 @dataclass
 class _Row:
-    priority: int
+    priority: int  # that the class has, as far as is known
     slider: PrioritySlider
     cells: dict[str, ui.label]
+    wanted: int | None = None  # chosen, and not carried out yet
+    changing: bool = False
+    touched: float = float("-inf")
 
 
 class PrioritySlider:
@@ -99,17 +104,33 @@ class ClassRows:
         return _Row(priority, slider, cells)
 
     async def _chosen(self, name: str, priority: int) -> None:
+        """Carry out what was chosen last: whoever holds an arrow key chooses faster than a class changes."""
         row = self._rows[name]
+        row.wanted, row.touched = priority, time.monotonic()
+        if row.changing:
+            return
+        row.changing = True
+        try:
+            while row.wanted is not None:
+                wanted, row.wanted = row.wanted, None
+                await self._change(name, row, wanted)
+        finally:
+            row.changing = False
+
+    async def _change(self, name: str, row: _Row, priority: int) -> None:
         what = f"classes.{name}: priority {priority}"
         error = await self._visit.change(what, self._visit.service.change_class, name, {"priority": priority})
         self._problem.show(error)
+        row.touched = time.monotonic()
         if error is None:
             row.priority = priority
-        row.slider.show(row.priority)
+        else:
+            row.slider.show(row.priority)
 
     def _show(self, name: str, one: Mapping[str, Any], promise: Promise | None) -> None:
         row, latency = self._rows[name], one["latency"]
-        if one["priority"] != row.priority:  # somebody else changed it
+        untouched = time.monotonic() - row.touched > _SETTLED_S
+        if untouched and one["priority"] != row.priority:  # somebody else changed it
             row.priority = one["priority"]
             row.slider.show(row.priority)
         for key in ("p50", "p95", "p99"):

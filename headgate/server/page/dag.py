@@ -13,14 +13,14 @@ from typing import Any
 
 from headgate.server.page.words import count, duration, share
 
-WIDTH, HEIGHT = 160, 64  # of a node
-BETWEEN, ABOVE = 76, 26  # layers, nodes of a layer
+WIDTH, HEIGHT = 150, 62  # of a node
+BETWEEN, ABOVE = 62, 24  # layers, nodes of a layer
 MARGIN = 16
 _LANE = 18  # the height of an edge that passes a layer
 _SWEEPS = 4
 _SINK = "results"
-_LETTERS = 21
-_SMALLEST = 0.7  # of its size, on a narrow screen; beyond that it scrolls
+_LETTERS = 20
+_SMALLEST = 0.75  # of its size, on a narrow screen; beyond that it scrolls
 
 
 @dataclass
@@ -120,7 +120,7 @@ def _name(node: str, nodes: Mapping[str, Node]) -> str:
 
 
 def _assign_layers(nodes: dict[str, Node], links: Iterable[tuple[str, str]]) -> None:
-    """The longest way from a source to each node. The graph has no cycles, so it ends after as many rounds as layers."""
+    """The longest way from a source to each node. There are no cycles: it ends after as many rounds as layers."""
     found = list(links)
     for _ in nodes:
         moved = [(left, right) for left, right in found if nodes[right].layer <= nodes[left].layer]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[3]
 START_S = 300.0  # Spark starts slowly where much else runs
@@ -90,6 +90,7 @@ def browser() -> Iterator[Browser]:
     found = subprocess.run([ROOT / "scripts" / "chromium.sh", "--find"], capture_output=True, text=True, check=False)
     if found.returncode:
         pytest.skip(found.stderr.strip())
+    expect.set_options(timeout=WAIT_MS)
     with sync_playwright() as playwright:
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
         yield playwright.chromium.launch(executable_path=found.stdout.strip(), args=arguments)
