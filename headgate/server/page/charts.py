@@ -98,7 +98,7 @@ def qos_chart(points: Sequence[Sequence[float]], measure: str, colors: Palette) 
     after = max(last * 1.15, last + 1.0)
     shown = [list(point) for point in points] + ([[after, points[-1][1]]] if points else [])
     line = _line("expected", shown, colors.accent)
-    line |= {"symbol": "circle", "symbolSize": 8, "showSymbol": True, "areaStyle": {"opacity": 0.08}}
+    line |= {"symbol": "circle", "symbolSize": 8, "areaStyle": {"opacity": 0.08}}
     options = _frame(colors, legend=None)
     options["xAxis"] = {"type": "value", "min": 0, "max": after, **_axis_style(colors, lines=False)}
     options["xAxis"]["axisLabel"][":formatter"] = "v => +(+v).toPrecision(4) + ' s'"
@@ -121,7 +121,7 @@ def promised_between(
 
 
 def _points(began: float, course: Mapping[str, Any], key: str) -> list[list[float | None]]:
-    """Points in the middle of their buckets. Buckets without results leave a gap."""
+    """Points in the middle of their buckets; None where there were no results."""
     half = course["bucket"] / 2
     return [
         [_at(began, time + half), _rounded(value)] for time, value in zip(course["times"], course[key], strict=True)
@@ -138,7 +138,8 @@ def _rounded(value: float | None) -> float | None:
 
 def _wide(series: Sequence[Mapping[str, Any]]) -> bool:
     """Are the values so far apart that small ones would lie flat on a linear axis?"""
-    values = [value for one in series for _, value in one["data"] if value]
+    points = [point["value"] if isinstance(point, dict) else point for one in series for point in one["data"]]
+    values = [value for _, value in points if value]
     return bool(values) and max(values) > 20 * min(values)
 
 
@@ -147,20 +148,21 @@ def _line(name: str, data: list[Any], color: str, *, dashed: bool = False, dotte
     return {
         "name": name,
         "type": "line",
-        "data": data,
-        "showSymbol": not dashed and _lonely(data),
-        "symbolSize": 4,
+        "data": _with_lonely_points(data),
+        "symbol": "none",
+        "connectNulls": True,
         "color": color,
         "lineStyle": style,
         "emphasis": {"disabled": True},
     }
 
 
-def _lonely(data: list[Any]) -> bool:
-    """Is there a point without neighbors, which a line alone would not show?"""
-    known = [value is not None for _, value in data]
-    padded = [False, *known, False]
-    return any(here and not padded[at] and not padded[at + 2] for at, here in enumerate(known))
+def _with_lonely_points(data: list[Any]) -> list[Any]:
+    """A point between buckets without results gets a dot: there, the line alone says nothing of what was measured."""
+    known = [False, *(value is not None for _, value in data), False]
+    lonely = [known[at + 1] and not known[at] and not known[at + 2] for at in range(len(data))]
+    dot = {"symbol": "circle", "symbolSize": 5}
+    return [{"value": point, **dot} if alone else point for point, alone in zip(data, lonely, strict=True)]
 
 
 def _decision_marks(began: float, decisions: Sequence[Mapping[str, Any]], colors: Palette) -> Options:

@@ -2,28 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nicegui import ui
+from nicegui import events, ui
 
 from headgate.metrics.class_measures import by_priority
 from headgate.server.page import words
-from headgate.server.page.frame import ProblemBox
+from headgate.server.page.problem_box import ProblemBox
 from headgate.server.page.sights import Promise
 from headgate.server.page.visit import Visit
 
 _HEADINGS = ("Class", "Priority", "p50", "p95", "p99", "Promise", "Queries", "Results")
+_NUMBER = "(event) => emit(Number(event.target.value))"
+_SETTLED_S = 3.0  # after a choice; what is told until then may be older than it
 _COMMON_MOST = 10  # the right end of a slider, as long as no priority is larger
 
 
 @dataclass
 class _Row:
-    priority: int
-    slider: ui.slider
-    number: ui.label
+    priority: int  # that the class has, as far as is known
+    slider: PrioritySlider
     cells: dict[str, ui.label]
+    wanted: int | None = None  # chosen, and not carried out yet
+    changing: bool = False
+    touched: float = float("-inf")
+
+
+class PrioritySlider:
+    """The browser's own slider, which every keyboard and screen reader knows, and its number."""
+
+    def __init__(self, name: str, priority: int, most: int, enabled: bool) -> None:
+        self._slider = ui.element("input").props("type=range min=1 step=1")
+        self._slider.props["aria-label"] = f"Priority of class {name}"
+        self._slider.props["disabled"] = not enabled
+        self._slider.props["max"] = most
+        self._number = ui.label().classes("number").props("aria-hidden=true")
+        self._slider.on("input", self._moved, js_handler=_NUMBER, throttle=0.1)
+        self.show(priority)
+
+    def on_chosen(self, act: Callable[[int], Awaitable[None]]) -> None:
+        """Call this with the priority that somebody chose."""
+
+        async def chosen(event: events.GenericEventArguments) -> None:
+            await act(int(event.args))
+
+        self._slider.on("change", chosen, js_handler=_NUMBER)
+
+    def show(self, priority: int) -> None:
+        """Show a priority."""
+        self._slider.props["max"] = max(priority, self._slider.props["max"])
+        self._slider.props["value"] = priority
+        self._slider.update()  # also if it is the same: the browser may show what was refused
+        self._number.set_text(str(priority))
+
+    def _moved(self, event: events.GenericEventArguments) -> None:
+        self._number.set_text(str(int(event.args)))
 
 
 class ClassRows:
@@ -62,38 +98,41 @@ class ClassRows:
             head.tag = "th"
             with ui.element("td").classes("priority") as cell:
                 cell.props["data-label"] = "Priority"
-                slider = ui.slider(min=1, max=_most(priorities), value=priority)
-                slider.props["aria-label"] = f"Priority of class {name}"
-                slider.props["label"] = True
-                number = ui.label(str(priority)).classes("number")
+                slider = PrioritySlider(name, priority, _most(priorities), self._visit.may_write)
             cells = {key: _cell(key) for key in _HEADINGS[2:]}
-        slider.set_enabled(self._visit.may_write)
-        slider.on("change", lambda: self._changed(name))
-        return _Row(priority, slider, number, cells)
+        slider.on_chosen(lambda chosen: self._chosen(name, chosen))
+        return _Row(priority, slider, cells)
 
-    async def _changed(self, name: str) -> None:
+    async def _chosen(self, name: str, priority: int) -> None:
+        """Carry out what was chosen last: whoever holds an arrow key chooses faster than a class changes."""
         row = self._rows[name]
-        priority = int(row.slider.value or 1)
+        row.wanted, row.touched = priority, time.monotonic()
+        if row.changing:
+            return
+        row.changing = True
+        try:
+            while row.wanted is not None:
+                wanted, row.wanted = row.wanted, None
+                await self._change(name, row, wanted)
+        finally:
+            row.changing = False
+
+    async def _change(self, name: str, row: _Row, priority: int) -> None:
         what = f"classes.{name}: priority {priority}"
         error = await self._visit.change(what, self._visit.service.change_class, name, {"priority": priority})
         self._problem.show(error)
+        row.touched = time.monotonic()
         if error is None:
-            self._set_priority(row, priority)
+            row.priority = priority
         else:
-            row.slider.set_value(row.priority)
-
-    @staticmethod
-    def _set_priority(row: _Row, priority: int) -> None:
-        row.priority = priority
-        row.number.set_text(str(priority))
-        if priority > row.slider.props["max"]:
-            row.slider.props["max"] = priority
+            row.slider.show(row.priority)
 
     def _show(self, name: str, one: Mapping[str, Any], promise: Promise | None) -> None:
         row, latency = self._rows[name], one["latency"]
-        if one["priority"] != row.priority:  # somebody else changed it
-            self._set_priority(row, one["priority"])
-            row.slider.set_value(row.priority)
+        untouched = time.monotonic() - row.touched > _SETTLED_S
+        if untouched and one["priority"] != row.priority:  # somebody else changed it
+            row.priority = one["priority"]
+            row.slider.show(row.priority)
         for key in ("p50", "p95", "p99"):
             row.cells[key].set_text(words.duration(latency[key]))
         broken = promise is not None and latency["p95"] is not None and latency["p95"] > promise.seconds

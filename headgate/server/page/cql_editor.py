@@ -9,7 +9,7 @@ from nicegui import ui
 
 from headgate.errors import ApplicationError
 from headgate.server.http.problems import position
-from headgate.server.page.frame import ProblemBox
+from headgate.server.page.problem_box import ProblemBox
 from headgate.server.page.visit import Visit
 
 _WORD = re.compile(r"\w+|.", re.DOTALL)

@@ -5,7 +5,6 @@ Whatever comes from users is escaped.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from html import escape
@@ -14,14 +13,14 @@ from typing import Any
 
 from headgate.server.page.words import count, duration, share
 
-WIDTH, HEIGHT = 160, 64  # of a node
-BETWEEN, ABOVE = 76, 26  # layers, nodes of a layer
+WIDTH, HEIGHT = 150, 62  # of a node
+BETWEEN, ABOVE = 62, 24  # layers, nodes of a layer
 MARGIN = 16
 _LANE = 18  # the height of an edge that passes a layer
 _SWEEPS = 4
 _SINK = "results"
-_LETTERS = 21
-_SMALLEST = 0.7  # of its size, on a narrow screen; beyond that it scrolls
+_LETTERS = 20
+_SMALLEST = 0.75  # of its size, on a narrow screen; beyond that it scrolls
 
 
 @dataclass
@@ -121,19 +120,14 @@ def _name(node: str, nodes: Mapping[str, Node]) -> str:
 
 
 def _assign_layers(nodes: dict[str, Node], links: Iterable[tuple[str, str]]) -> None:
-    """The longest way from a source to each node; the graph has no cycles."""
-    before = defaultdict(list)
-    for source, target in links:
-        before[target].append(source)
-    done: dict[str, int] = {}
-
-    def depth(key: str) -> int:
-        if key not in done:
-            done[key] = 1 + max((depth(one) for one in before[key]), default=-1)
-        return done[key]
-
-    for key, node in nodes.items():
-        node.layer = depth(key)
+    """The longest way from a source to each node. There are no cycles: it ends after as many rounds as layers."""
+    found = list(links)
+    for _ in nodes:
+        moved = [(left, right) for left, right in found if nodes[right].layer <= nodes[left].layer]
+        if not moved:
+            return
+        for left, right in moved:
+            nodes[right].layer = max(nodes[right].layer, nodes[left].layer + 1)
 
 
 def _wire(nodes: dict[str, Node], source: str, target: str, edge: Mapping[str, Any] | None) -> Wire:

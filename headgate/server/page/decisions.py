@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from headgate.server.page import words
 from headgate.server.page.charts import decision_words
-from headgate.server.page.frame import ProblemBox, card, enter, frame, heading
+from headgate.server.page.frame import card, enter, frame, heading
 from headgate.server.page.live_table import Column, LiveTable
 from headgate.server.page.sights import DecisionsSight, see_decisions
 
@@ -32,7 +32,6 @@ def decisions_page(request: Request, client: Client) -> Response | None:
     with frame(visit, "Decisions", "/decisions"):
         heading("Decisions", 1)
         note = "The optimizer compares what queries get with what they are promised. The newest decisions come first."
-        problem = ProblemBox()
         with card(""):
             ui.label(note).classes("note")
             table = LiveTable("Decisions", DECISION_COLUMNS, "The optimizer has decided nothing yet.")
@@ -40,7 +39,7 @@ def decisions_page(request: Request, client: Client) -> Response | None:
     def tell(sight: DecisionsSight) -> None:
         table.show([decision_row(one, sight.at) for one in sight.decisions])
 
-    visit.watch("decisions", lambda: see_decisions(visit.service), tell, problem.show, _EVERY_S)
+    visit.watch("decisions", lambda: see_decisions(visit.service), tell, every=_EVERY_S)
     return None
 
 

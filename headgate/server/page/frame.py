@@ -11,7 +11,7 @@ from nicegui import Client, ui
 from starlette.requests import Request
 from starlette.responses import Response
 
-from headgate.errors import ApplicationError
+from headgate.server.page.problem_box import ProblemBox
 from headgate.server.page.visit import Visit
 
 _LINKS = (("Overview", "/"), ("New", "/new"), ("Decisions", "/decisions"))
@@ -47,12 +47,13 @@ def frame(visit: Visit, title: str, here: str) -> Iterator[None]:
             _who(visit)
     with ui.element("main").classes("page") as main:
         ui.skip_link(target=main)
+        visit.trouble = ProblemBox()
         yield
     ui.context.client.on_connect(lambda: ui.run_javascript("emitEvent('theme', headgate.isDark())"))
 
 
 def _brand() -> None:
-    with ui.element("a").classes("brand").props('href="/"'):
+    with ui.element("a").classes("brand").props('href="/" aria-label="Headgate"'):
         ui.element("img").props('src="/page/favicon.svg" alt="" width=22 height=22')
         ui.label("Headgate")
 
@@ -64,14 +65,12 @@ def _theme_button(visit: Visit, theme: ui.dark_mode) -> None:
         nonlocal chosen
         chosen = _THEMES[(_THEMES.index(chosen) + 1) % len(_THEMES)]
         theme.set_value(_CHOSEN[chosen])
-        button.set_text(_theme_words(chosen))
+        name.set_text(chosen)
         ui.run_javascript(f"headgate.choose('{chosen}')")
 
-    button = action(_theme_words(chosen), choose, quiet=True)
-
-
-def _theme_words(chosen: str) -> str:
-    return f"Theme: {chosen}"
+    with action("", choose, quiet=True).classes("theme"):
+        ui.label("Theme: ").classes("wide")
+        name = ui.label(chosen)
 
 
 def _who(visit: Visit) -> None:
@@ -105,37 +104,11 @@ def heading(text: str, level: int) -> ui.label:
 
 def action(text: str, act: object, *, quiet: bool = False, danger: bool = False, enabled: bool = True) -> ui.button:
     """A button."""
-    button = ui.button(text, on_click=act).props("no-caps unelevated no-wrap")  # type: ignore[arg-type]
-    button.props("outline") if quiet or danger else button.props("color=primary")
+    button = ui.button(text, on_click=act, color=None)  # type: ignore[arg-type]
+    button.props("no-caps no-wrap " + ("outline" if quiet or danger else "unelevated"))
     button.classes("danger" if danger else "quiet" if quiet else "main")
     button.set_enabled(enabled)
     return button
-
-
-class ProblemBox:
-    """Where an error is shown: place, problem and remedy. Screen readers are told."""
-
-    def __init__(self) -> None:
-        with ui.element("div").classes("problem").props('role="alert" aria-live="polite"') as self._box:
-            self._place = ui.label().classes("place")
-            self._problem = ui.label()
-            self._remedy = ui.label().classes("remedy")
-        self.clear()
-
-    def show(self, error: ApplicationError | None) -> None:
-        """Show an error; None: there is none any more."""
-        if error is None:
-            self.clear()
-            return
-        self._place.set_text(error.place)
-        self._problem.set_text(error.problem)
-        self._remedy.set_text(error.remedy)
-        self._remedy.set_visibility(bool(error.remedy))
-        self._box.set_visibility(True)
-
-    def clear(self) -> None:
-        """Nothing is wrong."""
-        self._box.set_visibility(False)
 
 
 class Figures:

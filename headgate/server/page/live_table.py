@@ -59,7 +59,7 @@ class LiveTable(Element, component="live_table.js"):
         """Show these rows."""
         if rows == self._rows:
             return
-        changes = _changes(self._rows, rows)
+        changes = changed_cells(self._rows, rows)
         self._rows = rows
         with self.props.suspend_updates():
             self.props["rows"] = [list(row) for row in rows]
@@ -69,7 +69,7 @@ class LiveTable(Element, component="live_table.js"):
             self.run_method("patch", changes)
 
 
-def _changes(before: list[list[str]], after: list[list[str]]) -> list[tuple[int, int, str]] | None:
+def changed_cells(before: list[list[str]], after: list[list[str]]) -> list[tuple[int, int, str]] | None:
     """The cells that changed; None if there are other rows, or most of the cells changed."""
     if [row[0] for row in before] != [row[0] for row in after]:
         return None

@@ -13,9 +13,10 @@ from headgate.errors import ApplicationError
 from headgate.server.http.rows import as_json_rows
 from headgate.server.page import words
 from headgate.server.page.cql_editor import CqlEditor
-from headgate.server.page.frame import ProblemBox, action, card, enter, frame, heading
+from headgate.server.page.frame import action, card, enter, frame, heading
 from headgate.server.page.live_table import Column, LiveTable
 from headgate.server.page.new_query import NewQueryForm
+from headgate.server.page.problem_box import ProblemBox
 from headgate.server.page.visit import Visit
 
 _MOST_ROWS = 100  # of a query that is asked once
@@ -152,7 +153,7 @@ class _AskForm:
         self._editor.show(None)
         more = table.num_rows > _MOST_ROWS
         self._note.set_text(f"{'The first ' if more else ''}{words.count(min(table.num_rows, _MOST_ROWS))} rows.")
-        self._table.show_columns([Column("", ""), *(Column(name, name) for name in table.column_names)])
+        self._table.show_columns([Column("", "", minor=True), *(Column(name, name) for name in table.column_names)])
         self._table.set_visibility(True)
         self._table.show(_texts(as_json_rows(table.slice(0, _MOST_ROWS))))
 

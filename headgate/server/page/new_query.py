@@ -9,7 +9,8 @@ from nicegui import background_tasks, ui
 
 from headgate.errors import ApplicationError
 from headgate.server.page.cql_editor import CqlEditor
-from headgate.server.page.frame import ProblemBox, action
+from headgate.server.page.frame import action
+from headgate.server.page.problem_box import ProblemBox
 from headgate.server.page.qos_editor import QosEditor
 from headgate.server.page.visit import Visit
 
@@ -25,7 +26,7 @@ class NewQueryForm:
         self._typed = 0
         with ui.element("div").classes("fields"):
             self._name = ui.input("Name of the query").props("outlined dense")
-            self._class = ui.select([], label="Class").props("outlined dense options-dense clearable")
+            self._class = ui.select([], label="Class").props("outlined dense options-dense")
             self._tolerance = ui.number("Tolerated error, percent", min=0, max=99).props("outlined dense clearable")
             self._tolerance.props('hint="Empty: nothing of it is ever dropped."')
         self._editor = CqlEditor(visit, "CQL", changed=self.check_soon)
@@ -41,7 +42,10 @@ class NewQueryForm:
 
     def classes_changed(self) -> None:
         """Offer the classes that there are now."""
-        self._class.set_options(sorted(self._visit.service.sections("classes")))
+        classes = self._visit.service.sections("classes")
+        least = min(classes, key=lambda name: classes[name]["priority"], default=None)
+        self._class.set_options(sorted(classes), value=self._class.value or least)
+        self._class.set_visibility(bool(classes))
 
     def check_soon(self) -> None:
         """Check the query once nothing more is typed."""

@@ -14,8 +14,9 @@ from headgate.policies.registry import POLICIES
 from headgate.server.page import words
 from headgate.server.page.charts import latency_chart, promised_between
 from headgate.server.page.class_rows import ClassRows
-from headgate.server.page.frame import Figures, ProblemBox, card, enter, frame, heading
+from headgate.server.page.frame import Figures, card, enter, frame, heading
 from headgate.server.page.live_table import Column, LiveTable
+from headgate.server.page.problem_box import ProblemBox
 from headgate.server.page.query_list import QueryList
 from headgate.server.page.sights import ClassesSight, OverviewSight, see_classes, see_overview
 from headgate.server.page.visit import Visit
@@ -56,8 +57,8 @@ class _Overview:
         with card("Streams"):
             numbers = [Column(key, key.capitalize(), True) for key in ("tuples", "queries", "late")]
             columns = [Column("name", "Stream"), *numbers, Column("state", "State")]
-            self._streams = LiveTable("Streams", columns, "No query reads a stream yet.")
-        visit.watch("overview", lambda: see_overview(visit.service), self._tell, problem.show)
+            self._streams = LiveTable("Streams", columns, "There are no streams yet.")
+        visit.watch("overview", lambda: see_overview(visit.service), self._tell)
 
     def _tell(self, sight: OverviewSight) -> None:
         found = sight.found
@@ -68,7 +69,8 @@ class _Overview:
         self._queries.tell(found["queries"], found["classes"])
         self._shedding.set_visibility(bool(found["shedders"]))
         self._shedders.show([_shedder(one) for one in found["shedders"]])
-        self._streams.show([_stream(name, one) for name, one in found["streams"].items()])
+        unread = [[name, words.NOTHING, "0", "0", "not read yet"] for name in sight.unread]
+        self._streams.show([_stream(name, one) for name, one in found["streams"].items()] + unread)
 
 
 def _shedder(one: Mapping[str, Any]) -> list[str]:

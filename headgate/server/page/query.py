@@ -14,8 +14,9 @@ from headgate.server.page import words
 from headgate.server.page.charts import latency_chart, promised_between
 from headgate.server.page.dag import drawn
 from headgate.server.page.decisions import DECISION_COLUMNS, decision_row
-from headgate.server.page.frame import Figures, ProblemBox, action, card, enter, frame, heading
+from headgate.server.page.frame import Figures, action, card, enter, frame, heading
 from headgate.server.page.live_table import Column, LiveTable
+from headgate.server.page.problem_box import ProblemBox
 from headgate.server.page.query_changes import QueryChanges
 from headgate.server.page.sights import ResultsSight, see_results
 from headgate.server.page.visit import Visit
@@ -44,9 +45,8 @@ class _QueryPage:
     def __init__(self, visit: Visit, name: str, section: Mapping[str, Any]) -> None:
         self._visit = visit
         self._name = name
-        self._problem = ProblemBox()
         self._head()
-        self._problem.show(None)
+        self._problem, self._failure = ProblemBox(), ProblemBox()
         with card("", "summary"):
             names = {"latency": "Mean latency", "max": "Largest", "waiting": "Waiting", "outputs": "Results"}
             self._figures = Figures(names | {"dropped": "Dropped", "score": "Promises kept"})
@@ -65,7 +65,7 @@ class _QueryPage:
         QueryChanges(visit, name, section)
         self._found: Mapping[str, Any] = {}
         visit.on_theme(self._paint)
-        visit.watch(("query", name), lambda: visit.service.query_overview(name), self._tell, self._problem.show)
+        visit.watch(("query", name), lambda: visit.service.query_overview(name), self._tell)
 
     def _head(self) -> None:
         with ui.element("div").classes("query-head"):
@@ -106,8 +106,7 @@ class _QueryPage:
         self._class.set_text(f"class {found['class']}" if found["class"] else "")
         self._start.set_visibility(state != "running")
         self._stop.set_visibility(state == "running")
-        if found["error"]:
-            self._problem.show(ApplicationError(f"queries.{self._name}", found["error"]))
+        self._failure.show(ApplicationError(f"queries.{self._name}", found["error"]) if found["error"] else None)
         show("latency", words.duration(found["latency"]["mean"]), "in the last minute")
         show("max", words.duration(found["latency"]["max"]), "in the last minute")
         show("waiting", words.count(found["waiting"]), "tuples")
@@ -154,7 +153,7 @@ class _Results:
     def _tell(self, sight: ResultsSight) -> None:
         if sight.columns != self._columns:
             self._columns = sight.columns
-            self._table.show_columns([Column("", "")] + [Column(name, name) for name in sight.columns])
+            self._table.show_columns([Column("", "", minor=True)] + [Column(name, name) for name in sight.columns])
         shown = len(sight.rows)
         self._note.set_text(f"The newest {shown} of {words.count(sight.total)}, the newest first." if shown else "")
         self._table.show([[str(at), *row] for at, row in enumerate(sight.rows, 1)])

@@ -8,7 +8,8 @@ from typing import Any
 from nicegui import ui
 
 from headgate.policies.registry import POLICIES
-from headgate.server.page.frame import ProblemBox, action, card
+from headgate.server.page.frame import action, card
+from headgate.server.page.problem_box import ProblemBox
 from headgate.server.page.qos_editor import QosEditor
 from headgate.server.page.visit import Visit
 

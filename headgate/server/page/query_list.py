@@ -21,7 +21,7 @@ _COLUMNS = (
     Column("state", "State", sort=True, mark=True),
     Column("mean", "Mean latency", number=True, sort=True),
     Column("max", "Largest", number=True, sort=True, minor=True),
-    Column("waiting", "Waiting", number=True, sort=True),
+    Column("waiting", "Waiting", number=True, sort=True, minor=True),
     Column("results", "Results a minute", number=True, sort=True, minor=True),
     Column("shedding", "Dropped", number=True, sort=True, minor=True),
 )

@@ -31,12 +31,14 @@ class OverviewSight:
 
     found: Mapping[str, Any]  # see `Run.overview`
     promises: Mapping[str, Promise]  # by class
+    unread: list[str]  # streams that no query has read yet
 
 
 def see_overview(service: Service) -> OverviewSight:
     """The run as a whole."""
     found = service.overview()
-    return OverviewSight(found, tightest_promises(service.sections("queries"), found))
+    unread = [name for name in service.sections("streams") if name not in found["streams"]]
+    return OverviewSight(found, tightest_promises(service.sections("queries"), found), unread)
 
 
 def tightest_promises(sections: Mapping[str, Mapping[str, Any]], found: Mapping[str, Any]) -> dict[str, Promise]:

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from headgate.errors import ApplicationError
 from headgate.server.page.charts import Palette, palette
 from headgate.server.page.parts import SCOPE_KEY, PageParts
+from headgate.server.page.problem_box import ProblemBox
 from headgate.server.page.sign_in import COOKIE
 from headgate.server.page.ticker import TICK_S, Watch
 from headgate.server.tokens import Caller
@@ -27,12 +28,14 @@ class Visit:
         self._cookie = request.cookies.get(COOKIE)
         self._client = client
         self._watches: list[Watch] = []
+        self._troubled: Hashable = None  # the watch whose trouble is shown
         self._repaint: list[Callable[[], None]] = []
         self.chosen_theme = request.cookies.get("headgate_theme", "system")
         self.dark = (
             request.cookies.get("headgate_system") if self.chosen_theme == "system" else self.chosen_theme
         ) == "dark"
         self.service = self._parts.service
+        self.trouble: ProblemBox | None = None  # where the page says that it cannot be brought up to date
         client.on_delete(self._leave)
 
     @property
@@ -65,7 +68,10 @@ class Visit:
         fail: Callable[[ApplicationError], None] | None = None,
         every: float = TICK_S,
     ) -> Watch:
-        """Be told what `ask` finds, at once and then again and again. It is asked once for all pages with this key."""
+        """Be told what `ask` finds, at once and then again and again. It is asked once for all pages with this key.
+
+        What goes wrong is told to `fail`; without, it is shown at the top of the page until it works again.
+        """
 
         def told(found: Any) -> None:
             if self.caller is None:  # the token was taken away
@@ -74,17 +80,27 @@ class Visit:
                     ui.navigate.to("/sign-in")
                 return
             with self._client:
+                if fail is None:
+                    self._show_trouble(key, None)
                 tell(found)
 
         def failed(error: ApplicationError) -> None:
             with self._client:
-                if fail is not None:
+                if fail is None:
+                    self._show_trouble(key, error)
+                else:
                     fail(error)
 
         watch = Watch(key, ask, told, failed, every)
         self._watches.append(watch)
         self._parts.ticker.add(watch)
         return watch
+
+    def _show_trouble(self, key: Hashable, error: ApplicationError | None) -> None:
+        """Show what fails for one of the watches, until it works again."""
+        if self.trouble is not None and (error is not None or self._troubled == key):
+            self._troubled = None if error is None else key
+            self.trouble.show(error)
 
     def hurry(self) -> None:
         """Look again at once."""
