@@ -47,10 +47,12 @@ class Service:
         limits: Limits,
         lost: Lost,
         broken: dict[str, str],
+        operators: Application,
     ) -> None:
         """`app` holds what is registered, running or not; `lost` what was saved and is wrong by now.
 
-        `broken` says why a query of either could not be started.
+        `broken` says why a query of either could not be started. What is in `operators`, the application of the
+        server's operator, can be changed and stopped, and not removed: it would be back after a restart.
         """
         self._app = app
         self._run = run
@@ -58,6 +60,7 @@ class Service:
         self.limits = limits
         self._lost = lost
         self._broken = broken
+        self._operators = operators
         self._stopped = {name for name, one in saved.of("queries").items() if not one.started}
         self._changing = threading.RLock()
 
@@ -153,12 +156,16 @@ class Service:
         with self._changing:
             self._refuse_taken(key, name)
             trial = self._trial(key, name, section)
+            self._saved.save(key, name, section, start)
             if key != "queries" or start:
-                self._run.add(key, name, section, force=force)
+                try:
+                    self._run.add(key, name, section, force=force)
+                except BaseException:
+                    self._saved.forget(key, name)
+                    raise
             else:
                 self._stopped.add(name)
             self._app = trial
-            self._saved.save(key, name, section, start)
 
     def validate(self, name: str, section: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
         """Check a query without registering it. Returns the columns of its result, and what to know about it."""
@@ -197,9 +204,12 @@ class Service:
             raise Taken(f"{key}.{name}", problem, "remove one, or let the operator allow more with --most")
 
     def remove(self, key: str, name: str) -> None:
-        """Forget something; a query that runs is stopped. Taken: a query reads it, or is in it."""
+        """Forget something; a query that runs is stopped. Taken: a query uses it, or it is the operator's."""
         with self._changing:
             self.section(key, name)
+            if name in self._operators.sections(key):
+                remedy = "stop it" if key == "queries" else "ask the operator to take it out there"
+                raise Taken(f"{key}.{name}", "it is in the application file of the server's operator", remedy)
             self._refuse_used(key, name)
             trial = self._app
             if name not in self._lost[key]:
@@ -237,9 +247,12 @@ class Service:
             state, _ = self.state(name)
             if state == "running":
                 raise Taken(f"queries.{name}", "it runs already", "")
+            app = self._trial("queries", name, section) if name in self._lost["queries"] else self._app
             if name in self._run.overview()["queries"]:  # it ended, and is still in the report
                 self._run.remove_query(name)
             self._run.add("queries", name, section, force=force)
+            self._app = app
+            self._lost["queries"].pop(name, None)
             self._broken.pop(name, None)
             self._stopped.discard(name)
             self._saved.save("queries", name, section, started=True)
@@ -259,7 +272,7 @@ class Service:
     def change_class(self, name: str, changes: Mapping[str, Any]) -> None:
         """Give a class another priority."""
         with self._changing:
-            section = {**self.section("classes", name), **changes}
+            section = {**self._readable("classes", name), **changes}
             self._refuse_untrusted("classes", name, section)
             trial = self._app.replaced("classes", name, section)
             self._run.set_priority(name, section["priority"])
@@ -268,13 +281,22 @@ class Service:
     def change_query(self, name: str, changes: Mapping[str, Any]) -> None:
         """Change the class, QoS, tolerance or policy of a query; while it runs, if it does. None takes a value away."""
         with self._changing:
-            before = self.section("queries", name)
+            before = self._readable("queries", name)
+            if changes.get("class", "") is None:
+                raise ApplicationError(f"queries.{name}.class", "a query is always in a class", "name one")
             section = {key: one for key, one in {**before, **changes}.items() if one is not None}
             self._refuse_untrusted("queries", name, section)
             trial = self._app.replaced("queries", name, section)
             if self.state(name)[0] == "running":
                 self._change_running(name, before, section, changes)
             self._keep_change("queries", name, section, trial)
+
+    def _readable(self, key: str, name: str) -> dict[str, Any]:
+        """A section that is not wrong as it stands."""
+        section = self.section(key, name)
+        if name in self._lost[key]:
+            raise Taken(f"{key}.{name}", "it cannot be changed, because it is wrong by now", "register it again")
+        return section
 
     def _change_running(
         self, name: str, before: Mapping[str, Any], section: Mapping[str, Any], changes: Mapping[str, Any]

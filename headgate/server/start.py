@@ -27,7 +27,7 @@ def start_service(base: Application, saved: SavedSections, limits: Limits, spark
     run = _started(app, {*broken, *stopped}, broken, spark)
     if saved.policy is not None:
         _keep_policy(run, saved.policy)
-    return Service(app, run, saved, limits, lost, broken)
+    return Service(app, run, saved, limits, lost, broken, operators=base)
 
 
 def _registered(base: Application, saved: SavedSections) -> tuple[Application, Lost, dict[str, str]]:
