@@ -49,6 +49,7 @@ def all_tables() -> dict[str, str]:
         "twin": headlines(found("twin")),
         "twin pairs": twin_pairs(found("twin")),
         "optimizer": headlines(found("optimizer")),
+        "server": headlines(found("server")),
         "replay": replay(found("state")),
     }
 

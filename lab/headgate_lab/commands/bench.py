@@ -28,6 +28,7 @@ BENCHES = {
     "burst": "a burst beyond capacity, with and without a tolerance: latency, and the error of what was shed",
     "optimizer": "the cost of looking after promises, and what lingering by promise saves",
     "twin": "what a run forecasts of other policies, compared with what they then do",
+    "server": "what comes in over HTTP, and what listeners and open pages cost the queries",
     "policies": "a bursty application under every policy on Spark, compared with the simulator's prediction",
     "decisions": "the cost of a decision with few and with many queries",
     "simulator": "tuples per second of the simulator",

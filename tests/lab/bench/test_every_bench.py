@@ -41,6 +41,7 @@ HEADLINES = {
     "burst": {"share_shed", "capacity"},
     "optimizer": {"cpu_share", "microseconds_a_look", "cpu_per_tuple_over_default_linger"},
     "twin": {"error_p50", "error_p90", "best_agrees", "compared"},
+    "server": {"ingest_over_feeder", "ingest_tuples_per_second", "listeners_cost"},
     "policies": {"claims", "agreement", "policies", "one_burst", "fixed_cost", "costs"},
     "decisions": {"microseconds", "growth", "share_of_unit_call", "unit_call_microseconds"},
     "simulator": {"speedup_over_simpy", "event_loop_over_simpy"},
@@ -51,6 +52,7 @@ LONG = {
     "many": "it starts two Sparks",
     "burst": "it searches for the rate that a query can carry",
     "twin": "it searches for the rate that keeps the processors busy",
+    "server": "it starts servers",
     "policies": "each of its runs plans twenty operators anew",
 }
 
