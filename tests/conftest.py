@@ -40,6 +40,15 @@ def server(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any
         yield running
 
 
+@pytest.fixture
+def client(server: Any) -> Iterator[Any]:
+    """A client of that server. What a test registers with it is removed after the test."""
+    from tests.serving import clean_client
+
+    with clean_client(server.url) as client:
+        yield client
+
+
 @pytest.fixture(autouse=True)
 def state_is_made_smaller(request: pytest.FixtureRequest) -> Iterator[None]:
     """A log that could not be compacted goes on growing: a run survives that, a test does not."""

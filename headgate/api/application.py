@@ -218,6 +218,11 @@ class Application:
         except ApplicationError:
             return self._draft.checked(part)  # the error may name what there is instead
 
+    @property
+    def folder(self) -> Path:
+        """Where relative file names start."""
+        return self._draft.folder
+
     def sections(self, key: str) -> dict[str, Any]:
         """What there is under `streams`, `tables`, `classes` or `queries`: by name, as an application file has it.
 

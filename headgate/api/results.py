@@ -51,6 +51,11 @@ class Results:
         """Are these the rows of a relation as it stands, rather than one result after another?"""
         return self._sink.whole
 
+    @property
+    def mark(self) -> str:
+        """Tells these results from those of another query that had or will have this name, after a restart, too."""
+        return self._sink.mark
+
     def same_as(self, other: Results) -> bool:
         """Are these results of one query, rather than of two that had one name?"""
         return self._sink is other._sink

@@ -114,7 +114,12 @@ class Run:
         if not isinstance(sink, MemorySink):
             remedy = "leave its sink out, or use sinks.Memory()"
             raise ApplicationError(f"queries.{query}.sink", "the results of this query are not kept in memory", remedy)
-        return Results(query, sink, lambda: self._over.is_set() or not self._runtime.runs(query))
+        return Results(query, sink, lambda: self._over.is_set() or self._is_done(query))
+
+    def _is_done(self, query: str) -> bool:
+        """Will a query have no more results? In a run that stays open, also because its streams have ended: elsewhere
+        its results end with the run, when those of the other queries are there, too."""
+        return not self._runtime.runs(query) or (self._limits.stay_open and self._runtime.is_complete(query))
 
     def snapshot(
         self,

@@ -41,6 +41,13 @@ class Allowed:
     constant: int = 10_000  # the largest size that a function such as `repeat` is given
     memory: int = 256_000_000  # bytes of one pushed stream that may wait
     kept: int = 1_000_000  # rows that the sink of one query keeps
+    rate: float = 100_000.0  # tuples a second of one feeder
+
+    @classmethod
+    def with_files(cls, folder: Path) -> Allowed:
+        """Kinds with files, too, for files in this folder."""
+        kinds = frozenset({"csv", "json"})
+        return cls(cls.sources | kinds, cls.sinks | kinds, cls.tables | kinds, folder.resolve())
 
 
 def refuse_untrusted(
@@ -96,6 +103,9 @@ def _stream(section: dict[str, Any], place: str, allowed: Allowed, base: Path) -
     if getattr(stream.source, "memory", 0) > allowed.memory:
         remedy = f"ask for {allowed.memory:,} bytes at most"
         raise ApplicationError(f"{place}.source.memory", "this is more than a request may take", remedy)
+    if (getattr(stream.source, "rate", None) or 0.0) > allowed.rate:
+        remedy = f"ask for {allowed.rate:,.0f} tuples a second at most"
+        raise ApplicationError(f"{place}.source.rate", "this is more than a request may ask for", remedy)
 
 
 def _table(section: dict[str, Any], place: str, allowed: Allowed, base: Path) -> None:

@@ -101,7 +101,7 @@ def serve(
     if master is not None:
         changes = [*(changes or []), f"spark.master={master}"]
     base = load_or_empty(path, changes, policy or (None if path else "mbd"), slots)
-    allowed = Allowed(folder=files)
+    allowed = Allowed() if files is None else Allowed.with_files(files)
     limits = Limits(request_bytes=most_bytes, requests_per_second=rate, most_of_each=most, allowed=allowed)
     _serve(base, ServerSettings(host, port, data, tokens, page, tuple(names or ()), limits))
 

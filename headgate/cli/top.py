@@ -129,7 +129,7 @@ class _Watch:
         from rich.text import Text
 
         if self._gone is not None:
-            return Text(f"{self._gone.problem}; trying again   q: quit", style="bold red")
+            return Text(f"q: quit   {self._gone.problem}; trying again", style="bold red")
         return Text(_HINT + ("latency" if self._order == "waiting" else "waiting"), style="dim")
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from headgate.client.connection import Connection, path_of
 from headgate.connect.sources.rows import rows_to_table
 from headgate.errors import ServerError
-from headgate.server.http.rows import ARROW, ROWS_HEADER
+from headgate.server.http.rows import ARROW, POSITION_HEADER
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +26,7 @@ _PASSING = (429, 502, 503, 504)  # answers of servers that are busy, and of prox
 
 class _Event(NamedTuple):
     kind: str  # rows, relation or end
-    number: int  # of rows there have been
+    position: str  # where it ends
     data: dict[str, Any]
 
 
@@ -71,8 +71,8 @@ class RemoteResults:
             yield table
         yield from self._following(seen)
 
-    def _following(self, seen: int) -> Iterator[pa.Table]:
-        """What comes after the first `seen` rows; ends with the query."""
+    def _following(self, seen: str) -> Iterator[pa.Table]:
+        """What comes after a position; ends with the query."""
         schema: pa.Schema | None = None
         retry = _Retry()
         while True:
@@ -82,7 +82,7 @@ class RemoteResults:
                     if event.kind == "end":
                         return
                     self.missed += int(event.data["missed"])
-                    seen = event.number
+                    seen = event.position
                     schema = schema or self._kept(0)[1].schema  # types are known once there were results
                     yield rows_to_table(event.data["rows"], schema).table
             except httpx.TransportError as error:
@@ -94,21 +94,21 @@ class RemoteResults:
             else:  # the server stops, perhaps to start again; the query did not end
                 retry.wait(ServerError(self._connection.url, "the server has stopped"))
 
-    def _events(self, seen: int) -> Iterator[_Event]:
-        headers = {"Accept": "text/event-stream", "Last-Event-ID": str(seen)}
+    def _events(self, seen: str) -> Iterator[_Event]:
+        headers = {"Accept": "text/event-stream", "Last-Event-ID": seen}
         with self._connection.stream(f"{self._path}/events", headers, {}) as answer:
             yield from _read_events(answer.iter_lines())
 
-    def _kept(self, last: int) -> tuple[int, pa.Table]:
-        """How many rows there have been, and the newest of them."""
+    def _kept(self, last: int) -> tuple[str, pa.Table]:
+        """Where the rows end that there have been so far, and the newest of them."""
         answer = self._connection.ask("GET", self._path, params={"last": last}, headers={"Accept": ARROW})
         with pa.ipc.open_stream(answer.content) as reader:
-            return int(answer.headers[ROWS_HEADER]), reader.read_all()
+            return answer.headers[POSITION_HEADER], reader.read_all()
 
     @property
     def rows(self) -> int:
         """How many rows there have been so far; of a relation that comes as it stands, how many were written."""
-        return self._kept(0)[0]
+        return int(self._kept(0)[0].rpartition("-")[2])
 
     def to_arrow(self) -> pa.Table:
         """All rows that are kept, at most the newest 100,000."""
@@ -138,8 +138,7 @@ def _read_events(lines: Iterator[str]) -> Iterator[_Event]:
     for line in lines:
         if not line:
             if "data" in fields:
-                number = fields.get("id", "0")
-                yield _Event(fields.get("event", "rows"), int(number), json.loads(fields["data"]))
+                yield _Event(fields.get("event", "rows"), fields.get("id", ""), json.loads(fields["data"]))
             fields = {}
         elif not line.startswith(":"):
             key, _, value = line.partition(":")

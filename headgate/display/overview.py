@@ -12,6 +12,7 @@ from headgate.display.tables import FittedTable, TableColumn, number, size, time
 from headgate.errors import first_few
 
 Order = Literal["waiting", "latency"]
+_ERRORS = 3  # of failed queries, that are shown
 _STATES = {"failed": "bold red", "stopped": "dim", "ended": "dim"}
 _CLASSES = (
     TableColumn("class"),
@@ -116,6 +117,20 @@ def _shed(shedders: Iterable[Mapping[str, Any]]) -> list[Text]:
     return [Text(f"shedding {first_few(said, 4)}", style="yellow")] if said else []
 
 
+def _errors(queries: Mapping[str, Any]) -> list[Text]:
+    """Why queries have failed, one line for each of the first few."""
+    failed = [f"{name}: {one['error']}" for name, one in queries.items() if one["state"] == "failed"]
+    more = [f"and {len(failed) - _ERRORS} more that failed"] if len(failed) > _ERRORS else []
+    return [_one_line(Text(line, style="red")) for line in (*failed[:_ERRORS], *more)]
+
+
+def _one_line(text: Text) -> Text:
+    """The text, cut where the terminal ends."""
+    line = text.copy()
+    line.no_wrap, line.overflow = True, "ellipsis"
+    return line
+
+
 class OverviewScreen:
     """An overview for one screen: laid out when it is drawn, for the width and height available then."""
 
@@ -128,13 +143,12 @@ class OverviewScreen:
         def lines(what: RenderableType) -> int:
             return len(console.render_lines(what, options.update(height=None), pad=False))
 
-        above: list[RenderableType] = [*head(self._overview), "", class_table(self._overview["classes"]), ""]
+        classes = class_table(self._overview["classes"])
+        above: list[RenderableType] = [*head(self._overview), *_errors(self._overview["queries"]), "", classes, ""]
         room = (options.height or console.height) - sum(map(lines, above)) - 1
         yield from above
         yield from self._queries(room, lines)
-        hint = self._hint.copy()
-        hint.no_wrap, hint.overflow = True, "ellipsis"
-        yield hint
+        yield _one_line(self._hint)
 
     def _queries(self, room: int, lines: Any) -> Iterable[RenderableType]:
         """As many queries as there is room for, failed ones first; a last line counts the others."""

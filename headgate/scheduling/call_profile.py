@@ -26,10 +26,14 @@ MOST_BOUNDARIES = 100  # of one call, to learn from: more are a leap over a gap 
 
 
 class TimedCall(NamedTuple):
-    """A call: tuples from queues, and seconds from the decision until its results were handed out."""
+    """A call: tuples from queues, and seconds from the decision until its results were handed out.
+
+    Calls in flight share processors, locks and Python itself: beside `others` a call takes longer.
+    """
 
     rows: int
     seconds: float
+    others: int = 0  # in flight when it began
 
 
 class Moment(NamedTuple):
@@ -51,6 +55,7 @@ class CallProfile:
         self.boundary_rows: dict[str, FadingRatio] = {}  # operator with a sliding window -> results of a boundary
         self.stamps: dict[str, deque[Moment]] = {}  # query with a sliding window -> stamps of its results
         self.times: dict[str, tuple[Moment, Moment]] = {}  # stream with a clock of its own -> its first and last tuple
+        self._others: dict[int, int] = {}  # slot with a call in flight -> how many others there were when it began
         self._random = random.Random(0)
         self._round_at: float | None = None
         self._ended_at: dict[int, float] = {}  # slot -> when its last call ended, if a unit was ready then
@@ -77,6 +82,7 @@ class CallProfile:
 
     def starts(self, slot: int, now: float) -> None:
         """A slot starts a call."""
+        self._others[slot] = len(self._others)
         ended, since = self._ended_at.pop(slot, None), self._ready_since
         self._ready_since = None
         if ended is not None:
@@ -94,12 +100,13 @@ class CallProfile:
         more: bool,
     ) -> None:
         """A call has ended; `more`: another unit is ready now."""
+        others = self._others.pop(call.slot, 0)
         self._ended_at.pop(call.slot, None)
         if more:
             self._ended_at[call.slot] = now
         if len(outcome.results) != 1 or not outcome.results[0].steady:
             return  # its time is not typical
-        self.calls.setdefault(call.operators, deque(maxlen=CALLS)).append(TimedCall(call.rows, seconds))
+        self.calls.setdefault(call.operators, deque(maxlen=CALLS)).append(TimedCall(call.rows, seconds, others))
         if call.bounds and self._learn_boundaries(call, outcome.rows_out):
             for query, tables in written.items():
                 self._learn_stamps(query, tables)

@@ -75,10 +75,13 @@ class Outcome:
         return {port.node: rows for result in self.results for port, rows in result.rows_out.items()}
 
     def handed_on(self, plan: Plan) -> Iterator[tuple[Edge, pa.Table]]:
-        """The tables that other units read, each with the queue that it belongs in."""
+        """The tables that other units read, each with the queue that it belongs in.
+
+        What operators give that have left the plan during the call, nobody reads.
+        """
         for result in self.results:
             for port, table in result.outputs.items():
-                for edge in plan.consumers[port] if table.num_rows else ():
+                for edge in plan.consumers.get(port, ()) if table.num_rows else ():
                     if edge.operator not in result.rows_in:
                         yield edge, table
         yield from self.stranded.items()

@@ -97,7 +97,8 @@ class Changes:
     def _replace_policy(self, change: PolicyReplaced) -> None:
         core = self._core
         self._install(core.plan, self._make_policy(change.name, change.parameters, core.plan))
-        log.info("policy %s takes over from %s: %s", change.name, self.policy, change.reason)
+        fields = {"kind": "policy", "to": change.name, "from": self.policy, "reason": change.reason}
+        log.info("policy %s takes over from %s: %s", change.name, self.policy, change.reason, extra=fields)
         core.monitor.switched(change.at, self.policy, change.name, change.reason)
         self.policy, self.parameters = change.name, change.parameters
 
@@ -107,7 +108,8 @@ class Changes:
         before = core.plan.queries[query].policy
         names = [self.policy if one is None else one.name for one in (before, change.policy)]
         self._install(plan, self.policy_for(plan))
-        log.info("query %s: policy %s takes over from %s: %s", query, names[1], names[0], change.reason)
+        fields = {"kind": "policy", "query": query, "to": names[1], "from": names[0], "reason": change.reason}
+        log.info("query %s: policy %s takes over from %s: %s", query, *names[::-1], change.reason, extra=fields)
         core.monitor.switched_query(change.at, query, names[0], names[1], change.reason)
 
     def _install(self, plan: Plan, policy: Policy) -> None:

@@ -258,7 +258,8 @@ class Core:
             self._enter(edge, came.table)
         due = self.time.advance(stream, came)
         for edge in edges:
-            self.board.fed(edge)
+            if self.queues[edge].oldest is not None:  # else all that came was dropped, and there is nothing to do
+                self.board.fed(edge)
         for query in self.plan.readers(stream):
             self.monitor.arrived(query, table.num_rows)
         self._mark_due(due)

@@ -168,7 +168,7 @@ class Service:
         return columns, [*checked.plan.warnings]
 
     def _checked_query(self, name: str, section: Mapping[str, Any]) -> tuple[Application, CheckedApplication]:
-        refuse_untrusted("queries", name, section, self.limits.allowed)
+        self._refuse_untrusted("queries", name, section)
         known = name in self._app.sections("queries")
         trial = self._app.forget("queries", name) if known else self._app.copy()
         trial.add("queries", name, section)
@@ -176,11 +176,14 @@ class Service:
         refuse_untrusted_plan(checked.plan, [name], self.limits.allowed)
         return trial, checked
 
+    def _refuse_untrusted(self, key: str, name: str, section: Mapping[str, Any]) -> None:
+        refuse_untrusted(key, name, section, self.limits.allowed, self._app.folder)
+
     def _trial(self, key: str, name: str, section: Mapping[str, Any]) -> Application:
         """The application with one thing more, checked."""
         if key == "queries":
             return self._checked_query(name, section)[0]
-        refuse_untrusted(key, name, section, self.limits.allowed)
+        self._refuse_untrusted(key, name, section)
         trial = self._app.copy()
         trial.add(key, name, section)
         return trial
@@ -257,7 +260,7 @@ class Service:
         """Give a class another priority."""
         with self._changing:
             section = {**self.section("classes", name), **changes}
-            refuse_untrusted("classes", name, section, self.limits.allowed)
+            self._refuse_untrusted("classes", name, section)
             trial = self._app.replaced("classes", name, section)
             self._run.set_priority(name, section["priority"])
             self._keep_change("classes", name, section, trial)
@@ -267,7 +270,7 @@ class Service:
         with self._changing:
             before = self.section("queries", name)
             section = {key: one for key, one in {**before, **changes}.items() if one is not None}
-            refuse_untrusted("queries", name, section, self.limits.allowed)
+            self._refuse_untrusted("queries", name, section)
             trial = self._app.replaced("queries", name, section)
             if self.state(name)[0] == "running":
                 self._change_running(name, before, section, changes)

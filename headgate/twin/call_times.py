@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,13 +25,20 @@ class _Fit:
     fixed_s: float
     tuple_s: float
     factors: Sequence[float]
+    beside: Mapping[int, Sequence[float]] = field(default_factory=dict)  # other calls in flight -> factors
 
     def seconds(self, rows: int) -> float:
         return self.fixed_s + self.tuple_s * rows
 
+    def factors_beside(self, others: int) -> Sequence[float]:
+        """Those of calls that had so many others beside them; all, where there were hardly any."""
+        found = self.beside.get(others, ())
+        return found if len(found) >= ENOUGH else self.factors
+
 
 class CallTimes:
-    """Draws the time of calls: a line through those of the same operators, and one of their deviations from it.
+    """Draws the time of calls: a line through those of the same operators, and one of their deviations from it, among
+    those of calls that had as many others beside them.
 
     Of operators that were never called together, the fixed part is what it is for others, and the rest follows from the
     costs of the operators.
@@ -43,12 +50,12 @@ class CallTimes:
         self._fits: dict[tuple[str, ...], _Fit] = {}
         self._typical: _Fit | None = None
 
-    def seconds(self, call: Call, view: View) -> float:
-        """The time of a call."""
+    def seconds(self, call: Call, view: View, others: int) -> float:
+        """The time of a call that begins while so many others are in flight."""
         fit = self._fits.get(call.operators)
         if fit is None:
             fit = self._fits[call.operators] = self._fit(call, view)
-        return fit.seconds(call.rows) * self._random.choice(fit.factors)
+        return fit.seconds(call.rows) * self._random.choice(fit.factors_beside(others))
 
     def _fit(self, call: Call, view: View) -> _Fit:
         whole = call.operators == call.unit.operators
@@ -59,7 +66,7 @@ class CallTimes:
             return fitted(calls, cost)
         typical = self._typical_fit(view)
         own = sum(view.stats(name).fixed_s or 0.0 for name in call.operators)
-        return _Fit(typical.fixed_s + own, cost, typical.factors)
+        return _Fit(typical.fixed_s + own, cost, typical.factors, typical.beside)
 
     def _typical_fit(self, view: View) -> _Fit:
         """The mean over all units that were called often, weighted by their calls."""
@@ -67,7 +74,11 @@ class CallTimes:
             known = [(fitted(calls, 0.0), len(calls)) for calls in self._calls.values() if len(calls) >= ENOUGH]
             if known:
                 fixed_s = sum(fit.fixed_s * count for fit, count in known) / sum(count for _, count in known)
-                self._typical = _Fit(fixed_s, 0.0, [factor for fit, _ in known for factor in fit.factors])
+                beside: dict[int, list[float]] = {}
+                for fit, _ in known:
+                    for others, factors in fit.beside.items():
+                        beside.setdefault(others, []).extend(factors)
+                self._typical = _Fit(fixed_s, 0.0, [factor for fit, _ in known for factor in fit.factors], beside)
             else:
                 self._typical = _Fit(view.call_fixed_s or UNKNOWN_S, 0.0, [1.0])
         return self._typical
@@ -84,5 +95,8 @@ def fitted(calls: Sequence[TimedCall], expected_s: float) -> _Fit:
     if fixed < 0.0:  # then the tuples explain all of it
         fixed, slope = 0.0, float(seconds.mean() / rows.mean())
     line = fixed + slope * rows
-    factors = [float(one / at) for one, at in zip(seconds, line, strict=True) if at > 0.0]
-    return _Fit(fixed, slope, factors or [1.0])
+    beside: dict[int, list[float]] = {}
+    for call, at in zip(calls, line, strict=True):
+        if at > 0.0:
+            beside.setdefault(call.others, []).append(float(call.seconds / at))
+    return _Fit(fixed, slope, [one for factors in beside.values() for one in factors] or [1.0], beside)

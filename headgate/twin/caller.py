@@ -50,8 +50,8 @@ class TwinCaller:
         self._steps: dict[str, int | None] = {}
         self._lines: dict[str, TimeLine] = {}
 
-    def run(self, call: Call, view: View) -> CallResult:
-        """The result of a call; `seconds` is what it takes."""
+    def run(self, call: Call, view: View, others: int) -> CallResult:
+        """The result of a call that begins beside so many others; `seconds` is what it takes."""
         inside: dict[Edge, list[Stamps]] = {}
         outputs: dict[Port, pa.Table] = {}
         taken: dict[str, int] = {}
@@ -71,7 +71,7 @@ class TwinCaller:
                     inside.setdefault(edge, []).append(made)
                 if len(made.times) and (port in call.plan.sinks or len(inner) < len(call.plan.consumers[port])):
                     outputs[port] = results(*made, self._snapshot.stats.of(name).tuple_bytes)
-        seconds = self._times.seconds(call, view)
+        seconds = self._times.seconds(call, view, others)
         nexts = {name: self._next_instant(call, name) for name in call.bounds}
         return CallResult(outputs, taken, entered, given, seconds, "twin", next_instants=nexts)
 

@@ -170,7 +170,7 @@ class Twin:
             self._asks_at[slot] = min(asks, at + self._snapshot.wake_s)
 
     def _start(self, call: Call) -> None:
-        result = self._caller.run(call, self.core.board)
+        result = self._caller.run(call, self.core.board, len(self._running))
         self.calls += 1
         self._running[call.slot] = (self.now + result.seconds, result)
         del self._asks_at[call.slot]

@@ -303,3 +303,19 @@ def test_any_schema(columns: list[tuple[str, str]], tail: str) -> None:
 def test_deeply_nested_schemas(levels: int) -> None:
     attempt("streams", "n", {"schema": "a " + "ARRAY<" * levels + "INT" + ">" * levels, "source": {"kind": "push"}})
     attempt("streams", "n", {"schema": "a " + "STRUCT<a: " * levels + "INT" + ">" * levels, "source": {"kind": "push"}})
+
+
+def test_with_files_kinds_with_files_may_be_named_below_the_folder(tmp_path: Path) -> None:
+    allowed = Allowed.with_files(tmp_path)
+    (tmp_path / "in.csv").write_text("k\n1\n")
+    source = {"schema": "k INT", "source": {"kind": "csv", "path": "in.csv"}}
+    refuse_untrusted("streams", "s", source, allowed, tmp_path)
+    source["source"] = {"kind": "csv", "path": "/etc/passwd"}
+    with pytest.raises(ApplicationError):
+        refuse_untrusted("streams", "s", source, allowed, tmp_path)
+
+
+def test_a_feeder_of_a_request_has_a_limit() -> None:
+    section = {"schema": "k INT", "source": {"kind": "feeder", "rate": 1e9}}
+    with pytest.raises(ApplicationError, match=r"streams\.s\.source\.rate"):
+        refuse_untrusted("streams", "s", section)

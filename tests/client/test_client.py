@@ -186,7 +186,7 @@ def test_what_can_be_changed(client: hg.Client) -> None:
 
 def test_looks(client: hg.Client) -> None:
     large(client)
-    client.table("limits", pd.DataFrame({"user": ["ann"], "most": [float("nan")]}))
+    client.table("limits", pa.table({"user": ["ann"], "most": [float("nan")]}))
     assert client.tables()["limits"]["rows"] == [{"user": "ann", "most": "nan"}]
     assert "large" in str(client.explain())
     assert "large" in client.explain("large").to_dict()["queries"]

@@ -3,7 +3,7 @@
 In ```console blocks a line that begins with `$ ` is a command, and what follows is its output; a line `...` stands for
 any number of lines, and `...` within a line for any text. Commands run in a copy of the examples folder. For `make`
 lines only the target is checked. In ```python blocks, `print(...)  # text` must print that text. The Python of the
-README and of the tutorial is executed by test_read_in_order.py.
+README and of the tutorial is executed by test_read_in_order.py, what docs/server.md shows by test_server_page.py.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def runs_of(page: Path) -> int:
 
 # Code and YAML ---------------------------------------------------------------------------------------------------
 
-ELSEWHERE = (README, TUTORIAL, ROOT / "CONTRIBUTING.md")
+ELSEWHERE = (README, TUTORIAL, ROOT / "CONTRIBUTING.md", ROOT / "docs" / "server.md")
 PYTHON = [(page, code) for page in PAGES if page not in ELSEWHERE for code in blocks(page, "python")]
 
 
@@ -236,9 +236,9 @@ def test_every_page_is_linked_from_the_readme() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_options_and_commands_exist(page: Path) -> None:
     group: Any = typer.main.get_command(cli)
-    options = {
-        name for part in (group, *group.commands.values()) for p in part.params for name in (*p.opts, *p.secondary_opts)
-    }
+    commands_below = [one for command in group.commands.values() for one in getattr(command, "commands", {}).values()]
+    parts = (group, *group.commands.values(), *commands_below)
+    options = {name for part in parts for p in part.params for name in (*p.opts, *p.secondary_opts)}
     text = page.read_text(encoding="utf-8")
     for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", text):
         assert option in options, f"{page.name}: there is no option {option}"

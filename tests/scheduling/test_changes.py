@@ -68,6 +68,18 @@ def test_a_tolerance_drops_nothing_by_itself_and_none_at_all_once_it_is_gone() -
     assert driven.core.monitor.shed_so_far("a") == 64
 
 
+def test_a_batch_of_which_everything_is_dropped_makes_nothing_ready() -> None:
+    driven = pair()
+    driven.handle(QueryToleranceChanged(0.0, "a", 0.99, None))
+    (edge,) = driven.core.shedders
+    driven.handle(SheddingChanged(0.0, edge, 63 * 64))
+    for number in range(70):
+        driven.arrive({"s": rows(number, 1)})
+        driven.drain()
+    assert len(driven.results["b"]) == 70
+    assert len(driven.results["a"]) < 10
+
+
 def test_another_tolerance_begins_anew() -> None:
     driven = pair()
     driven.handle(QueryToleranceChanged(0.0, "a", 0.5, None))

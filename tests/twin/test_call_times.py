@@ -47,7 +47,19 @@ def test_calls_vary_as_they_did():
     unit = view.units[0]
     mixed = [TimedCall(10, 0.001 if number % 2 else 0.003) for number in range(20)]
     times = CallTimes({unit.operators: mixed}, seed=1)
-    drawn = {round(times.seconds(call_of(view, 10), view), 6) for _ in range(50)}
+    drawn = {round(times.seconds(call_of(view, 10), view, 0), 6) for _ in range(50)}
+    assert drawn == {0.001, 0.003}
+
+
+def test_calls_beside_others_take_what_such_calls_took():
+    view = view_of()
+    unit = view.units[0]
+    alone = [TimedCall(10, 0.001) for _ in range(10)]
+    beside = [TimedCall(10, 0.003, others=1) for _ in range(10)]
+    times = CallTimes({unit.operators: [*alone, *beside]}, seed=1)
+    assert times.seconds(call_of(view, 10), view, 0) == pytest.approx(0.001)
+    assert times.seconds(call_of(view, 10), view, 1) == pytest.approx(0.003)
+    drawn = {round(times.seconds(call_of(view, 10), view, 2), 6) for _ in range(50)}  # there never were so many
     assert drawn == {0.001, 0.003}
 
 
@@ -56,6 +68,6 @@ def test_what_was_never_called_together_costs_what_others_do_and_its_operators()
     unit = view.units[0]
     times = CallTimes({("other",): list(calls(0.004, 0.00001, (1, 10, 100, 1000, 2000)))}, seed=1)
     expected = 0.004 + 0.0001 * len(unit.operators) * 30
-    assert times.seconds(call_of(view, 30), view) == pytest.approx(expected, rel=0.05)
+    assert times.seconds(call_of(view, 30), view, 0) == pytest.approx(expected, rel=0.05)
     nothing = CallTimes({}, seed=1)
-    assert nothing.seconds(call_of(view, 0), view) == pytest.approx(view.call_fixed_s)
+    assert nothing.seconds(call_of(view, 0), view, 0) == pytest.approx(view.call_fixed_s)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections import deque
 
@@ -19,6 +20,7 @@ class MemorySink:
 
     def __init__(self, shape: Shape, limit: int | None = None) -> None:
         self.rows = 0
+        self.mark = secrets.token_hex(4)  # tells it from other sinks, also from those of an earlier process
         self._shape = shape
         self._limit = limit
         self._kept: deque[pa.Table] = deque()

@@ -253,9 +253,13 @@ class SparkRuntime:
         return frozenset(self.core.time.open)
 
     def runs(self, query: str) -> bool:
-        """Does a query still run? Not once its streams have ended and all is processed."""
+        """Does a query still run, or has it nothing more to do?"""
+        return query in self.core.plan.queries
+
+    def is_complete(self, query: str) -> bool:
+        """Have the streams of a query ended, and is all of them processed?"""
         with self._changed:
-            return query in self.core.plan.queries and not self.core.is_complete(query)
+            return self.core.is_complete(query)
 
     def overview(self) -> dict[str, Any]:
         """What people see of the run; see `Run.overview`."""

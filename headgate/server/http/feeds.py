@@ -22,6 +22,17 @@ MOST_ROWS = 1_000  # of one event; a listener who needs every row of a faster qu
 KEPT_EVENTS = 64  # a listener who is further behind misses what is in between
 
 
+def position(results: Results, rows: int) -> str:
+    """Where a listener is who has the first `rows` of some results: the id of an event."""
+    return f"{results.mark}-{rows}"
+
+
+def rows_at(results: Results, position: str) -> int:
+    """How many of these rows a listener has; none, if the position is one of other results."""
+    mark, _, rows = position.partition("-")
+    return int(rows) if mark == results.mark and rows.isdecimal() else 0
+
+
 class _Encoded(NamedTuple):
     """An event: the rows after the first `begin` up to the first `end`."""
 
@@ -45,11 +56,12 @@ class Feed:
     async def listen(self, since: int | None) -> AsyncIterator[bytes]:
         """Events from now on; with `since`, first the rows after so many."""
         seen = self._seen
-        if since is not None and since > seen:  # the server was started again, and counts from 0
-            since = 0
-        if since is not None and since != seen:
+        if since is not None and since < seen:
             yield (await asyncio.to_thread(self._encoded, since, seen)).event
+        elif since is not None:  # it has rows that are in no event yet
+            seen = min(since, self._results.rows)
         while True:
+            come = self._come  # kept first: what comes while events are sent must not be waited for
             for one in list(self._events):
                 if one.end <= seen:
                     continue
@@ -57,11 +69,12 @@ class Feed:
                     one = await asyncio.to_thread(self._encoded, seen, one.end)
                 seen = one.end
                 yield one.event
+            if self._events and self._events[-1].end > seen:
+                continue  # more came while these were sent
             if self._ended:
                 yield b"event: end\ndata: {}\n\n"
             if self.over:
                 return
-            come = self._come
             try:
                 await asyncio.wait_for(come.wait(), HEARTBEAT_S)
             except TimeoutError:
@@ -101,7 +114,8 @@ class Feed:
         missed = (table.num_rows if whole else end - since) - newest.num_rows
         data = {"rows": as_json_rows(newest), "missed": missed}
         text = json.dumps(data, separators=(",", ":"))
-        return _Encoded(since, end, f"id: {end}\nevent: {'relation' if whole else 'rows'}\ndata: {text}\n\n".encode())
+        head = f"id: {position(self._results, end)}\nevent: {'relation' if whole else 'rows'}"
+        return _Encoded(since, end, f"{head}\ndata: {text}\n\n".encode())
 
 
 class Feeds:

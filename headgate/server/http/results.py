@@ -10,8 +10,8 @@ from fastapi.responses import StreamingResponse
 
 from headgate.server.http.access import Reader, TheService
 from headgate.server.http.bodies import Rows, Snapshot
-from headgate.server.http.feeds import Feeds
-from headgate.server.http.rows import ARROW, ROWS_HEADER, as_arrow_stream, as_json_rows
+from headgate.server.http.feeds import Feeds, position, rows_at
+from headgate.server.http.rows import ARROW, POSITION_HEADER, as_arrow_stream, as_json_rows
 
 results = APIRouter(tags=["results"])
 
@@ -31,10 +31,11 @@ def last_results(
     accept: Annotated[str, Header(include_in_schema=False)] = "",
 ) -> Rows | Response:
     """The newest rows that are kept, oldest first; as Arrow, if the request accepts that."""
-    total, kept = service.results(name).since(0)
+    found = service.results(name)
+    total, kept = found.since(0)
     table = kept.slice(max(0, kept.num_rows - last))
     if ARROW in accept:
-        return Response(as_arrow_stream(table), headers={ROWS_HEADER: str(total)}, media_type=ARROW)
+        return Response(as_arrow_stream(table), headers={POSITION_HEADER: position(found, total)}, media_type=ARROW)
     return Rows(columns=table.column_names, rows=as_json_rows(table), total=total)
 
 
@@ -48,14 +49,16 @@ async def follow_results(
 ) -> StreamingResponse:
     """Results as they come, as server-sent events.
 
-    `rows` has new rows, `relation` a relation as it stands, `end` says that no more will come. An event's id is how
-    many rows there have been, so that a client that reconnects misses none that are kept.
+    `rows` has new rows, `relation` a relation as it stands, `end` says that no more will come. An event's id says
+    where it ends: a client that sends it as `Last-Event-ID` misses no rows that are kept, also if the server was
+    started again meanwhile.
     """
     feeds: Feeds = request.app.state.feeds
-    begin = int(last_event_id) if last_event_id.isdecimal() else since
+    found = service.results(name)
+    begin = rows_at(found, last_event_id) if last_event_id else since
     if feeds.full:
         raise HTTPException(429, "too many listeners; the operator allows no more", {"Retry-After": "60"})
-    listener = feeds.listen(name, service.results(name), begin)
+    listener = feeds.listen(name, found, begin)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(_events(listener), media_type="text/event-stream", headers=headers)
 

@@ -15,7 +15,7 @@ from headgate.errors import ApplicationError
 
 ARROW = "application/vnd.apache.arrow.stream"
 JSON_LINES = "application/x-ndjson"
-ROWS_HEADER = "Headgate-Rows"  # of answers in Arrow: how many rows there have been so far
+POSITION_HEADER = "Headgate-Position"  # of answers in Arrow: where events go on, as a `Last-Event-ID`
 
 
 def as_json_rows(table: pa.Table) -> list[dict[str, Any]]:
