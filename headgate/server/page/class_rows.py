@@ -103,17 +103,20 @@ class ClassRows:
             row.slider.show(row.priority)
         for key in ("p50", "p95", "p99"):
             row.cells[key].set_text(words.duration(latency[key]))
-        broken = promise is not None and latency["p95"] is not None and latency["p95"] > promise.seconds
-        row.cells["Promise"].set_text(_promise_words(promise, broken))
+        p95 = latency["p95"]
+        broken = promise is not None and p95 is not None and p95 > promise.seconds
+        row.cells["Promise"].set_text(promise_words(promise, p95))
         row.cells["p95"].classes(add="late" if broken else "", remove="" if broken else "late")
         row.cells["Queries"].set_text(words.count(one["queries"]))
         row.cells["Results"].set_text(words.rate(one["outputs_per_second"]))
 
 
-def _promise_words(promise: Promise | None, broken: bool) -> str:
+def promise_words(promise: Promise | None, p95: float | None) -> str:
+    """What is promised, and whether it is kept; of that, nothing is known without results."""
     if promise is None:
         return words.NOTHING
-    return f"{words.duration(promise.seconds)} {'late' if broken else 'kept'}"
+    expected = words.duration(promise.seconds)
+    return expected if p95 is None else f"{expected} {'late' if p95 > promise.seconds else 'kept'}"
 
 
 def _cell(title: str) -> ui.label:
