@@ -64,7 +64,7 @@ class Looks:
             self.wrong.append(f"a request to another host: {url}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def page_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
     folder = tmp_path_factory.mktemp("page")
     tokens = [_token(folder, role) for role in ("write", "read")]
@@ -85,8 +85,9 @@ def page_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer
             process.wait()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Ends with its module: while it is open, no other test of the process can start an event loop."""
     found = subprocess.run([ROOT / "scripts" / "chromium.sh", "--find"], capture_output=True, text=True, check=False)
     if found.returncode:
         pytest.skip(found.stderr.strip())
