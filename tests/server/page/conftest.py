@@ -24,11 +24,12 @@ _LISTENING = re.compile(r"listening on (http://\S+?);")
 
 @dataclass(frozen=True)
 class PageServer:
-    """A server, and a token for each of two roles."""
+    """A server, and a token for each role."""
 
     url: str
     writer: str
     reader: str
+    admin: str
     api: httpx.Client  # as the writer
 
 
@@ -67,7 +68,7 @@ class Looks:
 @pytest.fixture(scope="module")
 def page_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
     folder = tmp_path_factory.mktemp("page")
-    tokens = [_token(folder, role) for role in ("write", "read")]
+    tokens = [_token(folder, role) for role in ("write", "read", "admin")]
     log = folder / "server.log"
     serve = ["serve", "--port", "0", "--tokens", "--slots", "1", "--data", str(folder)]
     with log.open("w") as out:
@@ -75,7 +76,7 @@ def page_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer
     try:
         url = _address(process, log)
         with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {tokens[0]}"}, timeout=120.0) as api:
-            yield PageServer(url, tokens[0], tokens[1], api)
+            yield PageServer(url, *tokens, api)
     finally:
         process.send_signal(signal.SIGINT)
         try:
