@@ -194,7 +194,7 @@ def _frame(colors: Palette, legend: list[str] | None) -> Options:
         "backgroundColor": "transparent",
         "textStyle": {"fontFamily": FONT, "color": colors.text},
         "aria": {"enabled": True},
-        "grid": {"left": 8, "right": 16, "top": 34 if legend is not None else 12, "bottom": 8, "containLabel": True},
+        "grid": {"left": 8, "right": 16, "top": 42 if legend is not None else 12, "bottom": 8, "containLabel": True},
         "legend": {
             "show": legend is not None,
             "data": list(dict.fromkeys(legend or [])),

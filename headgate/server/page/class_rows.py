@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nicegui import events, ui
+from nicegui import ui
 
 from headgate.metrics.class_measures import by_priority
 from headgate.server.page import words
+from headgate.server.page.priority_slider import PrioritySlider
 from headgate.server.page.problem_box import ProblemBox
 from headgate.server.page.sights import Promise
 from headgate.server.page.visit import Visit
 
 _HEADINGS = ("Class", "Priority", "p50", "p95", "p99", "Promise", "Queries", "Results")
-_NUMBER = "(event) => emit(Number(event.target.value))"
 _SETTLED_S = 3.0  # after a choice; what is told until then may be older than it
-_COMMON_MOST = 10  # the right end of a slider, as long as no priority is larger
 
 
 @dataclass
@@ -29,37 +28,6 @@ class _Row:
     wanted: int | None = None  # chosen, and not carried out yet
     changing: bool = False
     touched: float = float("-inf")
-
-
-class PrioritySlider:
-    """The browser's own slider, which every keyboard and screen reader knows, and its number."""
-
-    def __init__(self, name: str, priority: int, most: int, enabled: bool) -> None:
-        self._slider = ui.element("input").props("type=range min=1 step=1")
-        self._slider.props["aria-label"] = f"Priority of class {name}"
-        self._slider.props["disabled"] = not enabled
-        self._slider.props["max"] = most
-        self._number = ui.label().classes("number").props("aria-hidden=true")
-        self._slider.on("input", self._moved, js_handler=_NUMBER, throttle=0.1)
-        self.show(priority)
-
-    def on_chosen(self, act: Callable[[int], Awaitable[None]]) -> None:
-        """Call this with the priority that somebody chose."""
-
-        async def chosen(event: events.GenericEventArguments) -> None:
-            await act(int(event.args))
-
-        self._slider.on("change", chosen, js_handler=_NUMBER)
-
-    def show(self, priority: int) -> None:
-        """Show a priority."""
-        self._slider.props["max"] = max(priority, self._slider.props["max"])
-        self._slider.props["value"] = priority
-        self._slider.update()  # also if it is the same: the browser may show what was refused
-        self._number.set_text(str(priority))
-
-    def _moved(self, event: events.GenericEventArguments) -> None:
-        self._number.set_text(str(int(event.args)))
 
 
 class ClassRows:
@@ -98,7 +66,7 @@ class ClassRows:
             head.tag = "th"
             with ui.element("td").classes("priority") as cell:
                 cell.props["data-label"] = "Priority"
-                slider = PrioritySlider(name, priority, _most(priorities), self._visit.may_write)
+                slider = PrioritySlider(name, priority, self._visit.may_write)
             cells = {key: _cell(key) for key in _HEADINGS[2:]}
         slider.on_chosen(lambda chosen: self._chosen(name, chosen))
         return _Row(priority, slider, cells)
@@ -135,21 +103,20 @@ class ClassRows:
             row.slider.show(row.priority)
         for key in ("p50", "p95", "p99"):
             row.cells[key].set_text(words.duration(latency[key]))
-        broken = promise is not None and latency["p95"] is not None and latency["p95"] > promise.seconds
-        row.cells["Promise"].set_text(_promise_words(promise, broken))
+        p95 = latency["p95"]
+        broken = promise is not None and p95 is not None and p95 > promise.seconds
+        row.cells["Promise"].set_text(promise_words(promise, p95))
         row.cells["p95"].classes(add="late" if broken else "", remove="" if broken else "late")
         row.cells["Queries"].set_text(words.count(one["queries"]))
         row.cells["Results"].set_text(words.rate(one["outputs_per_second"]))
 
 
-def _promise_words(promise: Promise | None, broken: bool) -> str:
+def promise_words(promise: Promise | None, p95: float | None) -> str:
+    """What is promised, and whether it is kept; of that, nothing is known without results."""
     if promise is None:
         return words.NOTHING
-    return f"{words.duration(promise.seconds)} {'late' if broken else 'kept'}"
-
-
-def _most(priorities: Mapping[str, int]) -> int:
-    return max(_COMMON_MOST, *priorities.values())
+    expected = words.duration(promise.seconds)
+    return expected if p95 is None else f"{expected} {'late' if p95 > promise.seconds else 'kept'}"
 
 
 def _cell(title: str) -> ui.label:

@@ -13,14 +13,14 @@ from typing import Any
 
 from headgate.server.page.words import count, duration, share
 
-WIDTH, HEIGHT = 150, 62  # of a node
-BETWEEN, ABOVE = 62, 24  # layers, nodes of a layer
+WIDTH, HEIGHT = 142, 60  # of a node
+BETWEEN, ABOVE = 54, 24  # layers, nodes of a layer
 MARGIN = 16
 _LANE = 18  # the height of an edge that passes a layer
 _SWEEPS = 4
 _SINK = "results"
-_LETTERS = 20
-_SMALLEST = 0.75  # of its size, on a narrow screen; beyond that it scrolls
+_LETTERS = 19
+_SMALLEST = 0.7  # of its size, on a narrow screen; beyond that it scrolls
 
 
 @dataclass

@@ -66,9 +66,12 @@ def _theme_button(visit: Visit, theme: ui.dark_mode) -> None:
         chosen = _THEMES[(_THEMES.index(chosen) + 1) % len(_THEMES)]
         theme.set_value(_CHOSEN[chosen])
         name.set_text(chosen)
+        button.props["aria-label"] = f"Theme: {chosen}"
         ui.run_javascript(f"headgate.choose('{chosen}')")
 
-    with action("", choose, quiet=True).classes("theme"):
+    button = action("", choose, quiet=True).classes("theme")
+    button.props["aria-label"] = f"Theme: {chosen}"
+    with button:
         ui.label("Theme: ").classes("wide")
         name = ui.label(chosen)
 

@@ -24,11 +24,12 @@ _LISTENING = re.compile(r"listening on (http://\S+?);")
 
 @dataclass(frozen=True)
 class PageServer:
-    """A server, and a token for each of two roles."""
+    """A server, and a token for each role."""
 
     url: str
     writer: str
     reader: str
+    admin: str
     api: httpx.Client  # as the writer
 
 
@@ -64,10 +65,10 @@ class Looks:
             self.wrong.append(f"a request to another host: {url}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def page_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
     folder = tmp_path_factory.mktemp("page")
-    tokens = [_token(folder, role) for role in ("write", "read")]
+    tokens = [_token(folder, role) for role in ("write", "read", "admin")]
     log = folder / "server.log"
     serve = ["serve", "--port", "0", "--tokens", "--slots", "1", "--data", str(folder)]
     with log.open("w") as out:
@@ -75,7 +76,7 @@ def page_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer
     try:
         url = _address(process, log)
         with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {tokens[0]}"}, timeout=120.0) as api:
-            yield PageServer(url, tokens[0], tokens[1], api)
+            yield PageServer(url, *tokens, api)
     finally:
         process.send_signal(signal.SIGINT)
         try:
@@ -85,8 +86,9 @@ def page_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer
             process.wait()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Ends with its module: while it is open, no other test of the process can start an event loop."""
     found = subprocess.run([ROOT / "scripts" / "chromium.sh", "--find"], capture_output=True, text=True, check=False)
     if found.returncode:
         pytest.skip(found.stderr.strip())

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from headgate.errors import ApplicationError
 from headgate.server.page import words
+from headgate.server.page.class_rows import promise_words
 from headgate.server.page.cql_editor import caret, span
 from headgate.server.page.live_table import changed_cells
 from headgate.server.page.new import feeder_values
@@ -145,3 +146,10 @@ def test_the_tightest_promise_of_a_class_counts() -> None:
     sections = {"a": section(0.5), "b": section(0.2), "c": section(0.1), "d": {}}
     states = {"a": query(), "b": query(), "c": query(state="stopped"), "d": query()}
     assert tightest_promises(sections, {"at": 5.0, "queries": states}) == {"c": Promise("b", 0.2)}
+
+
+def test_promises_are_kept_or_late_or_not_known() -> None:
+    promise = Promise("q", 0.5)
+    said = [promise_words(promise, p95) for p95 in (0.2, 0.7, None)]
+    assert said == ["500 ms kept", "500 ms late", "500 ms"]
+    assert promise_words(None, 0.2) == "–"
