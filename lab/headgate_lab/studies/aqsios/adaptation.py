@@ -42,7 +42,7 @@ from headgate_lab.studies.study import Profile
 SELECTING = "5I"
 KEPT = ("MBD", "MBD_S", "MBD_DVP", "MBD_DSP")  # these keep inversion
 CORRECTED = ("MBD_DVP_S", "MBD_DSP_S", "MBD_DVP_SA", "MBD_DSP_SA")  # these remove it
-RANKED = "5G_4"  # with priorities that change
+RANKED = "5I"  # with priorities that change (section 6.3.5)
 FOLLOWING = ("MBD", "MBD_UP")
 ONE_SOURCE, TWO_SOURCES = "5S_8", "5S_8 7+2"
 AFFINE = "3D_6"  # 63 queries, like the workload for which the look-ahead of 10 was chosen
