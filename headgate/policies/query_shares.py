@@ -53,7 +53,8 @@ def shares(units: Sequence[UnitCosts], frequencies: Mapping[str, int], at_most: 
 
 
 def class_shares(units: Sequence[UnitCosts], frequencies: Mapping[str, int]) -> dict[str, float]:
-    """Unit -> its share of the frequency of its class, f cost(unit) / cost(class), not scaled; 0 for a unit that costs nothing in a class where others do."""
+    """Unit -> its share of the frequency of its class, f cost(unit) / cost(class), not scaled; 0 for a unit that costs
+    nothing in a class where others do."""
     asking = {unit.class_name for unit in units if math.fsum(unit.costs) > 0.0}
     own = {unit.name: math.fsum(unit.costs) if unit.class_name in asking else len(unit.costs) for unit in units}
     totals = dict[str, float]()

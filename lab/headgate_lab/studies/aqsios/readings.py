@@ -47,6 +47,7 @@ def point(
     low: int = 0,
     profile: str = "",
     in_step: bool = True,
+    variant: str = "",
 ) -> dict[str, Any]:
     """The parameters of one run."""
     return {
@@ -57,6 +58,7 @@ def point(
         "low": low,
         "profile": profile,
         "in_step": in_step,
+        "variant": variant,
     }
 
 

@@ -11,6 +11,7 @@ from headgate.application.checked import RunLimits
 from headgate.metrics.class_measures import by_priority, priority_inversion, starvation_ratio, weighted_mean
 from headgate.metrics.recording_monitor import RecordingMonitor
 from headgate.runtime.simulated import simulate
+from headgate_lab.studies.aqsios.taken_back import TakingBackMonitor
 from headgate_lab.studies.aqsios.workload import application, input_seconds
 from headgate_lab.studies.sweep import Point
 
@@ -31,7 +32,8 @@ def run_point(point: Point) -> dict[str, Any]:
     """
     app = application(point)
     lasts = input_seconds(point)
-    monitor = RecordingMonitor(app.plan, min(WARM_S, WARM_PART * lasts))
+    kind = TakingBackMonitor if point.get("variant") == "taken back" else RecordingMonitor
+    monitor = kind(app.plan, min(WARM_S, WARM_PART * lasts))
     result = simulate(app, RunLimits(seconds=2.0 * lasts, until_idle=True), monitor)
     found: dict[str, Any] = {
         "seconds": result.report["seconds"],

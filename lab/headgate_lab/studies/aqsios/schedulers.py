@@ -8,7 +8,7 @@ from headgate.application.checked import PolicySettings
 
 _RATES = {"fixed_costs": "ignored", "roots": "copied"}
 _SINGLE = {"leaves": "last", **_RATES}
-# Chapter 4 ran on AQSIOS itself, whose public code polls a class's sources once per turn and ends calls after 50 tuples.
+# Chapter 4 ran on AQSIOS itself: its public code polls a class's sources once per turn and ends calls after 50 tuples.
 _CQC_SINGLE: dict[str, Any] = {"cycle": 0.001, "polls": 1, "train": 50, **_SINGLE}
 _PLAIN: dict[str, Any] = {
     "inversion": None,
