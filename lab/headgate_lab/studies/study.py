@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from headgate_lab.studies.before import Before
 from headgate_lab.studies.claims import PaperClaim, SweepResults
 from headgate_lab.studies.sweep import Point, sweep
 
@@ -26,6 +27,26 @@ class Profile:
 
 
 @dataclass(frozen=True)
+class Headline:
+    """A finding for someone who chooses a policy. It holds if all its claims are reproduced."""
+
+    goal: str  # what one may want: "the least mean response"
+    finding: str  # what the paper would have one do, as a statement: "PRB is below RB, RR and FIFO"
+    claims: tuple[str, ...]  # by id
+
+    def entry(self, claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """The headline in the JSON report, with `holds`: whether its claims, as `PaperClaim.judged` returns them, were
+        reproduced."""
+        mine = [claim for claim in claims if claim["id"] in self.claims]
+        verdicts = {claim["verdict"] for claim in mine}
+        holds = "holds" if verdicts == {"reproduced"} else "does not hold" if "refuted" in verdicts else "open"
+        if holds == "holds" and any(claim["fitted"] for claim in mine):
+            holds = "holds (fitted)"
+        shown = {claim["id"]: claim["verdict"] for claim in mine}
+        return {"goal": self.goal, "finding": self.finding, "claims": shown, "holds": holds}
+
+
+@dataclass(frozen=True)
 class Study:
     """The study of one paper. `run` and `weight` are module-level functions, because Spark sends them by name."""
 
@@ -40,6 +61,8 @@ class Study:
     claims: Sequence[PaperClaim]
     charts: Callable[[SweepResults], list[Chart]]
     notes: Sequence[str] = ()  # how the paper is read where it leaves something open
+    headlines: Sequence[Headline] = ()  # first in the report
+    before: Before | None = None  # the last published run, if there was one
 
 
 @dataclass(frozen=True)
@@ -49,7 +72,12 @@ class StudyResult:
     study: Study
     profile: Profile
     results: SweepResults
-    claims: list[dict[str, Any]]  # as `PaperClaim.judged` returns them
+    claims: list[dict[str, Any]]  # as `PaperClaim.judged` returns them, with the verdict before
+
+    @property
+    def headlines(self) -> list[dict[str, Any]]:
+        """What holds, for someone who chooses a policy."""
+        return [headline.entry(self.claims) for headline in self.study.headlines]
 
     def summary(self) -> dict[str, Any]:
         """What `headgate reproduce --json` prints."""
@@ -61,6 +89,8 @@ class StudyResult:
             "tuples_per_stream": self.profile.tuples,
             "seeds": self.profile.seeds,
             "runs": len(self.results.rows),
+            "before": self.study.before.found if self.study.before else None,
+            "headlines": self.headlines,
             "claims": self.claims,
         }
 
@@ -76,4 +106,5 @@ def reproduce(
     on_progress(0, len(points))
     rows = sweep(study.run, points, spark, weight=study.weight, on_progress=lambda done: on_progress(done, len(points)))
     results = SweepResults(rows)
-    return StudyResult(study, profile, results, [claim.judged(results) for claim in study.claims])
+    before = study.before or Before("")
+    return StudyResult(study, profile, results, [before.beside(claim.judged(results)) for claim in study.claims])
