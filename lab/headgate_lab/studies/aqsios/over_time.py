@@ -51,9 +51,11 @@ def growth(runs: Runs, k: int) -> Quantity:
 
 def peak(runs: Runs, k: int) -> Quantity:
     """The largest mean of a class over 0.1 s while input arrives."""
-    return runs.of(
-        f"peak of class {k}", lambda row: 1e3 * max(between(row[f"series_{k}"], 0.0, input_seconds(row)), default=0.0)
-    )
+
+    def of_row(row: Row) -> float:
+        return 1e3 * max(between(row[f"series_{k}"], 0.0, input_seconds(row)), default=math.nan)
+
+    return runs.of(f"peak of class {k}", of_row)
 
 
 def least_rise(runs: Runs, k: int, parts: int = 4) -> Quantity:
@@ -157,6 +159,8 @@ def inversion_over_time(runs: Runs, start: float = 0.0, end: float = math.inf) -
         return 0.0 if math.isnan(now) else now
 
     def over_buckets(row: Row) -> float:
+        if not any(value is not None for k in runs.classes for value in row[f"series_{k}"]):
+            return math.nan
         return BUCKET_S * sum(
             in_bucket(row, bucket, valid)
             for begins, ends, valid in stages(runs.profile)

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 
 from headgate_lab.studies import judging
 from headgate_lab.studies.aqsios.quantities import Found, Quantity, Runs, largest, over_all, smallest
@@ -28,6 +29,10 @@ class Part:
     def samples(self, found: Found) -> list[float]:
         """The values by seed; a single nan if nothing was run."""
         return list(self.quantity.by_seed(found).values()) or [math.nan]
+
+    def measured(self, found: Found) -> bool:
+        """Is there anything to be shown?"""
+        return bool(self.quantity.runs or self.quantity.by_seed(found))
 
 
 def _part(rule: Callable[[str, list[float], float], Criterion], quantity: Quantity, published: float) -> Part:
@@ -108,7 +113,7 @@ def lowest_of(ones: Sequence[Quantity], others: Sequence[Quantity]) -> list[Part
 def ordered(runs: Runs) -> list[Part]:
     """Every class is faster than the next less important one."""
     means = runs.each()
-    return [faster(one, following) for one, following in zip(means, means[1:], strict=False)]
+    return [faster(one, following) for one, following in pairwise(means)]
 
 
 def flat(runs: Runs) -> Part:
@@ -175,7 +180,7 @@ class Asked:
         criteria = [part.rule(part.what, part.samples(found)) for part in self.parts]
         texts = [means_of(run, found) for run in self.runs]
         if len(self.parts) <= MOST_SHOWN:
-            texts += [f"{part.what}: {shown(part.samples(found))}" for part in self.parts if part.quantity.runs]
+            texts += [f"{part.what}: {shown(part.samples(found))}" for part in self.parts if part.measured(found)]
         head = Part("", self.headline, Criterion).samples(found) if self.headline else criteria[0].samples
         return judge(criteria, head or [math.nan], "; ".join([*texts, *([self.note] if self.note else [])]))
 

@@ -29,9 +29,10 @@ def run_point(point: Point) -> dict[str, Any]:
 
     The run goes on after the input, because the dissertation takes the responses of "the tuples outputted" and injects
     10,000 per stream: nothing says that it stops before they have come out. `ended_` measures are those of the results
-    before the input ends, the other reading. For each class k: `mean_k`, `p10_k` .. `p95_k` (seconds), `series_k` (mean of the results in each 0.1 s, or None).
-    For the whole run: `weighted_mean`, `weighted_p50` .., `inversion_mean`, `inversion_p50` .., `starvation`,
-    `updates` and `updated_at` of the schedule, `seconds`, `left` (share of the input that was not processed).
+    before the input ends, the other reading. For each class k: `mean_k`, `p10_k` .. `p95_k` (seconds), `series_k` (mean
+    of the results in each 0.1 s, or None). For the whole run: `weighted_mean`, `weighted_p50` .., `inversion_mean`,
+    `inversion_p50` .., `starvation`, `updates` and `updated_at` of the schedule, `seconds`, `left` (share of the input
+    that was not processed).
     """
     app = application(point)
     lasts = input_seconds(point)

@@ -1,4 +1,4 @@
-"""Claims about modules against priority inversion (section 6.3.3) and about adaptation to changes (6.3.4 to 6.3.7, 7.3).
+"""Claims about modules against priority inversion (section 6.3.3) and about adaptation (6.3.4 to 6.3.7, and 7.3).
 
 In 6.3.3 the workload is 5G_4 with one class at 500 tuples/s. A slow input makes a class slower only under a reading
 that no text settles: the inputs of an operator wait for each other, or results are taken back. Inversion is that of the

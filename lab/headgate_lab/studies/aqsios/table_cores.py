@@ -7,12 +7,11 @@ from functools import partial
 from itertools import pairwise
 
 from headgate.policies.broadcast import broadcast_schedule
-from headgate_lab.studies.aqsios.over_time import calm, first_over_least, growth, knee, runaway, weighted_series
+from headgate_lab.studies.aqsios.over_time import calm, first_over_least, knee, runaway, weighted_series
 from headgate_lab.studies.aqsios.parts import (
     Asked,
     Part,
     above,
-    alike,
     below,
     does_not_starve,
     faster,
