@@ -7,7 +7,6 @@ from headgate_lab.studies.aqsios import TABLE, points
 from headgate_lab.studies.aqsios.over_time import stages
 from headgate_lab.studies.aqsios.quantities import priorities
 from headgate_lab.studies.aqsios.runs import LEVELS
-from headgate_lab.studies.aqsios.table_changes import KEPT
 from headgate_lab.studies.claims import SweepResults
 from headgate_lab.studies.study import Profile
 
@@ -284,7 +283,7 @@ def changing(one: Row) -> Row:
     """What a run would have measured there."""
     if one["profile"] == "sel-change":
         weighted, updates = SELECTING[one["scheduler"]]
-        kept = one["scheduler"] in KEPT
+        kept = one["scheduler"] in ("MBD", "MBD_S", "MBD_DVP", "MBD_DSP")
         found = _of_classes((1.0, 1.5, 2.4, 2.8, 6.2), priorities("5I"))
         found |= {"weighted_mean": weighted * 1e-3, "updates": updates, "updated_at": 0.1 * updates}
         return found | {"inversion_mean": 0.1 if kept else 0.0}
@@ -293,5 +292,5 @@ def changing(one: Row) -> Row:
     if one["workload"] == "5G_4":
         return _low(one)
     found = _of_classes([1.0] * len(priorities(one["workload"])), priorities(one["workload"]))
-    slower = {"5S_8 7+2": 1.2, "3D_6": 1.1 if one["scheduler"] == "AMBD" else 1.0}.get(one["workload"], 1.0)
+    slower = {"5S_8_7+2": 1.2, "3D_6": 1.1 if one["scheduler"] == "AMBD" else 1.0}.get(one["workload"], 1.0)
     return found | {"weighted_mean": found["weighted_mean"] * slower}

@@ -163,7 +163,7 @@ def test_changing_selects_declare_their_first_selectivity() -> None:
 
 
 def test_two_of_nine_cores_for_sources() -> None:
-    one, two = (application(Runs(workload, "MBD").point(10, 0)) for workload in ("5S_8", "5S_8 7+2"))
+    one, two = (application(Runs(workload, "MBD").point(10, 0)) for workload in ("5S_8", "5S_8_7+2"))
     assert one.plan == two.plan
     assert (one.slots, one.simulator.source_slots) == (8, 1)
     assert (two.slots, two.simulator.source_slots) == (7, 2)

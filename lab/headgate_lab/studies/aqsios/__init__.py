@@ -1,7 +1,7 @@
 """The AQSIOS study: class-based scheduling of continuous queries (Al Moakar, Pittsburgh, 2013).
 
-`table_cores`, `table_compared` and `table_changes` are its claims as tables that are read; `parts` has what a row is
-made of, `quantities` and `over_time` what is measured. The runs of the study are those that the tables ask for.
+`claims.yaml` is the table of its claims, to be read; `grammar` has its language, `table` makes claims of it, `parts`
+has what they are made of, `quantities` and `over_time` what is measured. The runs are those that claims ask for.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from headgate_lab.studies.aqsios import table_changes, table_compared, table_cores
 from headgate_lab.studies.aqsios.charts import charts
 from headgate_lab.studies.aqsios.notes import HEADLINES, NOTES
 from headgate_lab.studies.aqsios.parts import Asked
 from headgate_lab.studies.aqsios.quantities import PARAMETERS
 from headgate_lab.studies.aqsios.readings import AS_JUDGED, PAPER, TUPLES
 from headgate_lab.studies.aqsios.runs import run_point
+from headgate_lab.studies.aqsios.table import table as claims_asked
 from headgate_lab.studies.aqsios.workload import has_its_time, input_tuples
 from headgate_lab.studies.before import read_before
 from headgate_lab.studies.study import Profile, Study
@@ -25,13 +25,8 @@ STARVING = {"WeHR", "PCT", "PCT_S"}
 OTHER_SEEDS = 3  # of the runs that are only made for other readings
 # Of the schedulers and workloads that are compared, a coarse profile has these.
 QUICK_SCHEDULERS = ("MBD", "MRR", "ML", "MPRR", "PCT_S", "MBD_DVP", "MBD_DSP", "AMBD")
-NOT_QUICK = ("5S_3", "5S_8 7+2", "5S_16", "5G_8", "5G_16")
-TABLE: tuple[Asked, ...] = (
-    *table_cores.CLAIMS[:17],
-    *table_compared.CLAIMS,
-    *table_cores.CLAIMS[17:],
-    *table_changes.CLAIMS,
-)
+NOT_QUICK = ("5S_3", "5S_8_7+2", "5S_16", "5G_8", "5G_16")
+TABLE = claims_asked()
 
 
 def points(profile: Profile, table: Sequence[Asked] = TABLE) -> list[dict[str, Any]]:

@@ -11,26 +11,28 @@ from headgate_lab.studies.aqsios.over_time import weighted_series
 from headgate_lab.studies.aqsios.quantities import Found, Runs
 from headgate_lab.studies.aqsios.readings import AS_JUDGED
 from headgate_lab.studies.aqsios.runs import BUCKET_S
-from headgate_lab.studies.aqsios.table_changes import PIAT
-from headgate_lab.studies.aqsios.table_compared import ON
-from headgate_lab.studies.aqsios.table_cores import ADAPTIVE, CQC, HR, OVERLOAD, QUERIES, RATES, RR
+from headgate_lab.studies.aqsios.table import COMPARED
 from headgate_lab.studies.claims import SweepResults
 from headgate_lab.studies.figures import BoxChart, Chart
 
 _RESPONSE = "response, ms"
 _CLASS = "class, from the most important"
+_SINGLE = {"RR": "RR", "HR": "HR", "CQC": "CQC single"}
 _DUAL = {"D": ("CQC", "ABD", "WeHR"), "E": ("CQC", "ABD"), "F": ("CQC", "ABD"), "5G": ("CQC", "ABD")}
+_MULTI = {21: "5G_4", 30: "3D_6", 40: "3E_6", 50: "3F_6", 60: "5I"}
+_PIAT = ("PCT", "PCT_S", "MRR", "MORR", "ML", "MOL", "MPRR", "MBD", "MBD_DVP_SA_UP", "MBD_DSP_SA_UP")
+_OVERLOAD = {f"{n} cores": Runs(f"5O_{n}", "MBD") for n in (2, 4, 8, 16)}
 # Figure number, what it is about, and its runs by label: one group of boxes per class.
 _BOXES: Sequence[tuple[int, str, Mapping[str, Runs]]] = (
-    *((5 + at, w, {"RR": RR[w], "HR": HR[w], "CQC": CQC[w]}) for at, w in enumerate("ABC")),
+    *((5 + at, w, {name: Runs(w, of, in_step=False) for name, of in _SINGLE.items()}) for at, w in enumerate("ABC")),
     *((9 + at, w, {name: Runs(w, name) for name in names}) for at, (w, names) in enumerate(_DUAL.items())),
-    *((21 + 10 * at - (at > 0), workload, runs) for at, (workload, runs) in enumerate(ON.items())),
-    (70, "queries and cores grow", {f"{n} cores": runs for n, runs in QUERIES.items()}),
-    (76, "rates and cores grow", {f"{n} cores": runs for n, runs in RATES.items()}),
+    *((number, w, {name: Runs(w, name) for name in COMPARED}) for number, w in _MULTI.items()),
+    (70, "queries and cores grow", {f"{n} cores": Runs(f"5S_{n}", "MBD") for n in (2, 3, 4, 8, 16)}),
+    (76, "rates and cores grow", {f"{n} cores": Runs(f"5G_{n}", "MBD") for n in (2, 4, 8, 16)}),
 )
 _OVER_TIME: Sequence[tuple[int, str, Runs]] = (
-    (14, "5G while the rate of class 1 changes, ABD", ADAPTIVE),
-    *((124 + at, f"PIAT, {name}", runs) for at, (name, runs) in enumerate(PIAT.items())),
+    (14, "5G while the rate of class 1 changes, ABD", Runs("5G", "ABD", profile="adaptive")),
+    *((124 + at, f"PIAT, {name}", Runs("5L", name, profile="piat")) for at, name in enumerate(_PIAT)),
 )
 
 
@@ -69,7 +71,7 @@ def _over_time(found: Found, number: int, title: str, runs: Runs) -> Chart | Non
 
 
 def _overload(found: Found) -> Chart | None:
-    several = {f"{n} cores": found.rows(runs).values() for n, runs in OVERLOAD.items()}
+    several = {label: found.rows(runs).values() for label, runs in _OVERLOAD.items()}
     lines = {label: _line([weighted_series(row) for row in rows]) for label, rows in several.items() if rows}
     title = "rates grow over time, weighted mean (Figure 83)"
     return Chart("figure-83", title, "time, s", _RESPONSE, lines, log_y=True) if lines else None

@@ -198,6 +198,11 @@ def runaway(series: Series) -> float:
     return over(mean_between(series, ends - 0.5, ends, nearest), calm(series))
 
 
+def on_ramp(runs: Runs, name: str, of: Callable[[Series], float], times: float = 1.0) -> Quantity:
+    """A quantity of the weighted mean over time, while input rates rise."""
+    return runs.of(name, lambda row: times * of(weighted_series(row)))
+
+
 def weighted_series(row: Row) -> list[float | None]:
     """The weighted mean of the classes in each tenth of a second; None where a class has no result."""
     weights = priorities(row["workload"])

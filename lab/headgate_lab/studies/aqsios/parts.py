@@ -8,11 +8,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 
 from headgate_lab.studies import judging
 from headgate_lab.studies.aqsios.quantities import Found, Quantity, Runs, largest, over_all, smallest
-from headgate_lab.studies.aqsios.readings import ALIKE, AS_JUDGED, FLAT, PAPER, TIGHT, Reading
+from headgate_lab.studies.aqsios.readings import ALIKE, AS_JUDGED, PAPER, Reading
 from headgate_lab.studies.claims import Cause, Criterion, Finding, PaperClaim, SweepResults, estimate, judge
 
 MOST_SHOWN = 9  # a text has the values of so many parts; of more, it names those that do not hold
@@ -110,22 +109,6 @@ def lowest_of(ones: Sequence[Quantity], others: Sequence[Quantity]) -> list[Part
     return [less(least, other) for other in others]
 
 
-def ordered(runs: Runs) -> list[Part]:
-    """Every class is faster than the next less important one."""
-    means = runs.each()
-    return [faster(one, following) for one, following in pairwise(means)]
-
-
-def flat(runs: Runs) -> Part:
-    """All classes have about the same mean."""
-    return inside(runs.unevenness, high=FLAT)
-
-
-def tight(runs: Runs) -> list[Part]:
-    """No class has a 90th percentile far above its mean."""
-    return [inside(runs.mean(k, "p90") / runs.mean(k), high=TIGHT) for k in runs.classes]
-
-
 def widest(runs: Runs) -> Quantity:
     """The widest range of a class."""
     return over_all(largest, [runs.width(k) for k in runs.classes], f"{runs.label} widest range")
@@ -193,7 +176,9 @@ def shown(samples: Sequence[float]) -> str:
 
 def means_of(runs: Runs, found: Found) -> str:
     """`5I MBD 1.2 2.1 6.3 ms`: the mean of each class."""
-    label = f"{runs.workload} {runs.label}" + (f", class {runs.low} low," if runs.low else "")
+    label = (runs.label if " on " in runs.label else f"{runs.workload} {runs.label}") + (
+        f", class {runs.low} low," if runs.low else ""
+    )
     if not found.rows(runs):
         return f"{label} not run"
     means = (shown(list(mean.by_seed(found).values())) for mean in runs.each())

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from headgate_lab.studies.judging import FACTOR as FACTOR
+
 PAPER = (
     "Al Moakar: Class-Based Continuous Query Scheduling in Data Stream Management Systems (University of Pittsburgh, "
     "2013)"
@@ -19,7 +21,8 @@ LOW_MS = 10.0  # "low": the mean of every class is below this; also the bound of
 HUGE = 3.0  # "huge": the range of class 5 is more than this many times that of class 1 (CMP-25)
 BETTER = 0.9  # "improves only class 1": no other class falls below this share of what it was (CMP-24)
 GROWN = 2.0  # "overloaded": the last fifth of the input is more than this many times slower than the second
-SPREAD = 0.05  # "more or less constant": the largest over the smallest is at most this much above 1 (ABD-7)
+SPREAD = 1.05  # "more or less constant": the largest over the smallest is at most this (ABD-7)
+SAME = 1.000001  # "identical": within this factor
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,10 @@ POLLING = Reading("with polls as long as they bring something", {"CQC single": "
 WHOLE = Reading("with calls on whole queues", {"CQC single": "CQC single whole queues"})
 DEBT = Reading("with debt as printed", {"CQC single": "CQC single literal", "CQC": "CQC literal"})
 PASSES = Reading("with passes until the slice is used up", {"ABD": "ABD unlimited"})
-QUOTA = Reading("with the first quota as printed", {"ABD": "ABD literal"})
+QUOTA = Reading(
+    "with the first quota as printed",
+    {"ABD": "ABD literal", **{f"ABD_{us}us": f"ABD_{us}us literal" for us in (20, 50, 100, 500, 1000)}},
+)
 SHARES = Reading("with MPRR's share of the largest priority", {"MPRR": "MPRR largest"})
 TICKETS = Reading("with tickets that are not whole", {"MOL": "MOL real"})
 CUMULATIVE = Reading(

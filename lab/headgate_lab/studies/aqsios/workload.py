@@ -34,23 +34,24 @@ BY_OPERATOR = {"rr", "hr", "wehr", "cqc", "morr", "mol"}
 @cache
 def workloads() -> Mapping[str, Any]:
     """All workloads by name."""
-    return _data("workloads.yaml")
+    return data("workloads.yaml")
 
 
 @cache
 def costs(variant: str = "") -> Mapping[str, Any]:
     """The costs of operators and of scheduling."""
-    found = _data("costs.yaml")
+    found = data("costs.yaml")
     return {**found, **found["variants"].get(variant, {})}
 
 
 @cache
 def profiles() -> Mapping[str, Any]:
     """What changes over time, by name."""
-    return _data("profiles.yaml")
+    return data("profiles.yaml")
 
 
-def _data(name: str) -> Mapping[str, Any]:
+def data(name: str) -> Mapping[str, Any]:
+    """A data file of the study."""
     found: dict[str, Any] = yaml.safe_load(files(__package__).joinpath(name).read_text(encoding="utf-8"))
     return found
 
