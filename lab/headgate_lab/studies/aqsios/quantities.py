@@ -65,9 +65,9 @@ class Runs:
         """A class's mean, or a percentile such as `p90`."""
         return self.measure(f"{level}_{k}", f"{'' if level == 'mean' else level + ' of '}class {k}")
 
-    def each(self, level: str = "mean", but: Iterable[int] = ()) -> list[Quantity]:
-        """The same of every class, but for some."""
-        return [self.mean(k, level) for k in self.classes if k not in but]
+    def each(self) -> list[Quantity]:
+        """The mean of every class."""
+        return [self.mean(k) for k in self.classes]
 
     @property
     def weighted(self) -> Quantity:
