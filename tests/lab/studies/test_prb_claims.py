@@ -132,7 +132,13 @@ def test_a_criterion_that_fails_says_what_it_compares() -> None:
 
 @pytest.mark.parametrize(
     "phrase",
-    ["a quarter of the tuples", "at most 300 tuples", "within a factor of 2", "each leaf is a root", "2 for each preemption"],
+    [
+        "a quarter of the tuples",
+        "at most 300 tuples",
+        "within a factor of 2",
+        "each leaf is a root",
+        "2 for each preemption",
+    ],
 )
 def test_the_notes_say_how_the_paper_is_read(phrase: str) -> None:
     assert phrase in " ".join(STUDY.notes)

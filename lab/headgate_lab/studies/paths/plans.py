@@ -37,9 +37,9 @@ class DrawnOperator:
 
 @dataclass(frozen=True)
 class Numbers:
-    """The ranges from which costs and selectivities are drawn. The paper gives the range of selectivities, "0 to 1", and
-    says that a few joins have one above 1, and that "the leaf nodes are the operators that have faster processing
-    capacities and less selectivity in the system" (section 3.3)."""
+    """The ranges from which costs and selectivities are drawn. The paper says that selectivities go from 0 to 1, except
+    for a few joins, and that "the leaf nodes are the operators that have faster processing capacities and less
+    selectivity in the system" (section 3.3)."""
 
     cheapest_s: float = 5e-6  # costs are log-uniform from here
     dearest_s: float = 200e-6  # to here

@@ -89,5 +89,7 @@ def over_settings(results: SweepResults, measure: str, first: str, second: str) 
 def silent_by_setting(results: SweepResults) -> str:
     """The text on how often Chain is silent in bursts in other settings; empty if nothing was varied."""
     others = [setting for setting in results.values("setting") if setting != BASE]
-    shares = [f"{setting} {shown(known(of(results, 'silent_in_bursts', 'chain', setting=setting)))}" for setting in others]
+    shares = [
+        f"{setting} {shown(known(of(results, 'silent_in_bursts', 'chain', setting=setting)))}" for setting in others
+    ]
     return f"; chain in other settings: {', '.join(shares)}" if shares else ""

@@ -41,7 +41,7 @@ class OpenParameters:
     most_times: float = 1.0  # to here
     leaves_first: bool = True  # leaves get the lowest costs and selectivities: "faster" and "less selectivity"
     leaves_pass: float = 1.0  # the most that a leaf passes
-    growing_joins: float = 0.0  # the share of joins that grow; the paper: "few". With some, runs take seven times as long
+    growing_joins: float = 0.0  # the share of joins that grow; the paper: "few", but runs take seven times as long
     surge: float = 1.0  # of the processor, taken by leaves alone in the surge of a busy phase; 0: no surge
 
 
