@@ -27,7 +27,7 @@ STUDY = Study(
     name="paths",
     title="Path capacity, segments, Chain and Threshold",
     source=f"{PAPER}, section 5",
-    full=Profile("full", tuples=20_000, seeds=10),
+    full=Profile("full", tuples=10_000, seeds=10),
     quick=Profile("quick", tuples=100, seeds=3, coarse=True),
     points=points,
     run=run_point,
@@ -62,7 +62,7 @@ STUDY = Study(
         "on latency, output, memory and Threshold count as fitted: they show that the report's words can be met, "
         "not that its numbers are right. In the ninth, a tenth of the joins grew; it was the same otherwise, and took "
         "too long.",
-        "The number of tuples is the mean per stream in the last phase, 20,000 by default. A join is two semi-joins: "
+        "The number of tuples is the mean per stream in the last phase, 10,000 by default. A join is two semi-joins: "
         "it passes the tuples of each side by its selectivity. Its windows do not count as queue memory. Joins do not "
         "grow; the paper has a few with a selectivity above 1, which is one of the variants below. All tuples have the "
         "same size.",
