@@ -25,7 +25,7 @@ vertical-align: top; } .reproduced { color: #18794e; } .refuted { color: #b3261e
 figure { display: inline-block; margin: .5rem; } img { max-width: 34rem; }
 """
 _HEAD = ("id", "figure", "claim", "measured", "value", "95 % interval", "why not", "verdict")
-_HEADLINES = ("to get", "what holds", "claims", "")
+_HEADLINES = ("to get", "do", "measured", "claims", "")
 _CHANGED = ("id", "before", "now", "which change did it")
 
 
@@ -118,7 +118,7 @@ def _tables(outcome: StudyResult) -> list[_Table]:
 
 def _headline_cells(headline: Mapping[str, Any]) -> tuple[str, ...]:
     claims = ", ".join(f"{name} {verdict}" for name, verdict in headline["claims"].items())
-    return (headline["goal"], headline["finding"], claims, headline["holds"])
+    return (headline["goal"], headline["finding"], headline["measured"], claims, headline["holds"])
 
 
 def _reasons(claims: Sequence[Mapping[str, Any]]) -> str:

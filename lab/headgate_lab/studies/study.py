@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headgate_lab.studies.before import Before
-from headgate_lab.studies.claims import PaperClaim, SweepResults
+from headgate_lab.studies.claims import Finding, PaperClaim, SweepResults
 from headgate_lab.studies.sweep import Point, sweep
 
 if TYPE_CHECKING:
@@ -28,22 +28,29 @@ class Profile:
 
 @dataclass(frozen=True)
 class Headline:
-    """A finding for someone who chooses a policy. It holds if all its claims are reproduced."""
+    """A finding for someone who chooses a policy. It holds if its own `check` does or, without one, if all its claims
+    are reproduced."""
 
     goal: str  # what one may want: "the least mean response"
-    finding: str  # what the paper would have one do, as a statement: "PRB is below RB, RR and FIFO"
-    claims: tuple[str, ...]  # by id
+    finding: str  # what to do about it, as a statement that can be false: "prb is below rb, rr and fifo"
+    claims: tuple[str, ...]  # by id: those that say so or are about it
+    check: Callable[[SweepResults], Finding] | None = None  # where the claims say more than the statement
 
-    def entry(self, claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """The headline in the JSON report, with `holds`: whether its claims, as `PaperClaim.judged` returns them, were
-        reproduced."""
+    def entry(self, results: SweepResults, claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """The headline in the JSON report; `claims` are as `PaperClaim.judged` returns them. `holds` says whether."""
         mine = [claim for claim in claims if claim["id"] in self.claims]
-        verdicts = {claim["verdict"] for claim in mine}
+        found = self.check(results) if self.check else None
+        verdicts = {found.verdict} if found else {claim["verdict"] for claim in mine}
         holds = "holds" if verdicts == {"reproduced"} else "does not hold" if "refuted" in verdicts else "open"
         if holds == "holds" and any(claim["fitted"] for claim in mine):
             holds = "holds (fitted)"
-        shown = {claim["id"]: claim["verdict"] for claim in mine}
-        return {"goal": self.goal, "finding": self.finding, "claims": shown, "holds": holds}
+        return {
+            "goal": self.goal,
+            "finding": self.finding,
+            "measured": found.measured if found else "",
+            "claims": {claim["id"]: claim["verdict"] for claim in mine},
+            "holds": holds,
+        }
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,7 @@ class StudyResult:
     @property
     def headlines(self) -> list[dict[str, Any]]:
         """What holds, for someone who chooses a policy."""
-        return [headline.entry(self.claims) for headline in self.study.headlines]
+        return [headline.entry(self.results, self.claims) for headline in self.study.headlines]
 
     def summary(self) -> dict[str, Any]:
         """What `headgate reproduce --json` prints."""

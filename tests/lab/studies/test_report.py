@@ -146,16 +146,18 @@ def test_what_holds_comes_first(tmp_path: Path) -> None:
         Headline("order", "take b", ("T-C1", "T-C3")),
         Headline("memory", "take c", ("T-C1", "T-C4")),
         Headline("smoothness", "take d", ("T-C2",)),
+        Headline("both", "take e", ("T-C3",), CLAIM.check),
     )
     fitted = replace(CLAIM, id="T-C2", fitted=True)
     outcome = reproduce(replace(study(CLAIM, FAILING, OPEN, fitted), headlines=lines), TINY, None)
     write(outcome, tmp_path)
     text = (tmp_path / "report.md").read_text()
     assert text.index("## What holds") < text.index("## Claims")
-    assert "| speed | take a | T-C1 reproduced | holds |" in text
-    assert "| order | take b | T-C1 reproduced, T-C3 refuted | does not hold |" in text
+    assert "| speed | take a |  | T-C1 reproduced | holds |" in text
+    assert "| order | take b |  | T-C1 reproduced, T-C3 refuted | does not hold |" in text
     found = [headline["holds"] for headline in outcome.summary()["headlines"]]
-    assert found == ["holds", "does not hold", "open", "holds (fitted)"]
+    assert found == ["holds", "does not hold", "open", "holds (fitted)", "holds"]
+    assert "| both | take e | it is <so> | T-C3 refuted | holds |" in text
 
 
 def test_a_verdict_that_changed_tells_which_change_did_it(tmp_path: Path) -> None:
