@@ -29,8 +29,10 @@ class AdaptiveBroadcastDisk(Policy):
     """Each class gets slices of time as often as its priority says, evenly spread (Al Moakar, chapter 5).
 
     A class runs its operators in turn and resumes where it stopped. When a slice is too short for an operator's queue,
-    the quota of all slices grows by the missing time; after a round in which that did not happen it shrinks again. At
-    the end of a round, classes whose mean latencies are inverted change their frequencies. `passes` limits how often a
+    the quota of all slices grows by the missing time; after a round in which that did not happen it shrinks again, by
+    what it last grew. As long as it has not grown at all it shrinks by half; in Algorithm 3 as it is printed
+    (`literal`) it would stay, so that a great first quota stays for ever. At the end of a round, classes whose mean
+    latencies are inverted change their frequencies. `passes` limits how often a
     slice goes through the operators of its class; null: until its time is used up. `variant` says how the slots of a
     round are spread (`broadcast.py`). Made for one slot; several slots walk the same schedule.
     """
@@ -46,10 +48,12 @@ class AdaptiveBroadcastDisk(Policy):
         window: float = 2.0,
         samples: int = 30,
         variant: Variant = "disjoint",
+        literal: bool = False,
     ) -> None:
         self.first_quota = positive("quota", quota)
         self.passes = math.inf if passes is None else whole("passes", passes)
         self._statistic = RecentStatistic(None, positive("window", window), whole("samples", samples))
+        self._literal = one_of("literal", literal, (False, True))
         self._variant: Variant = one_of("variant", variant, VARIANTS)
 
     def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
@@ -63,7 +67,7 @@ class AdaptiveBroadcastDisk(Policy):
         self.frequencies = first_frequencies(self.class_order.priorities)
         self.quota = self.first_quota
         self.position = 0  # position in the round
-        self._grown_by = 0.0  # by how much the quota last grew
+        self._grown_by = 0.0  # by how much the quota last grew; 0: never yet
         self._grew = False  # did it grow in this round?
         self._slice: _Slice | None = None
         self._slices = 0  # slices begun on the way to a decision
@@ -188,8 +192,9 @@ class AdaptiveBroadcastDisk(Policy):
     def _end_round(self) -> None:
         self.position = 0
         self._rounds += 1
-        if not self._grew and self.quota > self._grown_by:
-            self.quota = max(LEAST_QUOTA_S, self.quota - self._grown_by)
+        step = self._grown_by or (0.0 if self._literal else self.quota / 2)
+        if not self._grew and self.quota > step:
+            self.quota = max(LEAST_QUOTA_S, self.quota - step)
         self._grew = False
         if repair_due(self.view, self._checked):
             self._checked = self.view.now

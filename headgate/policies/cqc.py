@@ -9,10 +9,10 @@ from headgate.policies.class_credit import ClassCredit, slices
 from headgate.policies.class_order import ClassOrder
 from headgate.policies.hr import HighestRate
 from headgate.policies.papers import AL_MOAKAR
-from headgate.policies.parameters import one_of, positive
+from headgate.policies.parameters import one_of, positive, whole
 from headgate.scheduling.policy import TOLERANCE, Decision, FinishedCall, View
 
-POLLS = 2  # a class that reads its own sources passes its turn on after this many polls in vain
+VAIN_POLLS = 2  # without a limit, a class passes its turn on after this many polls of its sources in vain
 
 
 class ContinuousQueryClasses(HighestRate):
@@ -20,9 +20,11 @@ class ContinuousQueryClasses(HighestRate):
 
     A class gets a share of each `cycle` seconds proportional to its priority. A call is never stopped: a class that
     overruns its slice forfeits later turns; time that it leaves is lost. A class without input passes its turn on at
-    once. With `leaves: last`, a class reads its sources itself and has polled them twice in vain by then, which counts
-    as inspected. `leaves`, `fixed_costs` and `roots` are those of hr; `literal` counts debt as Algorithm 1 of the
-    source is printed. Made for one slot; several slots share one turn.
+    once. With `leaves: last`, a class reads its sources itself: at most `polls` times in a turn, or if that is null as
+    long as they bring something and time is left, and then twice in vain. What it polls in vain counts as inspected.
+    `train` is the most tuples of a call: without it, a class that has fallen behind can hold up all others with one
+    call. `leaves`, `fixed_costs` and `roots` are those of hr; `literal` counts debt as Algorithm 1 of the source is
+    printed. Made for one slot; several slots share one turn.
     """
 
     name = "cqc"
@@ -35,8 +37,12 @@ class ContinuousQueryClasses(HighestRate):
         fixed_costs: Literal["amortised", "ignored"] = "amortised",
         literal: bool = False,
         roots: Literal["ranked", "copied"] = "ranked",
+        polls: int | None = None,
+        train: int | None = None,
     ) -> None:
         super().__init__(leaves, fixed_costs, roots=roots)
+        self._train = None if train is None else whole("train", train)
+        self._most_polls = None if polls is None else whole("polls", polls)
         self.cycle = positive("cycle", cycle)
         self._literal = one_of("literal", literal, (False, True))
 
@@ -48,6 +54,7 @@ class ContinuousQueryClasses(HighestRate):
         self._since: float | None = None  # when the turn began; None: not yet
         self._opener: int | None = None  # the slot of the turn's first call, until that call has ended
         self._switches = 0  # turns begun since the last decision
+        self._polls = 0  # begun in this turn
         super().start(view)
 
     def rankings(self) -> Sequence[int]:
@@ -70,14 +77,21 @@ class ContinuousQueryClasses(HighestRate):
                 if unit is not None:
                     self._entries[unit.index] = None
                     switches, self._switches = self._switches, 0
-                    return Decision(unit, inspected=polled + self._empty, switches=switches)
-                idle += 1
-                polled += POLLS * self._leaves_of[self._turn]
+                    return Decision(unit, tuples=self._train, inspected=polled + self._empty, switches=switches)
+                idle = 0 if self.has_ready(self._turn) else idle + 1
+                vain = VAIN_POLLS if self._most_polls is None else self._most_polls - self._polls
+                polled += vain * self._leaves_of[self._turn]
             else:
                 idle = 0 if self.has_ready(self._turn) else idle + 1
             self._pass_on(now)
         self._switches = 0  # if no class has input, these turns are not charged
         return None
+
+    def begins_poll(self, ranking: int) -> bool:
+        if self._polls == self._most_polls:
+            return False
+        self._polls += 1
+        return True
 
     def finished(self, call: FinishedCall) -> None:
         if (
@@ -104,4 +118,5 @@ class ContinuousQueryClasses(HighestRate):
         if self._since is not None:
             self._credit.used(self._turn, now - self._since)
         self._since = self._opener = None
+        self._polls = 0
         self._turn = (self._turn + 1) % len(self._order.names)

@@ -79,10 +79,17 @@ class HighestRate(RankedPolicy):
                 return unit
         first = super().best(ranking)
         if first is not None and self._leaves[first.index]:
+            if not self.begins_poll(ranking):
+                self.became_ready(first)
+                return None
             others = [u for u in self.view.ready() if self._leaves[u.index] and self._ranking_of[u.index] == ranking]
             self._polled[ranking] = [unit for unit in reversed(others) if unit is not first]
             self._empty = self._leaves_of[ranking] - len(others)
         return first
+
+    def begins_poll(self, ranking: int) -> bool:
+        """May the leaves of a ranking be polled now? Called each time no other operator is ready; True begins it."""
+        return True
 
     def polls(self, ranking: int) -> bool:
         """Is a poll of the leaves in a ranking under way?"""

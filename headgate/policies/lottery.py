@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
+from typing import Literal
 
 from headgate.metrics.stats import Stats
 from headgate.plan.model import Plan
 from headgate.policies.groupings import separate_queries
 from headgate.policies.papers import AL_MOAKAR
+from headgate.policies.parameters import one_of
 from headgate.policies.query_costs import QueryCosts, operator_costs
-from headgate.policies.query_shares import UnitCosts, shares
+from headgate.policies.query_shares import CLOSE, UnitCosts, class_shares, shares
 from headgate.policies.tickets import Tickets
 from headgate.scheduling.policy import Decision, Granularity, Policy, View
 from headgate.scheduling.units import Group, Unit
@@ -59,11 +62,16 @@ class QueryLottery(Policy):
 class OperatorLottery(QueryLottery):
     """A lottery among operators, each with a share of its class's priority in proportion to its cost.
 
-    One that costs nothing has as many tickets as the one with the fewest.
+    Tickets are whole, at least one: a share is not scaled up as it is for queries, so many operators of a class may
+    have one ticket each, whatever its priority. With `tickets: real` shares are not rounded; an operator that costs
+    nothing then has as many as the one with the fewest.
     """
 
     name = "mol"
     unit = "operator"
+
+    def __init__(self, tickets: Literal["whole", "real"] = "whole") -> None:
+        self._whole = one_of("tickets", tickets, ("whole", "real")) == "whole"
 
     def units(self, plan: Plan, stats: Stats) -> Sequence[Group]:
         return Policy.units(self, plan, stats)
@@ -71,5 +79,8 @@ class OperatorLottery(QueryLottery):
     def weights(self) -> Sequence[float]:
         costs = operator_costs(self.view)
         operators = [UnitCosts(unit.id, unit.class_name, [costs[unit.operators[0]]]) for unit in self.view.units]
+        if self._whole:
+            plain = class_shares(operators, self.view.priorities)
+            return [max(1, math.floor(plain[unit.id] + CLOSE)) for unit in self.view.units]
         found = shares(operators, self.view.priorities)
         return [found[unit.id].priority for unit in self.view.units]

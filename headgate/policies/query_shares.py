@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from headgate.policies.parameters import positive, whole
 
-_CLOSE = 1e-9  # a priority this close above a whole number counts as that number: rounding must not add a slot
+CLOSE = 1e-9  # a priority this close above a whole number counts as that number: rounding must not add a slot
 
 
 class UnitCosts(NamedTuple):
@@ -45,15 +45,16 @@ def shares(units: Sequence[UnitCosts], frequencies: Mapping[str, int], at_most: 
     """
     if at_most != math.inf:
         positive("at_most", at_most)
-    weights = _weights(units, frequencies)
+    weights = class_shares(units, frequencies)
     asking = [weight for weight in weights.values() if weight > 0.0]
     least = min(asking, default=1.0)
     scale = max(least, sum(asking) / at_most)
     return {name: share_of((weight or least) / scale) for name, weight in weights.items()}
 
 
-def _weights(units: Sequence[UnitCosts], frequencies: Mapping[str, int]) -> dict[str, float]:
-    """Unit -> f cost(unit) / cost(class); 0 for a unit that costs nothing in a class where others do."""
+def class_shares(units: Sequence[UnitCosts], frequencies: Mapping[str, int]) -> dict[str, float]:
+    """Unit -> its share of the frequency of its class, f cost(unit) / cost(class), not scaled; 0 for a unit that costs
+    nothing in a class where others do."""
     asking = {unit.class_name for unit in units if math.fsum(unit.costs) > 0.0}
     own = {unit.name: math.fsum(unit.costs) if unit.class_name in asking else len(unit.costs) for unit in units}
     totals = dict[str, float]()
@@ -70,9 +71,9 @@ def share_of(priority: float) -> Share:
 
     The source says "the fraction" for whole numbers too, which is 0: a query of priority 1 would never run.
     """
-    slots = max(1, math.ceil(priority - _CLOSE))
+    slots = max(1, math.ceil(priority - CLOSE))
     gate = priority - (slots - 1)
-    return Share(priority, slots, 1.0 if gate > 1.0 - _CLOSE else gate)
+    return Share(priority, slots, 1.0 if gate > 1.0 - CLOSE else gate)
 
 
 def sharing_groups(operators: Mapping[str, Set[str]]) -> list[tuple[str, ...]]:

@@ -83,7 +83,7 @@ def slow(name, stream):
 
 def test_quota_grows_although_another_slot_has_begun_the_next_slice():
     """Slot 0 takes 5 of 10 tuples and 40 us are missing; slot 1 begins the next slice before it is done."""
-    harness = TimedHarness(two_operators(), "abd", slots=2, quota=50 * US)
+    harness = TimedHarness(two_operators(), "abd", slots=2, quota=50 * US, literal=True)
     harness.feed("q/x", 10)
     first = harness.begin(0)
     assert first.decision.tuples == 5

@@ -35,6 +35,18 @@ def test_abd_quota_shrinks_by_its_last_growth_as_long_as_it_is_larger():
     assert quotas == [50.0, 10.0, 10.0, 10.0]
 
 
+@pytest.mark.parametrize(("literal", "expected"), [(False, [40.0, 20.0, 10.0, 5.0]), (True, [40.0] * 4)])
+def test_abd_first_quota_shrinks_until_it_grows(literal, expected):
+    """No round has needed more time yet: as printed, the quota shrinks by its last growth, which is 0."""
+    harness = TimedHarness(busy_and_quiet(), "abd", quota=40e-6, literal=literal)
+    quotas = []
+    for _ in range(4):
+        harness.feed("r/x")
+        assert harness.run(1e-6).unit.id == "r/x"
+        quotas.append(round(harness.policy.quota * 1e6, 6))
+    assert quotas == expected
+
+
 # 5.10: the gate of mbd ------------------------------------------------------------------------------------------
 
 PRIORITIES = {"a": 1.0, "b": 1.3, "c": 1.7, "d": 2.0}  # a round is b c d a b c d

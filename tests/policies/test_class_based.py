@@ -114,7 +114,7 @@ def test_abd_too_short_for_a_single_tuple():
 def test_abd_walks_the_broadcast_disk():
     costs = dict.fromkeys("abc", 1.0)
     plan = queries(costs, {name: (priority, [name]) for name, priority in zip("abc", (3, 2, 1), strict=True)})
-    harness = TimedHarness(plan, "abd", quota=1.5)
+    harness = TimedHarness(plan, "abd", quota=1.5, literal=True)
     ran = []
     for _ in range(12):
         for name in "abc":
@@ -416,6 +416,18 @@ def test_lotteries_draw_by_tickets():
             feed_all(harness, costs)
             counts[harness.run().unit.id[0]] += 1
         assert counts["h"] / 4000 == pytest.approx(0.75, abs=0.03)
+
+
+@pytest.mark.parametrize(("tickets", "share"), [("whole", 6 / 7), ("real", 3 / 4)])
+def test_mol_tickets_are_whole_unless_asked(tickets, share):
+    """Six operators share priority 3: half a ticket each, or one, as the only operator of the other class has."""
+    costs = dict.fromkeys("abcdefl", 10.0)
+    plan = queries(costs, {"high": (3, list("abcdef")), "low": (1, ["l"])})
+    harness, high = TimedHarness(plan, "mol", tickets=tickets), 0
+    for _ in range(4000):
+        feed_all(harness, costs)
+        high += harness.run().unit.id != "l/x"
+    assert high / 4000 == pytest.approx(share, abs=0.03)
 
 
 def test_pct_keeps_a_slot_for_each_class():

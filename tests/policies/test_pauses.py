@@ -53,7 +53,7 @@ def test_switching_to_a_class_is_not_charged_to_it_under_cqc():
 def test_a_pause_does_not_make_the_quota_of_abd_grow():
     """A slice without input has ended, however soon its class has input again."""
     harness = TimedHarness(
-        queries({"q": 8 * US, "r": 8 * US}, {"one": (1, ["q", "r"])}), "abd", quota=50 * US, passes=None
+        queries({"q": 8 * US, "r": 8 * US}, {"one": (1, ["q", "r"])}), "abd", quota=50 * US, passes=None, literal=True
     )
     harness.feed("q/x")
     assert harness.run(8 * US).unit.id == "q/x"

@@ -154,6 +154,33 @@ def test_cqc_stops_polling_once_its_time_is_used_up():
     assert outcome(harness.run(0.1)) == ("x/in", 0, 1)
 
 
+def test_cqc_may_poll_only_once_per_turn():
+    """The class has time left and more input at its sources, but has polled them: it passes its turn on."""
+    harness = TimedHarness(polled(high="ab", low="x"), "cqc", leaves="last", cycle=9.0, polls=1)
+    harness.feed("a/in")
+    harness.feed("x/in")
+    assert outcome(harness.run(0.1)) == ("a/in", 1, 1)
+    harness.feed("a/x")
+    harness.feed("b/in")
+    assert outcome(harness.run(0.1)) == ("a/x", 0, 0)
+    assert outcome(harness.run(0.1)) == ("x/in", 0, 1)
+    assert outcome(harness.run(0.1)) == ("b/in", 1, 1)
+
+
+def test_cqc_polls_again_in_the_next_turn_where_there_is_no_other_class():
+    harness = TimedHarness(polled(only="ab"), "cqc", leaves="last", polls=1)
+    for name in ("a/in", "b/in", "a/in"):
+        harness.feed(name)
+        assert harness.run(0.1).unit.id == name
+
+
+def test_cqc_limits_the_train():
+    """With at most 3 tuples per call, a class that has fallen behind does not hold up the other."""
+    harness = TimedHarness(polled(high="a", low="x"), "cqc", cycle=9.0, train=3)
+    harness.feed("x/x", 5)
+    assert [harness.run(0.1).tuples, harness.run(0.1).tuples] == [3, 3]
+
+
 def test_cqc_does_not_cut_a_poll_short():
     """Both sources of the class are read, though the first read uses up its time; the second is debt."""
     harness = TimedHarness(polled(high="ab", low="x"), "cqc", leaves="last", cycle=9.0)

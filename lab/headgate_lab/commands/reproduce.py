@@ -172,6 +172,8 @@ def _print(outcome: StudyResult, folder: Path) -> None:
     title = f"study {outcome.study.name}: {profile.tuples:,} tuples per stream, {profile.seeds} seeds"
     names = ("claim", "the paper says", "measured", "interval", "verdict")
     out = console()
+    for headline in outcome.headlines:
+        out.print(f"{headline['holds']}: {headline['goal']}: {headline['finding']}", highlight=False, soft_wrap=True)
     out.print(
         FittedTable([TableColumn(name) for name in names], [_cells(claim) for claim in outcome.claims], title, True)
     )
@@ -188,8 +190,12 @@ def _cells(claim: Mapping[str, Any]) -> tuple[Any, ...]:
         claim["claim"],
         claim["measured"],
         f"{low:.3g} to {high:.3g}",
-        Text(verdict, style=_COLORS[verdict]).append("\n(fitted)" if claim["fitted"] else "", style="default"),
+        Text(verdict, style=_COLORS[verdict]).append(_remark(claim), style="default"),
     )
+
+
+def _remark(claim: Mapping[str, Any]) -> str:
+    return (f"\n({claim['reason']})" if claim["reason"] else "") + ("\n(fitted)" if claim["fitted"] else "")
 
 
 def register(app: typer.Typer) -> None:

@@ -3,7 +3,8 @@
 A claim is judged by its criteria. A criterion is a quantity with one sample per seed, and the open range in which the
 claim puts it. The confidence interval of the quantity (Student t) decides: the criterion holds if the interval is
 inside the range, fails if it is outside, and is open if it crosses a border or if a sample is not a finite number. A
-claim is reproduced when all criteria hold, refuted when one fails, and inconclusive otherwise.
+criterion about "none" or "some" is counted instead, seed by seed. A claim is reproduced when all criteria hold, refuted
+when one fails, and inconclusive otherwise. How published numbers and words become ranges is in `judging`.
 """
 
 from __future__ import annotations
@@ -17,9 +18,17 @@ from typing import Any, Literal
 from scipy import special
 
 Verdict = Literal["reproduced", "refuted", "inconclusive"]
+Reason = Literal["paper", "replica", "judging", "sample"]  # why a claim is not reproduced
+REASONS: Mapping[Reason, str] = {
+    "paper": "what it needs is lost or unpublished, or the paper contradicts itself or its own rule",
+    "replica": "a choice of ours where the paper is silent decides it, or no cause was found in the paper",
+    "judging": "it depends on how a word is turned into a number, or on what cannot be told apart",
+    "sample": "more seeds or longer runs may decide it",
+}
 Row = Mapping[str, Any]  # one run: its parameters, its `seed` and what was measured
 BySeed = Mapping[int, float]  # seed -> value
 CONFIDENCE = 0.95
+MOST_SEEDS = 0.8  # "in most seeds": at least this share of them, four of five
 
 
 class SweepResults:
@@ -112,6 +121,16 @@ class Criterion:
     samples: Sequence[float]
     low: float = -math.inf
     high: float = math.inf
+    counted: bool = False  # holds if four of five seeds are in the range, fails if four of five are not
+    left_open: str = ""  # why this is not judged, whatever was measured: the claim is then at best inconclusive
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why a claim is not reproduced: a word, and a sentence about what is the matter."""
+
+    reason: Reason
+    why: str
 
 
 @dataclass(frozen=True)
@@ -133,24 +152,53 @@ def judge(criteria: Sequence[Criterion], headline: Sequence[float], measured: st
     them (Bonferroni).
     """
     shared = 1 - (1 - CONFIDENCE) / max(1, len(criteria))
-    failed = [criterion.what for criterion in criteria if _fails(criterion, shared)]
-    undecided = [criterion.what for criterion in criteria if criterion.what not in failed and not _holds(criterion)]
+    failed = [criterion for criterion in criteria if _fails(criterion, shared)]
+    undecided = [criterion for criterion in criteria if criterion not in failed and not _holds(criterion)]
     verdict: Verdict = "refuted" if failed else "inconclusive" if undecided or not criteria else "reproduced"
-    for label, names in (("fails", failed), ("open", undecided)):
-        if names:
-            measured += f"; {label}: {', '.join(names)}"
+    for label, several in (("fails", failed), ("open", undecided)):
+        if several:
+            measured += f"; {label}: {', '.join(map(_named, several))}"
     head = estimate(headline)
     return Finding(head.mean, (head.low, head.high), head.seeds, measured, verdict)
 
 
+def _named(criterion: Criterion) -> str:
+    return criterion.what + (f" ({criterion.left_open})" if criterion.left_open else "")
+
+
 def _holds(criterion: Criterion) -> bool:
+    if criterion.left_open:
+        return False
+    if criterion.counted:
+        return _share_inside(criterion) >= MOST_SEEDS
     got = estimate(criterion.samples)
     return got.low > criterion.low and got.high < criterion.high
 
 
 def _fails(criterion: Criterion, confidence: float) -> bool:
+    if criterion.left_open:
+        return False
+    if criterion.counted:
+        return _share_inside(criterion) <= round(1 - MOST_SEEDS, 9)
     got = estimate(criterion.samples, confidence)
     return got.high <= criterion.low or got.low >= criterion.high
+
+
+def _share_inside(criterion: Criterion) -> float:
+    """The share of the seeds in the range; nan, hence no verdict, with fewer than two seeds or with a sample that is
+    not finite."""
+    samples = criterion.samples
+    if len(samples) < 2 or not all(map(math.isfinite, samples)):
+        return math.nan
+    inside = sum(criterion.low < sample < criterion.high for sample in samples)
+    return round(inside / len(samples), 9)  # so that 4 of 5 and 1 of 5 meet their limits exactly
+
+
+# What is said of a claim whose study names no cause.
+_BY_DEFAULT: Mapping[Verdict, Cause] = {
+    "refuted": Cause("replica", "not explained: no cause was found in the paper, so the replica is suspected"),
+    "inconclusive": Cause("sample", "seeds disagree, or too few runs measure it; more or longer ones may decide it"),
+}
 
 
 @dataclass(frozen=True)
@@ -162,11 +210,14 @@ class PaperClaim:
     figure: str
     text: str  # the paper's words in numbers
     check: Callable[[SweepResults], Finding]
-    fitted: bool = False  # used to choose values that the paper leaves open, so that reproducing it proves nothing
+    fitted: bool = False  # a choice was made after looking at what it says, so that reproducing it proves little
+    tried: int = 1  # settings of what the paper leaves open that were looked at before the one that is judged was kept
+    cause: Cause | None = None  # why it is not reproduced at full size; None: it is, or nobody knows
 
     def judged(self, results: SweepResults) -> dict[str, Any]:
-        """Judge the claim and return its entry in the JSON report."""
+        """Judge the claim and return its entry in the JSON report. `reason` is None if it is reproduced."""
         found = self.check(results)
+        cause = None if found.verdict == "reproduced" else self.cause or _BY_DEFAULT[found.verdict]
         return {
             "id": self.id,
             "source": self.source,
@@ -177,5 +228,8 @@ class PaperClaim:
             "interval": list(found.interval),
             "seeds": found.seeds,
             "verdict": found.verdict,
+            "reason": cause.reason if cause else None,
+            "why": cause.why if cause else "",
             "fitted": self.fitted,
+            "tried": self.tried,
         }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headgate_lab.studies.claims import PaperClaim, SweepResults
+from headgate_lab.studies.before import Before
+from headgate_lab.studies.claims import Finding, PaperClaim, SweepResults
 from headgate_lab.studies.sweep import Point, sweep
 
 if TYPE_CHECKING:
@@ -26,6 +27,33 @@ class Profile:
 
 
 @dataclass(frozen=True)
+class Headline:
+    """A finding for someone who chooses a policy. It holds if its own `check` does or, without one, if all its claims
+    are reproduced."""
+
+    goal: str  # what one may want: "the least mean response"
+    finding: str  # what to do about it, as a statement that can be false: "prb is below rb, rr and fifo"
+    claims: tuple[str, ...]  # by id: those that say so or are about it
+    check: Callable[[SweepResults], Finding] | None = None  # where the claims say more than the statement
+
+    def entry(self, results: SweepResults, claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """The headline in the JSON report; `claims` are as `PaperClaim.judged` returns them. `holds` says whether."""
+        mine = [claim for claim in claims if claim["id"] in self.claims]
+        found = self.check(results) if self.check else None
+        verdicts = {found.verdict} if found else {claim["verdict"] for claim in mine}
+        holds = "holds" if verdicts == {"reproduced"} else "does not hold" if "refuted" in verdicts else "open"
+        if holds == "holds" and any(claim["fitted"] for claim in mine):
+            holds = "holds (fitted)"
+        return {
+            "goal": self.goal,
+            "finding": self.finding,
+            "measured": found.measured if found else "",
+            "claims": {claim["id"]: claim["verdict"] for claim in mine},
+            "holds": holds,
+        }
+
+
+@dataclass(frozen=True)
 class Study:
     """The study of one paper. `run` and `weight` are module-level functions, because Spark sends them by name."""
 
@@ -40,6 +68,8 @@ class Study:
     claims: Sequence[PaperClaim]
     charts: Callable[[SweepResults], list[Chart]]
     notes: Sequence[str] = ()  # how the paper is read where it leaves something open
+    headlines: Sequence[Headline] = ()  # first in the report
+    before: Before | None = None  # the last published run, if there was one
 
 
 @dataclass(frozen=True)
@@ -49,7 +79,12 @@ class StudyResult:
     study: Study
     profile: Profile
     results: SweepResults
-    claims: list[dict[str, Any]]  # as `PaperClaim.judged` returns them
+    claims: list[dict[str, Any]]  # as `PaperClaim.judged` returns them, with the verdict before
+
+    @property
+    def headlines(self) -> list[dict[str, Any]]:
+        """What holds, for someone who chooses a policy."""
+        return [headline.entry(self.results, self.claims) for headline in self.study.headlines]
 
     def summary(self) -> dict[str, Any]:
         """What `headgate reproduce --json` prints."""
@@ -61,6 +96,8 @@ class StudyResult:
             "tuples_per_stream": self.profile.tuples,
             "seeds": self.profile.seeds,
             "runs": len(self.results.rows),
+            "before": self.study.before.found if self.study.before else None,
+            "headlines": self.headlines,
             "claims": self.claims,
         }
 
@@ -76,4 +113,5 @@ def reproduce(
     on_progress(0, len(points))
     rows = sweep(study.run, points, spark, weight=study.weight, on_progress=lambda done: on_progress(done, len(points)))
     results = SweepResults(rows)
-    return StudyResult(study, profile, results, [claim.judged(results) for claim in study.claims])
+    before = study.before or Before("")
+    return StudyResult(study, profile, results, [before.beside(claim.judged(results)) for claim in study.claims])

@@ -19,6 +19,7 @@ from headgate_lab.studies.study import reproduce as reproduce_study
 
 runner = CliRunner()
 KEYS = {"id", "source", "figure", "claim", "measured", "interval", "seeds", "verdict"}
+KEYS |= {"reason", "why", "fitted", "tried", "before", "change"}
 TINY = ["reproduce", "prb", "--quick", "--tuples", "1", "--seeds", "2"]
 
 
@@ -27,6 +28,7 @@ def check_claims(printed: dict[str, Any]) -> None:
     for claim in printed["claims"]:
         assert set(claim) >= KEYS
         assert claim["verdict"] in ("reproduced", "refuted", "inconclusive")
+        assert (claim["reason"] is None) == (claim["verdict"] == "reproduced")
         low, high = claim["interval"]
         assert low <= claim["value"] <= high
 

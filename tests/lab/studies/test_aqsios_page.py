@@ -14,7 +14,10 @@ def test_the_notes_are_those_of_the_study() -> None:
 
 
 def test_the_claims_are_those_of_the_study() -> None:
-    rows = [tuple(cell.strip() for cell in line.split("|")[1:4]) for line in PAGE if line.startswith("| ")]
-    header, _rule, *claims = rows
+    below = PAGE[PAGE.index("## Claims") :]
+    end = next((at for at, line in enumerate(below) if at and line.startswith("## ")), len(below))
+    header, _rule, *claims = [
+        tuple(cell.strip() for cell in line.split("|")[1:4]) for line in below[:end] if line.startswith("| ")
+    ]
     assert header == ("id", "figure", "claim")
     assert claims == [(claim.id, claim.figure, claim.text) for claim in STUDY.claims]

@@ -157,7 +157,10 @@ def test_a_claim_as_json() -> None:
         "interval",
         "seeds",
         "verdict",
+        "reason",
+        "why",
         "fitted",
+        "tried",
     ]
     assert (entry["verdict"], entry["seeds"], entry["value"], entry["fitted"]) == ("reproduced", 2, 1.5, False)
     assert replace(claim, fitted=True).judged(SweepResults(ROWS))["fitted"]

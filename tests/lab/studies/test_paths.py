@@ -15,13 +15,16 @@ from headgate_lab.studies.paths.plans import (
     OPERATORS,
     QUERIES,
     STREAMS,
+    DrawnOperator,
     Numbers,
     draw_trees,
+    leaf_work_by_stream,
     leaves_by_stream,
     work_by_stream,
 )
 from headgate_lab.studies.paths.runs import (
     BASE,
+    BUSY,
     COMPARED,
     CONTEXT,
     HIGHEST,
@@ -33,7 +36,14 @@ from headgate_lab.studies.paths.runs import (
     run_point,
     study_points,
 )
-from headgate_lab.studies.paths.workload import application, stream_rates, trees_of
+from headgate_lab.studies.paths.workload import (
+    MOST_IN_SURGE,
+    SURGE,
+    application,
+    stream_rates,
+    surge_factor,
+    trees_of,
+)
 from headgate_lab.studies.seconds_monitor import SecondsMonitor
 from headgate_lab.studies.study import Profile, reproduce
 
@@ -68,6 +78,46 @@ def test_numbers_are_in_their_ranges() -> None:
     assert 0.9 < max(passed) <= 1.0
     costs = {tree.cost_s for tree in draw_trees(0, Numbers(1.0, 1.0, least_times=2.0, most_times=2.0))}
     assert costs <= {1.0, 2.0}  # a leaf, or above one
+
+
+def of_all(trees: list[DrawnOperator]) -> tuple[list[DrawnOperator], list[DrawnOperator]]:
+    """The leaves, and the others."""
+    leaves, others, waiting = [], [], list(trees)
+    while waiting:
+        node = waiting.pop()
+        (leaves if isinstance(node.inputs[0], int) else others).append(node)
+        waiting += [source for source in node.inputs if isinstance(source, DrawnOperator)]
+    return leaves, others
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("name", ["cost_s", "selectivity"])
+def test_leaves_are_the_fastest_and_pass_the_least(seed: int, name: str) -> None:
+    first, second = (
+        [[getattr(node, name) for node in some] for some in of_all(draw_trees(seed, Numbers(leaves_first=ordered)))]
+        for ordered in (True, False)
+    )
+    assert max(first[0]) <= min(first[1])
+    assert max(second[0]) > min(second[1])
+    assert sorted([*first[0], *first[1]]) == pytest.approx(
+        sorted([*second[0], *second[1]])
+    )  # the same draws, exchanged
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_in_a_surge_the_leaves_can_fill_the_processor(seed: int) -> None:
+    at = {**point(), "seed": seed}
+    trees, rates = trees_of(at), stream_rates(at)
+    at_leaves = sum(rate * work for rate, work in zip(rates, leaf_work_by_stream(trees), strict=True))
+    length, factor = SURGE[1] - SURGE[0], surge_factor(at, trees, rates)
+    usual = 1.0 / (1.0 + length * (factor - 1.0))  # the rates outside the surge, over the mean
+    assert factor * usual * at_leaves == pytest.approx(min(1.0, MOST_IN_SURGE / length * at_leaves))
+    assert surge_factor({**at, "surge": 0.0}, trees, rates) == 1.0
+
+
+def test_only_busy_phases_have_surges() -> None:
+    plans = {load: application(point(load=load)).plan for load in LOADS}
+    assert {load for load in LOADS if plans[load].streams["s0"].source["changes"]} == set(BUSY)
 
 
 def test_some_joins_grow_when_they_may() -> None:

@@ -85,8 +85,8 @@ def test_a_world_against_a_claim_refutes_it(name: str) -> None:
 
 # Worlds where ends and trend are as in the paper, but a dent in a curve or a change that is too small refutes a claim.
 DENTED: dict[str, tuple[Callable[[Row], bool], str, float]] = {
-    "PRB-C4": (lambda row: row.get("theta") == 0.45 and row["policy"] == "prb", "mean", 1.04),
-    "PRB-C5": (lambda row: row.get("theta") == 0.45 and row["policy"] == "prb", "mean", 1.04),
+    "PRB-C4": (lambda row: row.get("theta") == 0.45 and row["policy"] == "prb", "mean", 1.08),
+    "PRB-C5": (lambda row: row.get("theta") == 0.45 and row["policy"] == "prb", "mean", 1.08),
     "PRB-C7": (lambda row: row.get("depth") == 2 and row["policy"] == "prb", "mean", 1.02),
     "PRB-C9": (lambda row: row.get("count") in (4, 8, 16) and row["policy"] == "prb", "mean", 1.01),
     "PRB-C13": (lambda row: row.get("cost") == 300.0 and row["policy"] == "rr", "work", 0.7),
@@ -100,6 +100,24 @@ def test_a_dent_refutes(name: str) -> None:
     assert found["verdict"] == "refuted", found["measured"]
 
 
+def test_a_small_step_against_a_trend_does_not_refute_it() -> None:
+    """PRB's response falls by 2 % from one expensive leaf to two, as it does in the replica."""
+    where = {"workload": "tree", "depth": 6, "count": 1, "policy": "prb"}
+
+    def world(row: Row) -> Row:
+        found = as_the_paper_says(row)
+        mine = all(row.get(name) == value for name, value in where.items()) and row["cost"] == 100.0
+        return changed(found, mine, mean=(220 + 10) / (220 + 5) * 1.02)
+
+    assert verdicts(world)["PRB-C8"] == "reproduced"
+
+
+def test_what_is_not_reproduced_has_a_cause() -> None:
+    found = judged(lambda row: changed(as_the_paper_says(row), AGAINST["PRB-C11"](row), mean=10.0))["PRB-C11"]
+    assert found["reason"] == "paper"
+    assert "how its load is measured" in found["why"]
+
+
 def test_the_texts_have_more_than_the_criteria() -> None:
     texts = {name: claim["measured"] for name, claim in judged(as_the_paper_says).items()}
     assert "rb is below fifo by 33.3% at theta 0 and 33.3% at theta 0.9" in texts["PRB-C3"]
@@ -109,12 +127,18 @@ def test_the_texts_have_more_than_the_criteria() -> None:
 
 def test_a_criterion_that_fails_says_what_it_compares() -> None:
     found = judged(lambda row: changed(as_the_paper_says(row), AGAINST["PRB-C6"](row), mean=10.0))["PRB-C6"]
-    assert "prb with the expensive operator at the root is above that at a leaf" in found["measured"]
+    assert "rb's response by depth falls from 0 to 6" in found["measured"]
 
 
 @pytest.mark.parametrize(
     "phrase",
-    ["a quarter of the tuples", "at most 300 tuples", "3 to 7 %", "each leaf is a root", "2 for each preemption"],
+    [
+        "a quarter of the tuples",
+        "at most 300 tuples",
+        "within a factor of 2",
+        "each leaf is a root",
+        "2 for each preemption",
+    ],
 )
 def test_the_notes_say_how_the_paper_is_read(phrase: str) -> None:
     assert phrase in " ".join(STUDY.notes)

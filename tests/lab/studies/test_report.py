@@ -12,10 +12,11 @@ import pytest
 from headgate.charts.boxes import Box
 from headgate.charts.files import need_matplotlib
 from headgate.errors import ApplicationError
-from headgate_lab.studies.claims import Criterion, PaperClaim, SweepResults, judge
+from headgate_lab.studies.before import Before
+from headgate_lab.studies.claims import Cause, Criterion, PaperClaim, SweepResults, judge
 from headgate_lab.studies.figures import BoxChart, Chart, draw
 from headgate_lab.studies.report import write
-from headgate_lab.studies.study import Profile, Study, StudyResult, reproduce
+from headgate_lab.studies.study import Headline, Profile, Study, StudyResult, reproduce
 from headgate_lab.studies.sweep import Point
 
 TINY = Profile("quick", tuples=2, seeds=2, coarse=True)
@@ -108,12 +109,67 @@ def test_a_chart_leaves_out_what_was_not_measured(tmp_path: Path) -> None:
 
 
 def test_a_fitted_claim_is_marked(tmp_path: Path) -> None:
-    write(reproduce(study(CLAIM, replace(CLAIM, id="T-C2", fitted=True)), TINY, None), tmp_path)
+    write(reproduce(study(CLAIM, replace(CLAIM, id="T-C2", fitted=True, tried=8)), TINY, None), tmp_path)
     text, page = ((tmp_path / name).read_text() for name in ("report.md", "report.html"))
-    assert text.count("| reproduced |") == text.count("| reproduced (fitted) |") == 1
-    assert '<td class="reproduced">reproduced (fitted)</td>' in page
+    assert text.count("| reproduced |") == text.count("| reproduced (fitted, 8 settings tried) |") == 1
+    assert '<td class="reproduced">reproduced (fitted, 8 settings tried)</td>' in page
     claims = json.loads((tmp_path / "claims.json").read_text())["claims"]
-    assert [claim["fitted"] for claim in claims] == [False, True]
+    assert [(claim["fitted"], claim["tried"]) for claim in claims] == [(False, 1), (True, 8)]
+
+
+FAILING = replace(
+    CLAIM,
+    id="T-C3",
+    check=lambda results: judge([Criterion("negative", [1.0, 1.1], high=-9.0)], [1.0, 1.1], "it is not"),
+    cause=Cause("paper", "its <costs> are lost"),
+)
+OPEN = replace(
+    CLAIM, id="T-C4", check=lambda results: judge([Criterion("torn", [1.0, -1.0], low=0.0)], [1.0, -1.0], "who knows")
+)
+
+
+def test_what_is_not_reproduced_says_why(tmp_path: Path) -> None:
+    write(reproduce(study(CLAIM, FAILING, replace(FAILING, id="T-C5", cause=None), OPEN), TINY, None), tmp_path)
+    claims = json.loads((tmp_path / "claims.json").read_text())["claims"]
+    assert [claim["reason"] for claim in claims] == [None, "paper", "replica", "sample"]
+    assert [claim["why"] for claim in claims[:2]] == ["", "its <costs> are lost"]
+    assert all(claim["why"] for claim in claims[1:])
+    text, page = ((tmp_path / name).read_text() for name in ("report.md", "report.html"))
+    assert "| paper: its <costs> are lost | refuted |" in text
+    assert "Reproduced: 1 of 4. paper (1): what it needs is lost" in text
+    assert '<td>paper: its &lt;costs&gt; are lost</td><td class="refuted">refuted</td>' in page
+
+
+def test_what_holds_comes_first(tmp_path: Path) -> None:
+    lines = (
+        Headline("speed", "take a", ("T-C1",)),
+        Headline("order", "take b", ("T-C1", "T-C3")),
+        Headline("memory", "take c", ("T-C1", "T-C4")),
+        Headline("smoothness", "take d", ("T-C2",)),
+        Headline("both", "take e", ("T-C3",), CLAIM.check),
+    )
+    fitted = replace(CLAIM, id="T-C2", fitted=True)
+    outcome = reproduce(replace(study(CLAIM, FAILING, OPEN, fitted), headlines=lines), TINY, None)
+    write(outcome, tmp_path)
+    text = (tmp_path / "report.md").read_text()
+    assert text.index("## What holds") < text.index("## Claims")
+    assert "| speed | take a |  | T-C1 reproduced | holds |" in text
+    assert "| order | take b |  | T-C1 reproduced, T-C3 refuted | does not hold |" in text
+    found = [headline["holds"] for headline in outcome.summary()["headlines"]]
+    assert found == ["holds", "does not hold", "open", "holds (fitted)", "holds"]
+    assert "| both | take e | it is <so> | T-C3 refuted | holds |" in text
+
+
+def test_a_verdict_that_changed_tells_which_change_did_it(tmp_path: Path) -> None:
+    before = Before("some day", {"T-C1": "refuted", "T-C3": "refuted", "T-C4": "refuted"}, {"T-C1": "another workload"})
+    write(reproduce(replace(study(CLAIM, FAILING, OPEN), before=before), TINY, None), tmp_path)
+    claims = json.loads((tmp_path / "claims.json").read_text())["claims"]
+    assert [claim["before"] for claim in claims] == ["refuted"] * 3
+    text = (tmp_path / "report.md").read_text()
+    assert "| T-C1 | refuted | reproduced | another workload |" in text
+    assert "| T-C4 | refuted | inconclusive | not told: a run of another size, or chance |" in text
+    assert "| T-C3 | refuted | refuted" not in text
+    assert "Before: some day." in text
 
 
 def test_boxes_are_drawn_side_by_side(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from headgate.application.checked import RunLimits
 from headgate.metrics.class_measures import by_priority, priority_inversion, starvation_ratio, weighted_mean
 from headgate.metrics.recording_monitor import RecordingMonitor
 from headgate.runtime.simulated import simulate
+from headgate_lab.studies.aqsios.taken_back import TakingBackMonitor
 from headgate_lab.studies.aqsios.workload import application, input_seconds
 from headgate_lab.studies.sweep import Point
 
@@ -25,13 +27,17 @@ BUCKET_S = 0.1  # the resolution of `series_k`
 def run_point(point: Point) -> dict[str, Any]:
     """Simulate one point until its queues are empty, but for at most twice the time of its input, and measure it.
 
-    For each class k: `mean_k`, `p10_k` .. `p95_k` (seconds), `series_k` (mean of the results in each 0.1 s, or None).
-    For the whole run: `weighted_mean`, `weighted_p50` .., `inversion_mean`, `inversion_p50` .., `starvation`,
-    `updates` and `updated_at` of the schedule, `seconds`, `left` (share of the input that was not processed).
+    The run goes on after the input, because the dissertation takes the responses of "the tuples outputted" and injects
+    10,000 per stream: nothing says that it stops before they have come out. `ended_` measures are those of the results
+    before the input ends, the other reading. For each class k: `mean_k`, `p10_k` .. `p95_k` (seconds), `series_k` (mean
+    of the results in each 0.1 s, or None). For the whole run: `weighted_mean`, `weighted_p50` .., `inversion_mean`,
+    `inversion_p50` .., `starvation`, `updates` and `updated_at` of the schedule, `seconds`, `left` (share of the input
+    that was not processed).
     """
     app = application(point)
     lasts = input_seconds(point)
-    monitor = RecordingMonitor(app.plan, min(WARM_S, WARM_PART * lasts))
+    kind = TakingBackMonitor if point.get("variant") == "taken back" else RecordingMonitor
+    monitor = kind(app.plan, min(WARM_S, WARM_PART * lasts))
     result = simulate(app, RunLimits(seconds=2.0 * lasts, until_idle=True), monitor)
     found: dict[str, Any] = {
         "seconds": result.report["seconds"],
@@ -39,21 +45,26 @@ def run_point(point: Point) -> dict[str, Any]:
         "updated_at": result.report["schedule"]["updated_at"],
         "left": _left(result.operators),
     }
-    levels: dict[str, dict[str, float | None]] = {level: {} for level in LEVELS}
-    for name in app.plan.classes:
-        number = name.removeprefix("class")
-        times, latencies = monitor.of_class(name)
-        summary = _summary(latencies)
-        found |= {f"{key}_{number}": value for key, value in summary.items()}
-        found[f"series_{number}"] = _series(times, latencies, result.report["seconds"])
-        for level in LEVELS:
-            levels[level][name] = summary[level]
-    priorities = monitor.priorities
+    kept = {name: monitor.of_class(name) for name in app.plan.classes}
+    found |= {
+        f"series_{name.removeprefix('class')}": _series(times, latencies, result.report["seconds"])
+        for name, (times, latencies) in kept.items()
+    }
+    early = {name: latencies[times <= lasts] for name, (times, latencies) in kept.items()}
+    for prefix, by_class in (("", {name: latencies for name, (_, latencies) in kept.items()}), ("ended_", early)):
+        found |= {prefix + key: value for key, value in _measures(by_class, monitor.priorities).items()}
+    return found
+
+
+def _measures(by_class: Mapping[str, Floats], priorities: Mapping[str, int]) -> dict[str, float | None]:
+    summaries = {name: _summary(latencies) for name, latencies in by_class.items()}
+    found = {f"{key}_{name.removeprefix('class')}": v for name, of in summaries.items() for key, v in of.items()}
     order = by_priority(priorities)
     for level in LEVELS:
-        found[f"weighted_{level}"] = weighted_mean(levels[level], priorities)
-        found[f"inversion_{level}"] = priority_inversion(order, levels[level], priorities)
-    found["starvation"] = starvation_ratio(order, levels["mean"])
+        values = {name: summary[level] for name, summary in summaries.items()}
+        found[f"weighted_{level}"] = weighted_mean(values, priorities)
+        found[f"inversion_{level}"] = priority_inversion(order, values, priorities)
+    found["starvation"] = starvation_ratio(order, {name: summary["mean"] for name, summary in summaries.items()})
     return found
 
 

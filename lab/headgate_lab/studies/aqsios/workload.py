@@ -1,7 +1,8 @@
 """The workloads of the dissertation as applications for the simulator, with the operators and costs of SimAQSIOS.
 
 A point has the parameters `workload`, `scheduler`, `tuples` (per stream), `seed`, `low` (the class with a low input
-rate, 0 for none), `profile` (what changes over time, "" for nothing) and `in_step`.
+rate, 0 for none), `profile` (what changes over time, "" for nothing), `in_step`, and `variant`: "cheap calls", "taken
+back" (see that module) or "".
 """
 
 from __future__ import annotations
@@ -33,22 +34,24 @@ BY_OPERATOR = {"rr", "hr", "wehr", "cqc", "morr", "mol"}
 @cache
 def workloads() -> Mapping[str, Any]:
     """All workloads by name."""
-    return _data("workloads.yaml")
+    return data("workloads.yaml")
 
 
 @cache
-def costs() -> Mapping[str, Any]:
+def costs(variant: str = "") -> Mapping[str, Any]:
     """The costs of operators and of scheduling."""
-    return _data("costs.yaml")
+    found = data("costs.yaml")
+    return {**found, **found["variants"].get(variant, {})}
 
 
 @cache
 def profiles() -> Mapping[str, Any]:
     """What changes over time, by name."""
-    return _data("profiles.yaml")
+    return data("profiles.yaml")
 
 
-def _data(name: str) -> Mapping[str, Any]:
+def data(name: str) -> Mapping[str, Any]:
+    """A data file of the study."""
     found: dict[str, Any] = yaml.safe_load(files(__package__).joinpath(name).read_text(encoding="utf-8"))
     return found
 
@@ -60,7 +63,7 @@ def application(point: Point) -> CheckedApplication:
     plan = build_plan(maker.streams, {}, maker.classes, maker.operators, maker.queries)
     policy = settings(point["scheduler"])
     source_slots, slots = workload["cores"]
-    cost, by_operator = costs(), policy.name in BY_OPERATOR | {"abd"}
+    cost, by_operator = costs(point.get("variant", "")), policy.name in BY_OPERATOR | {"abd"}
     simulator = SimulatorSettings(
         noise=cost["noise"],
         decision_s=cost["decision"] * US if slots > 1 else 0.0,
@@ -109,6 +112,7 @@ class _Maker:
     def __init__(self, point: Point, workload: Mapping[str, Any]) -> None:
         self._point = point
         self._workload = workload
+        self._costs = costs(point.get("variant", ""))
         self._profile = point.get("profile", "")
         self.seconds = input_seconds(point)
         source_slots, slots = workload["cores"]
@@ -175,7 +179,7 @@ class _Maker:
             root = self._add(query, "aggregate", ports, number)
         elif kind == "join":
             ports = [self._extra_select(query, at, port, number) for at, port in enumerate(ports)]
-            joined = self._add(query, "join", ports, number, costs()["passed"]["join"])
+            joined = self._add(query, "join", ports, number, self._costs["passed"]["join"])
             root = self._add(query, "project", [joined], number)
         else:
             passed = self._passed(number)
@@ -185,7 +189,7 @@ class _Maker:
     def _passed(self, number: int) -> float:
         """The selectivity that a select has at the start."""
         # Drawn even if it is not used, so that the other selectivities are the same in all experiments.
-        drawn = self._draw.uniform(*costs()["passed"]["select"])
+        drawn = self._draw.uniform(*self._costs["passed"]["select"])
         return self._changing()[0][1] if number == 3 and self._profile == "sel-change" else drawn
 
     def _changing(self) -> list[tuple[float, float]]:
@@ -194,7 +198,7 @@ class _Maker:
     def _add_across(self, kind: str) -> None:
         """Add a query over one stream of every class; it belongs to the most important class."""
         ports = [Port(f"class{number}-s0") for number in range(1, len(self._workload["classes"]) + 1)]
-        root = self._add(kind, kind, ports, 1, costs()["passed"].get(kind, 1.0))
+        root = self._add(kind, kind, ports, 1, self._costs["passed"].get(kind, 1.0))
         self._end(kind, 1, root)
 
     def _end(self, query: str, number: int, root: Port) -> None:
@@ -213,7 +217,7 @@ class _Maker:
 
     def _add(self, query: str, kind: str, inputs: Sequence[Port], number: int, passed: float = 1.0) -> Port:
         name = f"{query}/{kind}"
-        cost = costs()
+        cost = self._costs
         fixed = cost["source_call" if kind == "source" else "call"] * US
         copied = cost["copy"] * US if self._several and any(port.node in self.streams for port in inputs) else 0.0
         declared = Declared(fixed_s=fixed, cost_s=cost["operators"][kind] * US + copied, selectivity=passed)

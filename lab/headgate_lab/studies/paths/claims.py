@@ -7,9 +7,9 @@ a criterion, whose name says what the word is taken to mean.
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 
-from headgate_lab.studies.claims import Criterion, Finding, PaperClaim, SweepResults, judge
+from headgate_lab.studies.claims import Cause, Criterion, Finding, PaperClaim, SweepResults, judge
+from headgate_lab.studies.judging import near, none, some, trend
 from headgate_lab.studies.paths.quantities import (
     by_load,
     by_policy,
@@ -22,14 +22,13 @@ from headgate_lab.studies.paths.quantities import (
     overall,
     ratio,
     shown,
+    silent_by_setting,
 )
-from headgate_lab.studies.paths.runs import CHEAP_SURGING, COMPARED, LOADS, MEMORIES_S, SURGING
+from headgate_lab.studies.paths.runs import BUSY, COMPARED, LOADS, MEMORIES_S, TRIED
 
 PAPER = "Jiang, Chakravarthy: Scheduling Strategies for Processing Continuous Queries Over Streams, UTA TR CSE-2003-30"
 PCS, SS, CHAIN = COMPARED
-BUSY = LOADS[2:]  # the phases in which the report sees bursts
 CALM = LOADS[0]  # the report's first 4,000 s
-TENFOLD = math.sqrt(10.0)  # within this factor: the same order of magnitude
 
 
 def _c1(results: SweepResults) -> Finding:
@@ -48,21 +47,24 @@ def _c1(results: SweepResults) -> Finding:
 
 
 def _c2(results: SweepResults) -> Finding:
-    criteria, texts = [], []
-    for above, below, what in ((SS, PCS, "ss - pcs"), (CHAIN, SS, "chain - ss")):
-        gaps = [_latency_gap(results, above, below, load) for load in LOADS]
-        for (low, at_low), (high, at_high) in pairwise(zip(LOADS, gaps, strict=True)):
-            criteria.append(Criterion(f"{what} widens from {low:g} to {high:g}", gap(at_high, at_low), low=0.0))
-        shown_gaps = ", ".join(f"{load:g}: {shown(known(at))}" for load, at in zip(LOADS, gaps, strict=True))
-        texts.append(f"{what} {shown_gaps}")
-    first, last = (_latency_gap(results, CHAIN, PCS, load) for load in (LOADS[0], LOADS[-1]))
-    headline = gap(last, first)
-    return judge(criteria, headline, f"gaps of the mean latency in a second by load, s: {'; '.join(texts)}")
+    spreads = [_spreads(results, load) for load in LOADS]
+    common = sorted(set.intersection(*(set(spread) for spread in spreads)))
+    curve = [[spread[seed] for seed in common] or [math.nan] for spread in spreads]
+    headline = [last - first for first, last in zip(curve[0], curve[-1], strict=True)]
+    texts = ", ".join(f"{load:g}: {shown(samples)}" for load, samples in zip(LOADS, curve, strict=True))
+    text = f"highest less lowest mean latency in a second by load, s: {texts}"
+    return judge(trend("the difference among them", LOADS, curve), headline, text)
 
 
-def _latency_gap(results: SweepResults, above: str, below: str, load: float) -> dict[int, float]:
-    first, second = (of(results, "latency_by_second_s", policy, load) for policy in (above, below))
-    return {seed: first[seed] - second[seed] for seed in sorted(set(first) & set(second))}
+def _spreads(results: SweepResults, load: float) -> dict[int, float]:
+    """The difference among the policies, by seed."""
+    latencies = [of(results, "latency_by_second_s", policy, load) for policy in COMPARED]
+    common = sorted(set.intersection(*(set(by_seed) for by_seed in latencies)))
+    return {seed: _apart(*(by_seed[seed] for by_seed in latencies)) for seed in common}
+
+
+def _apart(*latencies: float) -> float:
+    return max(latencies) - min(latencies)
 
 
 def _c3(results: SweepResults) -> Finding:
@@ -80,15 +82,17 @@ def _c3(results: SweepResults) -> Finding:
     for policy in (SS, CHAIN):
         busy, quiet = (of(results, f"latency_{when}_s", policy) for when in ("in_or_after_bursts", "else"))
         rises[policy] = ratio(busy, quiet)
+        # By the logarithm: the factors of seeds differ by orders of magnitude.
+        doublings = [math.log2(times) if times else math.nan for times in rises[policy]]
         criteria.append(
-            Criterion(f"{policy} at least twice as high in and after bursts as otherwise", rises[policy], low=2.0)
+            Criterion(f"{policy} at least twice as high in and after bursts as otherwise", doublings, low=1.0)
         )
     text = (
         f"at load {CALM:g} mean {by_policy(results, 'latency_by_second_s', CALM)} s, worst second "
         f"{by_policy(results, 'latency_worst_second_s', CALM)} s; at {LOADS[-1]:g}, in and just after bursts over "
         f"otherwise: ss {shown(rises[SS])}, chain {shown(rises[CHAIN])}"
     )
-    return judge(criteria, rises[CHAIN], text)
+    return judge(criteria, criteria[-1].samples, f"{text} (value: its logarithm to base 2)")
 
 
 def _c4(results: SweepResults) -> Finding:
@@ -105,6 +109,7 @@ def _c4(results: SweepResults) -> Finding:
         f"coefficient of variation of results per second: {by_load(results, 'output_cv')}; per ten seconds, at "
         f"{LOADS[-1]:g}: {by_policy(results, 'output_cv_10s')}"
     )
+    text += over_settings(results, "output_cv", SS, PCS)
     return judge(criteria, headline, text + over_settings(results, "output_cv", CHAIN, PCS))
 
 
@@ -118,9 +123,7 @@ def _c5(results: SweepResults) -> Finding:
     criteria = [
         Criterion("pcs gives more than chain in bursts", ratio(pcs, chain), low=1.0),
         Criterion("ss gives more than chain in bursts", ratio(ss, chain), low=1.0),
-        Criterion(
-            "chain's peak just after is on the order of 5 times its mean", peak, low=5 / TENFOLD, high=5 * TENFOLD
-        ),
+        near("chain's peak just after over its mean:", peak, 5.0),
         Criterion(
             "chain's peak just after is above pcs's",
             ratio(*(of(results, "output_peak_after_bursts", policy) for policy in (CHAIN, PCS))),
@@ -145,20 +148,18 @@ def _c6(results: SweepResults) -> Finding:
 def _c7(results: SweepResults) -> Finding:
     silent = known(of(results, "silent_in_bursts", CHAIN))
     seconds = sum(of(results, "burst_seconds", CHAIN).values())
-    criteria = [Criterion("some seconds of chain's bursts have no results", silent, low=0.0)]
+    criteria = [some("some seconds of chain's bursts have no results", silent)]
     text = (
         f"share of the {seconds:.0f} seconds in bursts without results: {by_policy(results, 'silent_in_bursts')}; the "
-        f"lowest second over the mean: {by_policy(results, 'output_least_in_bursts')}"
+        f"lowest second over the mean: {by_policy(results, 'output_least_in_bursts')}{silent_by_setting(results)}"
     )
-    for setting in sorted({SURGING, CHEAP_SURGING} & set(results.values("setting"))):
-        text += f"; with {setting}, share without results: {by_policy(results, 'silent_in_bursts', setting=setting)}"
     return judge(criteria, silent, text)
 
 
 def _c8(results: SweepResults) -> Finding:
     by_phase = [combined(_spread, *(of(results, "outputs", policy, load) for policy in COMPARED)) for load in LOADS]
     worst = [max(of_a_seed) for of_a_seed in zip(*by_phase, strict=True)]
-    criteria = [Criterion("no difference", worst, -1e-12, 1e-12)]
+    criteria = [none("no difference", worst)]
     totals = by_policy(results, "outputs", LOADS[-1])
     text = (
         f"largest difference for any seed and load {max(worst):g}; mean of the last phase: {totals}. By construction "
@@ -224,9 +225,80 @@ def _threshold(results: SweepResults, memory_s: float) -> str:
     return f"{shown(known(latency))} and {shown(known(peak))}"
 
 
+def least_latency(results: SweepResults) -> Finding:
+    """Headline: PCS is below the others at every load."""
+    criteria, texts = [], []
+    for policy in (SS, CHAIN):
+        ratios = [ratio(*(of(results, "latency_by_second_s", each, load) for each in (policy, PCS))) for load in LOADS]
+        criteria += [
+            Criterion(f"{policy} above pcs at {load:g}", samples, low=1.0)
+            for load, samples in zip(LOADS, ratios, strict=True)
+        ]
+        texts.append(f"{policy} {', '.join(map(shown, ratios))} times pcs's")
+    return judge(criteria, criteria[-1].samples, f"latency at loads {LOADS[0]:g} to {LOADS[-1]:g}: {'; '.join(texts)}")
+
+
+def least_memory(results: SweepResults) -> Finding:
+    """Headline: Chain holds the fewest tuples on average at every load."""
+    criteria = [
+        Criterion(
+            f"{policy} above chain at {load:g}",
+            ratio(*(of(results, "memory_mean_tuples", each, load) for each in (policy, CHAIN))),
+            low=1.0,
+        )
+        for policy in (PCS, SS)
+        for load in LOADS
+    ]
+    return judge(criteria, criteria[-1].samples, f"tuples in queues: {by_load(results, 'memory_mean_tuples')}")
+
+
+def steady_output(results: SweepResults) -> Finding:
+    """Headline: in bursts PCS gives more results than the other two."""
+    pcs, ss, chain = (of(results, "output_in_bursts", policy) for policy in COMPARED)
+    criteria = [Criterion("above chain", ratio(pcs, chain), low=1.0), Criterion("above ss", ratio(pcs, ss), low=1.0)]
+    text = f"results per second in bursts over the mean: {by_policy(results, 'output_in_bursts')}"
+    return judge(criteria, criteria[0].samples, text)
+
+
+_UNPAID = Cause(
+    "paper",
+    "scheduling costs nothing here. The report's prototype pays for it, Chain the most (section 3.3), and decides once "
+    "per time unit, but neither cost nor unit is given. SS is slower than Chain in every setting with surges",
+)
+_LIKE_CHAIN = Cause(
+    "paper",
+    "by its own rule SS serves all leaves first, as Chain does, so that in a surge which the leaves alone can fill it "
+    "gives no more than Chain",
+)
+_LEAVES = Cause(
+    "replica",
+    "how much faster the leaves are, and how much less they pass, is ours: with leaves that pass 5 to 25 % PCS is "
+    "smoothest and SS close to it, and Chain is silent far more often",
+)
+_RARE = Cause("sample", "one surge a phase, and its outcome differs by orders of magnitude among seeds")
+_FITTED = {"C1", "C2", "C3", "C4", "C5", "C7", "C9", "C10"}  # looked at before plans, surges or memories were chosen
+_CAUSES = {
+    "C1": _UNPAID,
+    "C2": _RARE,
+    "C3": _RARE,
+    "C4": _LEAVES,
+    "C5": _LIKE_CHAIN,
+    "C7": _LEAVES,
+    "C9": _RARE,
+    "C10": _RARE,
+}
 _LATENCY, _OUTPUT, _MEMORY, _NONE = "Figure 2", "Figure 3", "Figure 4", "no figure"
 CLAIMS = tuple(
-    PaperClaim(f"PATHS-C{number}", f"{PAPER}, section 5.2", figure, text, check)
+    PaperClaim(
+        f"PATHS-C{number}",
+        f"{PAPER}, section 5.2",
+        figure,
+        text,
+        check,
+        fitted=f"C{number}" in _FITTED,
+        tried=TRIED if f"C{number}" in _FITTED else 1,
+        cause=_CAUSES.get(f"C{number}"),
+    )
     for number, (figure, text, check) in enumerate(
         (
             (_LATENCY, "mean latency: PCS < Simplified Segment < Chain, over all phases", _c1),

@@ -6,9 +6,8 @@ do not count as queue memory. In the simulator that is an operator with two inpu
 
 from __future__ import annotations
 
-import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 STREAMS = 5
@@ -38,15 +37,19 @@ class DrawnOperator:
 
 @dataclass(frozen=True)
 class Numbers:
-    """The ranges from which costs and selectivities are drawn; the paper gives only the range of selectivities."""
+    """The ranges from which costs and selectivities are drawn. The paper says that selectivities go from 0 to 1, except
+    for a few joins, and that "the leaf nodes are the operators that have faster processing capacities and less
+    selectivity in the system" (section 3.3)."""
 
-    cheapest_s: float = 5e-6  # leaf costs are log-uniform from here
+    cheapest_s: float = 5e-6  # costs are log-uniform from here
     dearest_s: float = 200e-6  # to here
     least_times: float = 1.0  # an operator above a leaf costs such a draw times a factor from here
-    most_times: float = 5.0  # to here
+    most_times: float = 1.0  # to here
     least_passed: float = 0.05
     most_passed: float = 1.0  # except for joins that grow
+    leaves_pass: float = 1.0  # the most that a leaf passes
     growing_joins: float = 0.0  # the share of joins that give 1 to 2 tuples per input tuple
+    leaves_first: bool = True  # the leaves get the lowest costs and the lowest selectivities of all 116 draws
 
 
 def draw_trees(seed: int, numbers: Numbers | None = None) -> list[DrawnOperator]:
@@ -58,7 +61,36 @@ def draw_trees(seed: int, numbers: Numbers | None = None) -> list[DrawnOperator]
     places = [place for shape in shapes for place in shape.places]
     for _ in range(OPERATORS - len(places)):
         draw.choice(places).extra += 1
-    return [_node(shape, draw, numbers or Numbers()) for shape in shapes]
+    drawn = [_Draws(draw, leaf) for shape in shapes for leaf in _leaf_or_not(shape)]
+    given = numbers or Numbers()
+    if given.leaves_first:
+        _leaves_first(drawn)
+    rest = iter(drawn)
+    return [_node(shape, rest, given) for shape in shapes]
+
+
+class _Draws:
+    """The random numbers of one operator. Each takes the same number of draws, so that changing one of `Numbers`
+    changes nothing else."""
+
+    def __init__(self, draw: random.Random, leaf: bool) -> None:
+        self.leaf = leaf
+        self.cost, self.times, self.share, self.grows, self.growth = (draw.random() for _ in range(5))
+
+
+def _leaf_or_not(shape: _Shape) -> list[bool]:
+    """Whether each operator of a tree is a leaf, in the order in which `_node` makes them."""
+    below = [leaf for source in shape.inputs if isinstance(source, _Shape) for leaf in _leaf_or_not(source)]
+    return [*below, isinstance(shape.inputs[0], int), *[False] * shape.extra]
+
+
+def _leaves_first(drawn: list[_Draws]) -> None:
+    """Exchange costs and shares so that leaves have the lowest, and otherwise the order they had among themselves."""
+    for name in ("cost", "share"):
+        ordered = iter(sorted(getattr(each, name) for each in drawn))
+        ranks = sorted(drawn, key=lambda each: (not each.leaf, getattr(each, name)))
+        for each, value in [(each, next(ordered)) for each in ranks]:
+            setattr(each, name, value)
 
 
 class _Shape:
@@ -83,25 +115,22 @@ def _shape(joins: int, draw: random.Random) -> _Shape:
     return shapes[0]
 
 
-def _node(shape: _Shape, draw: random.Random, numbers: Numbers) -> DrawnOperator:
-    inputs = tuple(_node(source, draw, numbers) if isinstance(source, _Shape) else source for source in shape.inputs)
-    node = _operator(inputs, draw, numbers)
+def _node(shape: _Shape, drawn: Iterator[_Draws], numbers: Numbers) -> DrawnOperator:
+    inputs = tuple(_node(source, drawn, numbers) if isinstance(source, _Shape) else source for source in shape.inputs)
+    node = _operator(inputs, next(drawn), numbers)
     for _ in range(shape.extra):
-        node = _operator((node,), draw, numbers)
+        node = _operator((node,), next(drawn), numbers)
     return node
 
 
-def _operator(inputs: tuple[DrawnOperator | int, ...], draw: random.Random, numbers: Numbers) -> DrawnOperator:
-    """Draw an operator. Each takes the same number of draws, so that changing one of `Numbers` changes nothing else."""
-    low, high = math.log(numbers.cheapest_s), math.log(numbers.dearest_s)
-    cost = math.exp(draw.uniform(low, high))
-    times = draw.uniform(numbers.least_times, numbers.most_times)
-    share, grows, growth = draw.random(), draw.random(), draw.random()
-    if not isinstance(inputs[0], int):
-        cost *= times
-    passed = numbers.least_passed + share * (numbers.most_passed - numbers.least_passed)
-    if len(inputs) > 1 and grows < numbers.growing_joins:
-        passed = 1.0 + growth
+def _operator(inputs: tuple[DrawnOperator | int, ...], draws: _Draws, numbers: Numbers) -> DrawnOperator:
+    cost = numbers.cheapest_s * (numbers.dearest_s / numbers.cheapest_s) ** draws.cost
+    most = numbers.leaves_pass if draws.leaf else numbers.most_passed
+    passed = numbers.least_passed + draws.share * (most - numbers.least_passed)
+    if not draws.leaf:
+        cost *= numbers.least_times + draws.times * (numbers.most_times - numbers.least_times)
+    if len(inputs) > 1 and draws.grows < numbers.growing_joins:
+        passed = 1.0 + draws.growth
     return DrawnOperator(cost, passed, inputs)
 
 
@@ -122,14 +151,29 @@ def work_by_stream(trees: Sequence[DrawnOperator]) -> list[float]:
     return work
 
 
+def leaf_work_by_stream(trees: Sequence[DrawnOperator]) -> list[float]:
+    """The seconds of work that a tuple of each stream causes at leaves."""
+    work = [0.0] * STREAMS
+    for leaf, stream in _leaves(trees):
+        work[stream] += leaf.cost_s
+    return work
+
+
 def leaves_by_stream(trees: Sequence[DrawnOperator]) -> list[int]:
     """The number of leaves that read each stream."""
     found = [0] * STREAMS
+    for _, stream in _leaves(trees):
+        found[stream] += 1
+    return found
+
+
+def _leaves(trees: Sequence[DrawnOperator]) -> Iterator[tuple[DrawnOperator, int]]:
+    """The operators that read streams, each with its stream."""
     waiting = list(trees)
     while waiting:
-        for source in waiting.pop().inputs:
+        node = waiting.pop()
+        for source in node.inputs:
             if isinstance(source, int):
-                found[source] += 1
+                yield node, source
             else:
                 waiting.append(source)
-    return found

@@ -84,3 +84,12 @@ def over_settings(results: SweepResults, measure: str, first: str, second: str) 
     }
     listed = ", ".join(f"{setting} {mean}" for setting, mean in means.items())
     return f"; {NAMES[first]}/{NAMES[second]} in other settings: {listed}"
+
+
+def silent_by_setting(results: SweepResults) -> str:
+    """The text on how often Chain is silent in bursts in other settings; empty if nothing was varied."""
+    others = [setting for setting in results.values("setting") if setting != BASE]
+    shares = [
+        f"{setting} {shown(known(of(results, 'silent_in_bursts', 'chain', setting=setting)))}" for setting in others
+    ]
+    return f"; chain in other settings: {', '.join(shares)}" if shares else ""

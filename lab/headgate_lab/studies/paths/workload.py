@@ -13,6 +13,7 @@ from headgate_lab.studies.paths.plans import (
     DrawnOperator,
     Numbers,
     draw_trees,
+    leaf_work_by_stream,
     leaves_by_stream,
     work_by_stream,
 )
@@ -21,7 +22,9 @@ from headgate_lab.studies.sweep import Point
 TUPLE_BYTES = 100.0  # of every tuple: the paper's claims on memory assume equal sizes
 CLASS = "normal"
 HIGHEST = 0.95  # the highest load
-SURGE = (0.5, 0.6)  # the part of a phase with higher rates, in runs with a surge
+SURGE = (0.5, 0.6)  # the part of a phase with higher rates: 400 of 4,000 s, as from 12,400 to 12,800 s in the report
+MOST_IN_SURGE = 0.5  # of the work of a phase: it needs something left for the rest of the time
+NUMBERS = ("cheapest_s", "dearest_s", "least_times", "most_times", "leaves_pass", "growing_joins", "leaves_first")
 EVEN, UNEVEN = (1.0,) * STREAMS, tuple(float(number) for number in range(1, STREAMS + 1))
 
 
@@ -30,7 +33,8 @@ def application(point: Point) -> CheckedApplication:
     burst settings; neither depends on the policy."""
     trees = trees_of(point)
     rates = stream_rates(point)
-    streams = {f"s{at}": _stream(at, rate, point) for at, rate in enumerate(rates)}
+    surge = surge_factor(point, trees, rates)
+    streams = {f"s{at}": _stream(at, rate, surge, point) for at, rate in enumerate(rates)}
     queries: dict[str, Any] = {}
     count = 0
     for at, tree in enumerate(trees):
@@ -46,8 +50,7 @@ def application(point: Point) -> CheckedApplication:
 def trees_of(point: Point) -> list[DrawnOperator]:
     """The plans of a seed. All costs are scaled by one factor so that the highest load is exactly that: a run with more
     tuples has cheaper ones, and the same bursts."""
-    given = ("cheapest_s", "dearest_s", "least_times", "most_times", "growing_joins")
-    numbers = Numbers(**{name: point[name] for name in given})
+    numbers = Numbers(**{name: point[name] for name in NUMBERS})
     trees = draw_trees(point["seed"], numbers)
     rates = stream_rates({**point, "load": HIGHEST})
     busy = sum(rate * work for rate, work in zip(rates, work_by_stream(trees), strict=True))
@@ -62,7 +65,20 @@ def stream_rates(point: Point) -> list[float]:
     return [mean * STREAMS * weight / sum(weights) for weight in weights]
 
 
-def _stream(at: int, rate: float, point: Point) -> dict[str, Any]:
+def surge_factor(point: Point, trees: list[DrawnOperator], rates: list[float]) -> float:
+    """The rate in the surge over that in the rest of the phase; 1 without a surge. At the highest load the leaves alone
+    then take `surge` of the processor: under Chain "all the computational resource is allocated to these operators at
+    the bottom of the query plans during the highly bursty input period" (section 3.2)."""
+    if not point["surge"]:
+        return 1.0
+    length = SURGE[1] - SURGE[0]
+    work = sum(rate * each for rate, each in zip(rates, work_by_stream(trees), strict=True))
+    at_leaves = sum(rate * each for rate, each in zip(rates, leaf_work_by_stream(trees), strict=True))
+    load = min(point["surge"] * work / at_leaves, MOST_IN_SURGE * HIGHEST / length)  # in the surge
+    return load * (1.0 - length) / (HIGHEST - length * load)
+
+
+def _stream(at: int, rate: float, surge: float, point: Point) -> dict[str, Any]:
     """A self-similar stream. `rows` stretches the arrivals to the wanted mean rate: with such heavy tails the mean, and
     with it the load, would be off by 6 % and more after 4,000 s."""
     source: dict[str, Any] = {
@@ -77,10 +93,10 @@ def _stream(at: int, rate: float, point: Point) -> dict[str, Any]:
         "seed": derived_seed(point["seed"], "paths stream", str(at), str(point["load"])),
         "bytes": TUPLE_BYTES,
     }
-    if point["surge"] != 1.0:
+    if surge != 1.0:
         begin, end = (share * point["seconds"] for share in SURGE)
-        source["rate"] = rate / (1.0 + (SURGE[1] - SURGE[0]) * (point["surge"] - 1.0))  # keeps the mean
-        source["changes"] = [[begin, point["surge"]], [end, 1.0]]
+        source["rate"] = rate / (1.0 + (SURGE[1] - SURGE[0]) * (surge - 1.0))  # keeps the mean
+        source["changes"] = [[begin, surge], [end, 1.0]]
     return feeder_stream("v INT", **source)
 
 

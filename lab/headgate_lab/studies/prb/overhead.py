@@ -7,6 +7,7 @@ to v = 50 with about 14 transitions on 55 units of work per tuple; as processor 
 from __future__ import annotations
 
 from headgate_lab.studies.claims import (
+    Cause,
     Criterion,
     Finding,
     PaperClaim,
@@ -16,6 +17,7 @@ from headgate_lab.studies.claims import (
     judge,
     paired,
 )
+from headgate_lab.studies.judging import above
 from headgate_lab.studies.prb.claims import PAPER, listed, means, saving, shown
 from headgate_lab.studies.prb.points import HIGHEST_COST, RHO, tree_parameters
 from headgate_lab.studies.prb.workloads import DEPTH
@@ -115,13 +117,24 @@ def _c14(results: SweepResults) -> Finding:
         f"prb stays below rb up to v = {shown(limits)}; at v = 50 prb - rb is {shown(gap)}; preemptions per "
         f"result {estimate(stopped.values()).mean:.3g}. Limit by load: {by_load}"
     )
-    return judge([Criterion("prb is below rb at v = 50", gap, high=0.0)], limits, text)
+    return judge([above("prb stays below rb up to v", limits, MOST_OVERHEAD)], limits, text)
 
+
+_LOAD = Cause(
+    "paper",
+    "it does not say how its load is measured, and its reductions of 5 and 20 % (Figure 4) are those of a load nearer "
+    "to 0.8 than to its 0.9: rr is above rb at load 0.9 and below it at 0.5 and 0.6",
+)
 
 CLAIMS = (
     PaperClaim("PRB-C10", f"{PAPER}, section 5.5", "Figure 11", "PRB is below RB for every cost from 25 to 300", _c10),
     PaperClaim(
-        "PRB-C11", f"{PAPER}, section 5.5", "Figure 11", "RR is below RB when the expensive operator costs 300", _c11
+        "PRB-C11",
+        f"{PAPER}, section 5.5",
+        "Figure 11",
+        "RR is below RB when the expensive operator costs 300",
+        _c11,
+        cause=_LOAD,
     ),
     PaperClaim(
         "PRB-C12", f"{PAPER}, section 5.6", "Figure 12", "response grows with the overhead cost for every policy", _c12
@@ -132,6 +145,7 @@ CLAIMS = (
         "Figure 12",
         "RR is below RB only at an overhead cost of 0; at 1 it is far worse",
         _c13,
+        cause=_LOAD,
     ),
     PaperClaim(
         "PRB-C14", f"{PAPER}, section 5.6", "Figure 12", "PRB stays below RB up to an overhead cost of 50", _c14
