@@ -2,8 +2,8 @@
 
 Ingest: the same rows through the same query, from an embedded feeder as fast as it can, and pushed over HTTP on
 loopback in Arrow batches. Costs: a server runs queries of two classes at a moderate load. By turns, clients listen to
-the results of its most important query, or pages are open, and nobody does. The clients run on the same machine and have
-only the processor time that nobody else wants, because it is the server's cost that is asked for.
+the results of its most important query, or pages are open, and nobody does. The clients run on the same machine and
+have only the processor time that nobody else wants, because it is the server's cost that is asked for.
 """
 
 from __future__ import annotations
@@ -242,8 +242,7 @@ def _clients(command: Sequence[str]) -> Iterator[None]:
 
 
 def _give_way() -> None:
-    """Let this process have only the time that nobody else wants. A lower priority alone is not enough: a browser raises
-    that of its processes again."""
+    """Let this process have only the time that nobody else wants. A low priority is not enough: browsers raise it."""
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
