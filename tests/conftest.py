@@ -31,9 +31,12 @@ def session(spark: Any) -> Any:
     return own_session(spark)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """One server for all tests that talk to one: `url`, `service`. A test removes what it registers."""
+    """One server for all tests of a file: `url`, `service`. A test removes what it registers.
+
+    Not for the whole session: other files look for threads that a run has left behind.
+    """
     from tests.serving import serving
 
     with serving(tmp_path_factory.mktemp("server"), spark) as running:

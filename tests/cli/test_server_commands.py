@@ -137,9 +137,15 @@ def test_results(submitted: Path, client: hg.Client) -> None:
 
 
 def started(*words: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "headgate", *words]
+    """A command in a process of its own. Signals are as at a terminal: a shell in the background has Ctrl-C ignored."""
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ, start_new_session=True
+        [sys.executable, "-m", "headgate", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
 
 
