@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Literal
 
@@ -50,6 +50,7 @@ class MultiBroadcastDisk(Policy):
     slot in return.
     """
 
+    AHEAD = 1  # entries to consider for a slot, including the one that is due
     name = "mbd"
     unit = "query"
     needs = ("fixed_s", "cost_s", "selectivity")
@@ -177,26 +178,47 @@ class MultiBroadcastDisk(Policy):
         Slots of units without input are passed over: the heap has only those of units that wait or run. When a whole
         round had nothing for a slot, the next round ignores gates: there is no other unit that they would favor.
         """
+        aside: dict[int, int] = {}  # units that another slot runs -> the position after their first slot in this walk
         while self._heap:
             at, index = heappop(self._heap)
-            if at < self.position or self.schedule[at] != index:
+            if at < self.position or self.schedule[at] != index or index in aside:
                 continue
             self.position = at = self._nearby(at, slot)
             index = self.schedule[at]
             self.position += 1
-            self._enter(index)
             unit = self.view.units[index]
             if not unit.ready and not unit.running:
                 self._waiting.pop(index, None)  # it will be announced again
-            elif not gated or self._passes_gate(at, index):
-                if unit.ready:
-                    return unit
-                self.to_repeat.add(index)
-                self._skipped += 1
-            else:
+            elif gated and not self._passes_gate(at, index):
                 self._missed.ran(index, self.position)  # it has had its chance
                 self._skipped += 1
+            elif unit.ready:
+                self._enter(index)
+                self._pass_over(aside, self.position)
+                return unit
+            else:
+                self.to_repeat.add(index)
+                self._skipped += 1
+                if self.AHEAD == 1:
+                    aside[index] = self.position
+                    continue
+            self._enter(index)
+        self._pass_over(aside, len(self.schedule))
         return None
+
+    def _pass_over(self, aside: Mapping[int, int], end: int) -> None:
+        """Count the slots up to `end` of units that were set aside, as if each had been visited.
+
+        A round may have thousands of slots of a unit that runs; stepping over them took most of the time of a decision.
+        """
+        for index, since in aside.items():
+            places = self.places[index]
+            first, following = bisect_left(places, since), bisect_left(places, end)
+            self._skipped += following - first
+            if following < len(places):
+                self._enter(index)
+            else:
+                self.position = max(self.position, places[-1] + 1)
 
     def _nearby(self, at: int, slot: int) -> int:
         """The place to use instead of `at`, which is due. Here `at` itself."""
@@ -327,7 +349,7 @@ class AffineBroadcastDisk(MultiBroadcastDisk):
 
     name = "ambd"
     paper = f"{AL_MOAKAR}, section 7.3"
-    AHEAD = 10  # entries to consider, including the one that is due
+    AHEAD = 10
 
     def start(self, view: View) -> None:
         self._last: dict[int, int] = {}  # unit -> the slot it ran in last
