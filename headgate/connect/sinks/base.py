@@ -42,6 +42,30 @@ class Sink(Protocol):
         """End the results; a file sink that got none still leaves a file. A second call does nothing."""
 
 
+class EpochSink(Protocol):
+    """Where results go in numbered transactions: all rows of an epoch become visible together, once.
+
+    The runtime collects the results of an epoch, makes them part of a checkpoint, and then commits them. After a crash
+    it commits the epochs of the latest checkpoint again, so `commit` must leave out what it has committed before.
+    """
+
+    def commit(self, epoch: int, table: pa.Table) -> None:
+        """Make the rows of an epoch visible, unless they are already. Epochs come in order, without empty ones.
+
+        Raises OSError, or what its library raises; it may be called again then.
+        """
+
+    def close(self) -> None:
+        """Let go of connections. A second call does nothing."""
+
+
+def position_of(sink: Sink) -> Any:
+    """Where a sink stands, as a value that JSON can hold: opened with it again (`SinkContext.resume`), it cuts off what
+    came after, so that it can be given again. None: the sink cannot, and may be given rows twice after a restart.
+    """
+    return getattr(sink, "position", None)
+
+
 class Shape:
     """Reduces results to the columns that the user asked for.
 

@@ -26,6 +26,7 @@ class SinkContext:
     flow: Flow | None = None  # None: a stream on arrival time
     folder: Path = Path()  # where relative file names start
     application: str = ""  # identifies this run to others that want to write there
+    resume: Any = None  # a position to go on from (see `base.position_of`); None: from the beginning
 
     @property
     def place(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -37,15 +38,22 @@ TABLES: dict[str, type[TableKind]] = {kind.kind: kind for kind in (CsvTable, Jso
 
 
 def make_source(
-    stream: Stream, folder: Path, seed: int, epoch_us: int, quiet: bool = False, on_reject: OnReject | None = None
+    stream: Stream,
+    folder: Path,
+    seed: int,
+    epoch_us: int,
+    quiet: bool = False,
+    on_reject: OnReject | None = None,
+    resume: Any = None,
 ) -> Source:
     """The source of a stream; the runtime calls it once per stream, at the start of a run.
 
     `folder` is where relative file names start, `seed` the application's seed, `epoch_us` the date and time of the
     run's time 0, in microseconds since 1970. A `quiet` source only samples what another source will read: it logs
-    nothing. `on_reject` is called with each row that is put aside. ApplicationError: the settings or the file is wrong.
+    nothing. `on_reject` is called with each row that is put aside. `resume` is a position to go on from.
+    ApplicationError: the settings or the file is wrong.
     """
-    return source_of(stream).open(SourceContext(stream, folder, seed, epoch_us, quiet, on_reject))
+    return source_of(stream).open(SourceContext(stream, folder, seed, epoch_us, quiet, on_reject, resume))
 
 
 def source_of(stream: Stream) -> SourceKind:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,8 @@ class Source(Protocol):
     """Delivers the tuples of one stream in order of arrival; a source thread of the runtime polls it.
 
     Times are seconds since the run began, passed in by the caller. A source is used by one thread at a time.
+
+    A source that can go on after a restart has a property `position` besides, see `position_of`.
     """
 
     @property
@@ -37,6 +39,15 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Close files. The source delivers nothing afterwards."""
+
+
+def position_of(source: Source) -> Any:
+    """Where a source would go on reading after all tuples that it has delivered, as a value that JSON can hold.
+
+    Opened with it again (`SourceContext.resume`), it delivers the tuples after those, with the sequence numbers that
+    they would have had. None: the source cannot go on, and begins anew after a restart.
+    """
+    return getattr(source, "position", None)
 
 
 def stamp(columns: list[pa.ChunkedArray], schema: pa.Schema, arrivals_us: NDArray[np.int64], first: int) -> pa.Table:

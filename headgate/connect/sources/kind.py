@@ -31,6 +31,7 @@ class SourceContext:
     epoch_us: int = 0  # the date and time of the run's time 0, in microseconds since 1970
     sample: bool = False  # only the first rows will be read, of what another source reads in full: log nothing
     on_reject: OnReject | None = None  # is called with each row that is put aside
+    resume: Any = None  # a position to go on from (see `base.position_of`); None: from the beginning
 
     @property
     def place(self) -> str:
