@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -39,6 +40,10 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Close files. The source delivers nothing afterwards."""
+
+
+# The position of a stream that has ended: it stays ended after a restart, even if its file has grown since.
+ENDED: Mapping[str, Any] = {"ended": True}
 
 
 def position_of(source: Source) -> Any:

@@ -20,6 +20,7 @@ from headgate.application.checked import CheckedApplication, PolicySettings, Run
 from headgate.application.overload import refuse_overload
 from headgate.connect.dead_letters import DeadLetters
 from headgate.connect.sources import Source
+from headgate.connect.sources.base import ENDED, position_of
 from headgate.metrics.latency import LatencyTotal
 from headgate.metrics.monitor import Monitor
 from headgate.plan.added_queries import plan_of_added
@@ -36,8 +37,9 @@ from headgate.runtime.spark.launch.session import goes_with_spark, own_session, 
 from headgate.runtime.spark.overview import Sight, look, look_at_query, overview, query_overview
 from headgate.runtime.spark.promises import promised, refuse_without_room, shedding_steps
 from headgate.runtime.spark.query_sinks import QuerySinks
-from headgate.runtime.spark.slots import SlotThreads, join_all
-from headgate.runtime.spark.source_thread import TICK_S, SourceThread, open_sources
+from headgate.runtime.spark.slots import SlotThreads
+from headgate.runtime.spark.source_thread import open_sources
+from headgate.runtime.spark.source_threads import SourceThreads
 from headgate.runtime.spark.spill import SpillFolder
 from headgate.scheduling.calls import Call
 from headgate.scheduling.core import Core
@@ -139,7 +141,8 @@ class SparkRuntime:
         self._done = threading.Event()
         self._fatal: Exception | None = None
         self._over = False  # the report is made: calls that end later are ignored
-        self._source_threads: list[SourceThread] = []  # more than one where added queries read more streams
+        self.sources = SourceThreads(self.core, self.now, self.deliver, self.ended, self._break)
+        self.positions: dict[str, Any] = {}  # stream -> where its source goes on after what was delivered, or ENDED
         self._adding = threading.Lock()  # held while queries are added: Spark checks one addition at a time
         self.errors: dict[str, str] = {}  # query -> why it ended
         self.unprocessed: dict[str, int] = {}  # query that ended -> tuples that waited for it
@@ -183,18 +186,9 @@ class SparkRuntime:
 
     def _read(self, sources: Mapping[str, Source]) -> None:
         """Read these sources from now on, in a thread of their own."""
-        thread = SourceThread(
-            sources,
-            now=self.now,
-            deliver=self.deliver,
-            ended=self.ended,
-            broken=self._break,
-            memory_short=lambda: self.core.memory_short,
-            next_boundary=self.core.next_boundary,
-            read=lambda: self.core.time.open,
-        )
-        self._source_threads.append(thread)
-        thread.start()
+        with self._changed:
+            self.positions.update({name: position_of(source) for name, source in sources.items()})
+        self.sources.read(sources)
 
     def now(self) -> float:
         """Seconds since the run began; 0 before."""
@@ -325,8 +319,7 @@ class SparkRuntime:
             try:
                 self.sinks.open(plan, app.folder, app.name)
                 unread = [name for name in plan.streams if plan.readers(name) and self.core.time.starts(name)]
-                while any(thread.reads(unread) for thread in self._source_threads):
-                    time.sleep(TICK_S)  # their last readers have just stopped
+                self.sources.wait_closed(unread)  # their last readers have just stopped
                 sources = open_sources(app, letters=self.dead_letters, streams=unread, since=self.now())
                 with self._changed:  # an idle slot must not say in between that all is done
                     self._done.clear()
@@ -360,9 +353,9 @@ class SparkRuntime:
             if stream not in self.core.plan.streams:
                 return  # no query ever read it
             self.core.plan.without_stream(stream)  # refused before anything is waited for
-            while any(thread.reads([stream]) for thread in self._source_threads):
-                time.sleep(TICK_S)
+            self.sources.wait_closed([stream])
             self._handle(lambda at: StreamRemoved(at, stream))
+            self.positions.pop(stream, None)
 
     def remove_table(self, table: str) -> None:
         """Forget a table that no query reads; ValueError names the queries that do."""
@@ -374,18 +367,28 @@ class SparkRuntime:
     # Data comes in -----------------------------------------------------------------------------------------------
 
     def deliver(
-        self, came: Mapping[str, pa.Table], complete: Collection[str] = (), upto: float = 0.0
+        self,
+        came: Mapping[str, pa.Table],
+        complete: Collection[str] = (),
+        upto: float = 0.0,
+        positions: Mapping[str, Any] | None = None,
     ) -> dict[str, Exception]:
         """Tuples arrived; on the `complete` streams, these are all up to the time `upto`. Slots see them in one step.
 
+        `positions` says where the sources of these tuples go on; who holds the lock sees them together with the tuples.
         Returns the streams whose tuples could not be queued, and why.
         """
-        instructions = self._handle(lambda at: TuplesArrived(at, came, complete, upto))
-        return {one.stream: one.error for one in instructions if isinstance(one, StreamRefused)}
+        with self._changed:
+            instructions = self._handle_locked(TuplesArrived(self.now(), came, complete, upto))
+            refused = {one.stream: one.error for one in instructions if isinstance(one, StreamRefused)}
+            self.positions.update({name: at for name, at in (positions or {}).items() if name not in refused})
+        return refused
 
     def ended(self, stream: str, error: Exception | None = None) -> None:
         """No more tuples will arrive on a stream. With an error, the queries that read it end."""
-        self._handle(lambda at: StreamEnded(at, stream, error))
+        with self._changed:
+            self._handle_locked(StreamEnded(self.now(), stream, error))
+            self.positions |= {} if error else {stream: ENDED}
 
     # Slots run units ---------------------------------------------------------------------------------------------
 
@@ -469,13 +472,12 @@ class SparkRuntime:
 
     def _end_threads(self) -> None:
         """Stop reading sources, let calls in flight finish, and cancel those that take too long."""
-        for thread in self._source_threads:
-            thread.stop()
+        self.sources.stop()
         with self._changed:
             self.call_runner.stopping = True
             self._slots.stop()
             self._changed.notify_all()
-        join_all(self._source_threads, GRACE_S)
+        self.sources.join(GRACE_S)
         if not self._slots.join(GRACE_S):
             log.warning("calls in flight take too long and are cancelled")
             self.call_runner.cancel()
@@ -491,9 +493,8 @@ class SparkRuntime:
     def _report(self, seconds: float) -> dict[str, Any]:
         core = self.core
         report = core.monitor.report("spark", core.policy, self._app.slots, seconds, core.board.policy)
-        rejected = {name: count for thread in self._source_threads for name, count in thread.rejected.items()}
         more: dict[str, Any] = {"decisions": self.optimizer.as_data(), "qos": self.optimizer.scores()}
         more |= {"rounds": core.board.rounds, "stats": core.stats.summary(), "late": core.time.late}
-        more |= {"rejected": rejected, "dead_letters": self.dead_letters.report()}
+        more |= {"rejected": self.sources.rejected, "dead_letters": self.dead_letters.report()}
         more |= {"errors": dict(self.errors), "unprocessed": dict(self.unprocessed)}
         return report | more | self.caller.report(core.plan)

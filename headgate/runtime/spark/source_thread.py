@@ -6,15 +6,17 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
+from typing import Any
 
 import pyarrow as pa
 
 from headgate.application.checked import CheckedApplication
 from headgate.connect.dead_letters import DeadLetters
-from headgate.connect.sources import Source, make_source
-from headgate.connect.sources.delayed import DelayedSource
-from headgate.connect.sources.push import PushedSource
+from headgate.connect.sources import Source, SourceContext, source_for_run
+from headgate.connect.sources.base import position_of
 from headgate.connect.sources.rejects import OnReject
+from headgate.connect.sources.run_source import EndedSource, RunSource
 
 log = logging.getLogger("headgate.source")
 
@@ -24,25 +26,31 @@ ROWS_A_ROUND = 100_000  # most rows read from one source at once, so that it doe
 ROWS_IN_A_HURRY = 1000  # a replayed source that gives this many at once probably has more
 
 
+# Called with tables, streams that are complete, up to which time, and positions; returns the streams that are refused.
+Deliver = Callable[[Mapping[str, pa.Table], Collection[str], float, Mapping[str, Any]], Mapping[str, Exception]]
+
+
 def open_sources(
     app: CheckedApplication,
     quiet: bool = False,
     letters: DeadLetters | None = None,
     streams: Collection[str] | None = None,
     since: float = 0.0,
-) -> dict[str, Source]:
+    resume: Mapping[str, Any] = MappingProxyType({}),
+    epoch_us: int | None = None,
+) -> dict[str, RunSource | EndedSource]:
     """New sources for these streams; None: for all streams that are read. Rows put aside go to the dead letters.
 
-    `since` is the time in the run at which they begin.
+    `since` is the time in the run at which they begin. Those with a position in `resume` go on from there instead, and
+    those of streams that had ended give nothing. `epoch_us` is the date and time of the run's time 0; None: now.
     """
-    epoch_us = time.time_ns() // 1000
-    found: dict[str, Source] = {}
+    epoch_us = time.time_ns() // 1000 if epoch_us is None else epoch_us
+    found: dict[str, RunSource | EndedSource] = {}
     for name, stream in app.plan.streams.items():
         if name in streams if streams is not None else app.plan.entrances(name):
             on_reject = None if letters is None else _to_dead_letters(letters, name)
-            source = make_source(stream, app.folder, app.seed, epoch_us, quiet, on_reject)
-            pushed = isinstance(source, PushedSource)  # what is pushed arrives when it is pushed
-            found[name] = DelayedSource(source, since) if since and not pushed else source
+            context = SourceContext(stream, app.folder, app.seed, epoch_us, quiet, on_reject, resume.get(name))
+            found[name] = source_for_run(context, since)
     return found
 
 
@@ -56,16 +64,17 @@ def _to_dead_letters(letters: DeadLetters, stream: str) -> OnReject:
 class SourceThread(threading.Thread):
     """Polls every source, round after round, and passes what arrived to `deliver`.
 
-    That is all tables of a round at once, and the streams for which they are everything up to the time of the round. A
-    source that fails ends; the others go on. A source whose stream is no longer in `read()` is closed: its queries have
-    ended. If a window boundary is near, the next round begins there, because many units have something to do then.
+    That is all tables of a round at once, the streams for which they are everything up to the time of the round, and
+    the positions of the sources behind these tables. A source that fails ends; the others go on. A source whose stream
+    is no longer in `read()` is closed: its queries have ended. If a window boundary is near, the next round begins
+    there, because many units have something to do then.
     """
 
     def __init__(
         self,
         sources: Mapping[str, Source],
         now: Callable[[], float],
-        deliver: Callable[[Mapping[str, pa.Table], Collection[str], float], Mapping[str, Exception]],
+        deliver: Deliver,
         ended: Callable[[str, Exception | None], None],
         broken: Callable[[Exception], None],
         memory_short: Callable[[], bool],
@@ -101,6 +110,7 @@ class SourceThread(threading.Thread):
         """Read every source once; True if there may be more to read at once."""
         now, hurry, held = self._now(), False, 0
         came: dict[str, pa.Table] = {}
+        positions: dict[str, Any] = {}
         complete: list[str] = []
         over: dict[str, Exception | None] = {}
         for name in self._open.keys() - self._read():
@@ -109,6 +119,8 @@ class SourceThread(threading.Thread):
             try:
                 rows = self._poll(name, source, now, came)
                 held += rows or 0
+                if rows:
+                    positions[name] = position_of(source)
                 if source.exhausted:  # may read ahead, so it can fail, too
                     over[name] = None
                 elif rows is not None and rows < ROWS_A_ROUND:
@@ -118,9 +130,9 @@ class SourceThread(threading.Thread):
                 over[name] = problem
             self.rejected[name] = source.rejected
             if held >= ROWS_A_ROUND:
-                over.update(self._deliver(came, complete, now))
-                came, complete, held = {}, [], 0
-        over.update(self._deliver(came, complete, now))
+                over.update(self._deliver(came, complete, now, positions))
+                came, complete, held, positions = {}, [], 0, {}
+        over.update(self._deliver(came, complete, now, positions))
         for name, error in over.items():
             if error is not None:
                 log.error("stream %s failed", name, exc_info=error)
