@@ -32,6 +32,7 @@ class Push(SourceKind):
     """
 
     kind = "push"
+    may_change = frozenset({"memory"})
     memory: MemorySize = MEMORY
 
     @property
