@@ -1,4 +1,4 @@
-"""What an administrator changed while an application ran: carried over a restart, unless its file says otherwise now."""
+"""What an administrator changed while an application ran: it survives a restart, unless the file says otherwise now."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class Core:
         self._settings = settings
         self.plan = plan  # as of now: queries come and go
         self.memory = memory or SharedMemory()
-        self.monitor = monitor or Monitor(plan)
+        self.monitor = monitor or Monitor(plan, began)
         self.stats = stats or LearnedStats(plan)
         self.profile = CallProfile()
         self.queues = {edge: self._queue(edge) for edge in plan.edges}

@@ -120,15 +120,15 @@ class HadoopFiles:
     """
 
     def __init__(self, uri: str, application: str, spark: SparkSession) -> None:
-        context = spark.sparkContext
-        self._jvm: Any = context._jvm
+        self._jvm: Any = spark._jvm
         self._uri = uri.rstrip("/")
         self._scratch = tempfile.TemporaryDirectory(prefix="headgate-checkpoint-")
         self.scratch = Path(self._scratch.name)
         self._token = uuid.uuid4().hex
         with _as_os_error(self._uri):
             self._folder = self._jvm.org.apache.hadoop.fs.Path(self._uri)
-            self._system = self._folder.getFileSystem(context._jsc.hadoopConfiguration())
+            context = self._jvm.org.apache.spark.SparkContext.getOrCreate()  # the one of the session
+            self._system = self._folder.getFileSystem(context.hadoopConfiguration())
             self._system.mkdirs(self._folder)
             self._take(application)
 

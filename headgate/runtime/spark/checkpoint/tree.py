@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -11,7 +11,7 @@ from headgate.scheduling.queue import FiledRows
 
 _TABLE = "$table"  # the key of a mapping that stands for a table
 
-Rows = pa.Table | FiledRows
+Rows: TypeAlias = pa.Table | FiledRows  # Python 3.11 has no `type`
 
 
 def take_apart(state: Any) -> tuple[Any, list[Rows]]:
