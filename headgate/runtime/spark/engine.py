@@ -37,8 +37,9 @@ from headgate.runtime.spark.launch.session import goes_with_spark, own_session, 
 from headgate.runtime.spark.overview import Sight, look, look_at_query, overview, query_overview
 from headgate.runtime.spark.promises import promised, refuse_without_room, shedding_steps
 from headgate.runtime.spark.query_sinks import QuerySinks
+from headgate.runtime.spark.run_report import run_report
 from headgate.runtime.spark.slots import SlotThreads
-from headgate.runtime.spark.source_thread import open_sources
+from headgate.runtime.spark.source_thread import Opening, open_sources
 from headgate.runtime.spark.source_threads import SourceThreads
 from headgate.runtime.spark.spill import SpillFolder
 from headgate.scheduling.calls import Call
@@ -179,16 +180,17 @@ class SparkRuntime:
         samples = sample(app.plan, open_sources(app, quiet=True))
         if rehearses(app):
             warm_up(self.caller, app.plan, self.core.board.units, samples, rehearsal_s(app), self._announce)
-        sources = open_sources(app, letters=self.dead_letters)
+        opening = Opening(app, self.dead_letters)
+        sources = opening.sources()
         self._began = time.monotonic()
-        self._read(sources)
+        self._read(sources, opening)
         self._slots.start()
 
-    def _read(self, sources: Mapping[str, Source]) -> None:
-        """Read these sources from now on, in a thread of their own."""
+    def _read(self, sources: Mapping[str, Source], opening: Opening) -> None:
+        """Read these sources from now on, in a thread of their own; those that fail are opened again."""
         with self._changed:
             self.positions.update({name: position_of(source) for name, source in sources.items()})
-        self.sources.read(sources)
+        self.sources.read(sources, opening.again)
 
     def now(self) -> float:
         """Seconds since the run began; 0 before."""
@@ -259,7 +261,7 @@ class SparkRuntime:
         """What people see of the run; see `Run.overview`."""
         with self._changed:
             seen = self._look()
-        return overview(seen) | {"dead_letters": self.dead_letters.rows}
+        return overview(seen, self.sources.states) | {"dead_letters": self.dead_letters.rows}
 
     def query_overview(self, query: str) -> dict[str, Any]:
         """What people see of a query, running or ended; see `Run.query_overview`."""
@@ -320,7 +322,8 @@ class SparkRuntime:
                 self.sinks.open(plan, app.folder, app.name)
                 unread = [name for name in plan.streams if plan.readers(name) and self.core.time.starts(name)]
                 self.sources.wait_closed(unread)  # their last readers have just stopped
-                sources = open_sources(app, letters=self.dead_letters, streams=unread, since=self.now())
+                opening = Opening(app, self.dead_letters, self.now())
+                sources = opening.sources(unread)
                 with self._changed:  # an idle slot must not say in between that all is done
                     self._done.clear()
                     self._handle_locked(QueriesAdded(self.now(), plan))
@@ -328,7 +331,7 @@ class SparkRuntime:
                 self.sinks.discard(plan.queries)
                 raise
             if sources:
-                self._read(sources)
+                self._read(sources, opening)
 
     def stop_queries(self, queries: Collection[str]) -> None:
         """End some queries; the others go on. Tuples that wait for them alone are given up, and counted."""
@@ -491,10 +494,7 @@ class SparkRuntime:
         self.dead_letters.close()
 
     def _report(self, seconds: float) -> dict[str, Any]:
-        core = self.core
-        report = core.monitor.report("spark", core.policy, self._app.slots, seconds, core.board.policy)
-        more: dict[str, Any] = {"decisions": self.optimizer.as_data(), "qos": self.optimizer.scores()}
-        more |= {"rounds": core.board.rounds, "stats": core.stats.summary(), "late": core.time.late}
-        more |= {"rejected": self.sources.rejected, "dead_letters": self.dead_letters.report()}
-        more |= {"errors": dict(self.errors), "unprocessed": dict(self.unprocessed)}
-        return report | more | self.caller.report(core.plan)
+        found = run_report(self.core, self._app.slots, seconds, self.optimizer, self.sources)
+        found |= {"dead_letters": self.dead_letters.report()}
+        found |= {"errors": dict(self.errors), "unprocessed": dict(self.unprocessed)}
+        return found | self.caller.report(self.core.plan)
