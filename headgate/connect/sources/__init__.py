@@ -14,7 +14,7 @@ from headgate.connect.sources.feeder import Feeder
 from headgate.connect.sources.kind import SourceContext, SourceKind
 from headgate.connect.sources.push import Push, PushedSource
 from headgate.connect.sources.rejects import OnReject
-from headgate.connect.sources.run_source import EndedSource, RunSource
+from headgate.connect.sources.run_source import EndedSource, RunSource, goes_on_from
 from headgate.connect.sources.stored import Csv, CsvTable, Json, JsonTable, RowsTable, TableKind
 from headgate.errors import ApplicationError, known_names
 from headgate.extensions import Registry
@@ -68,7 +68,7 @@ def source_for_run(context: SourceContext, since: float = 0.0) -> RunSource | En
     kind, position = source_of(context.stream), context.resume
     if position == ENDED:
         return EndedSource(context.schema)
-    if position is not None and position["at"] is not None:
+    if position is not None and goes_on_from(position):
         source = kind.open(replace(context, resume=position["at"]))
         return RunSource(source, position["since"], position["first"], position["given"])
     given = 0 if position is None else position["given"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.connect.sources.base import ENDED, Source, position_of
+from headgate.connect.sources.base import ENDED, Source, forget, is_complete, lag_of, position_of
 from headgate.sql.schema import ARRIVAL, SEQUENCE
 
 
@@ -38,8 +39,22 @@ class RunSource:
 
     @property
     def position(self) -> dict[str, Any]:
-        """See `position_of`; what is `at` the key of that name is the position of the source itself."""
+        """See `position_of`; the position of the source itself is under `at`."""
         return {"since": self._since, "first": self._first, "given": self.given, "at": position_of(self._source)}
+
+    @property
+    def complete(self) -> bool:
+        """See `is_complete`."""
+        return is_complete(self._source)
+
+    def forget(self, position: Any) -> None:
+        """See `forget`; here it is a position in a run."""
+        forget(self._source, None if position == ENDED else position["at"])
+
+    @property
+    def lag(self) -> int | None:
+        """See `lag_of`."""
+        return lag_of(self._source)
 
     def poll(self, now: float, limit: int | None = None) -> pa.Table | None:
         """See `Source`."""
@@ -57,6 +72,11 @@ class RunSource:
     def close(self) -> None:
         """See `Source`."""
         self._source.close()
+
+
+def goes_on_from(position: Mapping[str, Any] | None) -> bool:
+    """Does the source of a stream go on from a position in a run, rather than begin anew?"""
+    return position is not None and (position == ENDED or position["at"] is not None)
 
 
 class EndedSource:

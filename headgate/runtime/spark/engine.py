@@ -40,9 +40,9 @@ from headgate.runtime.spark.launch.session import goes_with_spark, own_session, 
 from headgate.runtime.spark.overview import Sight, look, look_at_query, overview, query_overview
 from headgate.runtime.spark.promises import promised, shedding_steps
 from headgate.runtime.spark.query_sinks import QuerySinks
-from headgate.runtime.spark.run_report import core_report
+from headgate.runtime.spark.run_report import run_report
 from headgate.runtime.spark.slots import SlotThreads
-from headgate.runtime.spark.source_thread import open_sources
+from headgate.runtime.spark.source_thread import Opening, open_sources
 from headgate.runtime.spark.source_threads import SourceThreads
 from headgate.runtime.spark.spill import SpillFolder
 from headgate.scheduling.calls import Call
@@ -190,18 +190,18 @@ class SparkRuntime:
             warm_up(self.caller, app.plan, self.core.board.units, samples, rehearsal_s(app), self._announce)
         self.clock.start()
         self.checkpoints.restore(self.core, self.now(), self.caller.states, self.joining)
-        at = (None, 0.0, self.positions, self.clock.epoch_us)
-        self.read(open_sources(app, False, self.dead_letters, *at))
+        opening = Opening(app, self.dead_letters, epoch_us=self.clock.epoch_us)
+        self.read(opening.sources(resume=self.positions), opening)
         self._slots.start()
         if (more := self.checkpoints.queries_to_add) is not None:
             self.joining.add(more, app.slots, True, self.positions)
-        self.checkpoints.start(self.sinks, self._cut, self._fail, self._break)
+        self.checkpoints.start(self.sinks, self._cut, self.sources.forget, self._fail, self._break)
 
-    def read(self, sources: Mapping[str, Source]) -> None:
-        """Read these sources from now on, in a thread of their own."""
+    def read(self, sources: Mapping[str, Source], opening: Opening) -> None:
+        """Read these sources from now on, in a thread of their own; those that fail are opened again."""
         with self._changed:
             self.positions.update({name: position_of(source) for name, source in sources.items()})
-        self.sources.read(sources)
+        self.sources.read(sources, opening.again)
 
     def now(self) -> float:
         """Seconds since time 0 of the run, see `RunClock`; 0 before it began."""
@@ -272,7 +272,7 @@ class SparkRuntime:
         """What people see of the run; see `Run.overview`."""
         with self._changed:
             seen = self._look()
-        return overview(seen) | {"dead_letters": self.dead_letters.rows}
+        return overview(seen, self.sources.states) | {"dead_letters": self.dead_letters.rows}
 
     def query_overview(self, query: str) -> dict[str, Any]:
         """What people see of a query, running or ended; see `Run.query_overview`."""
@@ -489,8 +489,7 @@ class SparkRuntime:
         self.dead_letters.close()
 
     def _report(self, seconds: float) -> dict[str, Any]:
-        more: dict[str, Any] = {"decisions": self.optimizer.as_data(), "qos": self.optimizer.scores()}
-        more |= {"rejected": self.sources.rejected, "dead_letters": self.dead_letters.report()}
-        more |= {"errors": dict(self.errors), "unprocessed": dict(self.unprocessed)}
-        more |= {"checkpoints": self.checkpoints.report()}
-        return core_report(self.core, self._app.slots, seconds) | more | self.caller.report(self.core.plan)
+        found = run_report(self.core, self._app.slots, seconds, self.optimizer, self.sources)
+        found |= {"dead_letters": self.dead_letters.report(), "checkpoints": self.checkpoints.report()}
+        found |= {"errors": dict(self.errors), "unprocessed": dict(self.unprocessed)}
+        return found | self.caller.report(self.core.plan)

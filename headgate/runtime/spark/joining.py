@@ -15,7 +15,7 @@ from headgate.plan.model import Plan
 from headgate.plan.weighing import weighed
 from headgate.runtime.spark.caller_setup import extend_caller
 from headgate.runtime.spark.promises import refuse_without_room
-from headgate.runtime.spark.source_thread import open_sources
+from headgate.runtime.spark.source_thread import Opening
 from headgate.scheduling.events import QueryRemoved, StreamRemoved, TableRemoved
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ class Joining:
                 run.sinks.open(plan, app.folder, app.name)
                 unread = [name for name in plan.streams if plan.readers(name) and core.time.starts(name)]
                 run.sources.wait_closed(unread)  # their last readers have just stopped
-                place = (app, False, run.dead_letters, unread, run.now(), resume, run.clock.epoch_us)
-                sources = open_sources(*place)
+                opening = Opening(app, run.dead_letters, run.now(), run.clock.epoch_us)
+                sources = opening.sources(unread, resume)
                 with self._lock:
                     run.join(plan)
                     self.note(plan, beside)
@@ -79,7 +79,7 @@ class Joining:
                 run.sinks.discard(plan.queries)
                 raise
             if sources:
-                run.read(sources)
+                run.read(sources, opening)
 
     def remove_query(self, query: str) -> None:
         """See `SparkRuntime.remove_query`."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 from headgate.connect.sources import Source
 from headgate.runtime.spark.slots import join_all
+from headgate.runtime.spark.source_retries import Reopen
 from headgate.runtime.spark.source_thread import TICK_S, Deliver, SourceThread
 from headgate.scheduling.core import Core
 
@@ -29,8 +31,8 @@ class SourceThreads:
         self._broken = broken
         self._threads: list[SourceThread] = []
 
-    def read(self, sources: Mapping[str, Source]) -> None:
-        """Read these sources from now on, in a thread of their own."""
+    def read(self, sources: Mapping[str, Source], reopen: Reopen) -> None:
+        """Read these sources from now on, in a thread of their own. `reopen` opens those again that fail."""
         thread = SourceThread(
             sources,
             now=self._now,
@@ -40,6 +42,7 @@ class SourceThreads:
             memory_short=lambda: self._core.memory_short,
             next_boundary=self._core.next_boundary,
             read=lambda: self._core.time.open,
+            reopen=reopen,
         )
         self._threads.append(thread)
         thread.start()
@@ -53,6 +56,17 @@ class SourceThreads:
     def rejected(self) -> dict[str, int]:
         """How many rows were put aside, by stream."""
         return {name: count for thread in self._threads for name, count in thread.rejected.items()}
+
+    @property
+    def states(self) -> dict[str, dict[str, Any]]:
+        """By stream, whether its source runs, and what is wrong if it does not."""
+        return {name: state for thread in self._threads for name, state in thread.states.items()}
+
+    def forget(self, positions: Mapping[str, Any]) -> None:
+        """A checkpoint with these positions is durable, and no older one is kept: sources may drop what they keep for
+        a restart. Raises OSError."""
+        for thread in self._threads:
+            thread.forget(positions)
 
     def stop(self) -> None:
         """Let the threads end after their current rounds; `join` waits for that."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from headgate.runtime.spark.checkpoint.cut import Cut
@@ -42,18 +43,20 @@ class Checkpointer:
     """Takes a checkpoint every `interval_s` seconds, when asked, and when too many results wait for one.
 
     `cut` waits until no call is in flight and returns the run as it is then; meanwhile slots are held up. When the
-    checkpoint is durable, results that waited for it go out. A checkpoint that cannot be written is logged, and tried
-    again later; what waits for one goes on waiting. `failed` is told of sinks that cannot write, and `broken` that
-    another run has taken over.
+    checkpoint is durable, results that waited for it go out, and sources may `forget` what no checkpoint needs. A
+    checkpoint that cannot be written is logged, and tried again later; what waits for one goes on waiting. `failed` is
+    told of sinks that cannot write, and `broken` that another run has taken over.
     """
 
     def __init__(
         self,
         store: CheckpointStore,
         interval_s: float,
+        keep: int,
         resumed: Saved | None,
         sinks: QuerySinks,
         cut: Callable[[], Cut],
+        forget: Callable[[Mapping[str, Any]], None],
         failed: Callable[[Failed], None],
         broken: Callable[[Exception], None],
     ) -> None:
@@ -62,6 +65,8 @@ class Checkpointer:
         self._resumed = resumed
         self._sinks = sinks
         self._cut = cut
+        self._forget = forget
+        self._positions: deque[Mapping[str, Any]] = deque(maxlen=keep)  # of the sources, in the checkpoints kept
         self._failed = failed
         self._broken = broken
         self._taking = threading.Lock()  # one at a time
@@ -147,3 +152,13 @@ class Checkpointer:
         log.debug("checkpoint %d: %d bytes, slots held up for %.3f s", written.number, written.bytes, pause_s)
         for sink in self._sinks.staged:
             sink.release()
+        self._let_go(cut.state["sources"])
+
+    def _let_go(self, positions: Mapping[str, Any]) -> None:
+        """Sources may drop what not even the oldest checkpoint needs that is kept."""
+        self._positions.append(positions)
+        if len(self._positions) == self._positions.maxlen:
+            try:
+                self._forget(self._positions[0])
+            except OSError as error:
+                log.warning("a source could not drop what no checkpoint needs any more: %s", error)

@@ -94,6 +94,7 @@ class RunCheckpoints:
         self,
         sinks: QuerySinks,
         cut: Callable[[], Cut],
+        forget: Callable[[Mapping[str, Any]], None],
         failed: Callable[[Failed], None],
         broken: Callable[[Exception], None],
     ) -> None:
@@ -101,8 +102,8 @@ class RunCheckpoints:
         if self._store is None or self._settings is None:
             return
         saved = None if self._resumed is None else self._resumed.saved
-        rest = (saved, sinks, cut, failed, broken)
-        self._checkpointer = Checkpointer(self._store, self._settings.interval_s, *rest)
+        rest = (saved, sinks, cut, forget, failed, broken)
+        self._checkpointer = Checkpointer(self._store, self._settings.interval_s, self._settings.keep, *rest)
         self._checkpointer.start()
 
     def take(self) -> None:
