@@ -14,6 +14,7 @@ from headgate.connect.sinks.files import CsvSink, JsonSink
 from headgate.connect.sinks.kind import EachBatch, EpochSinkKind, SinkContext, SinkKind
 from headgate.connect.sinks.lock import OutputInUse
 from headgate.connect.sinks.memory import MemorySink, NoneSink
+from headgate.connect.sinks.parquet import Parquet
 from headgate.connect.sinks.relation import RelationFile, RelationInMemory
 from headgate.connect.sinks.staged import StagedSink
 from headgate.errors import ApplicationError, known_names
@@ -36,6 +37,7 @@ __all__ = [
     "MemorySink",
     "NoneSink",
     "Nothing",
+    "Parquet",
     "RelationFile",
     "RelationInMemory",
     "Shape",
@@ -46,7 +48,9 @@ __all__ = [
     "make_sink",
 ]
 
-SINKS: Registry[SinkKind] = Registry("sink", SinkKind, "kind", "headgate.sinks", (Memory, Csv, Json, Nothing, Callback))
+SINKS: Registry[SinkKind] = Registry(
+    "sink", SinkKind, "kind", "headgate.sinks", (Memory, Csv, Json, Parquet, Nothing, Callback)
+)
 
 
 def make_sink(
