@@ -15,6 +15,7 @@ from headgate.connect.sinks.kind import EachBatch, EpochSinkKind, SinkContext, S
 from headgate.connect.sinks.lock import OutputInUse
 from headgate.connect.sinks.memory import MemorySink, NoneSink
 from headgate.connect.sinks.parquet import Parquet
+from headgate.connect.sinks.postgresql import Postgresql
 from headgate.connect.sinks.relation import RelationFile, RelationInMemory
 from headgate.connect.sinks.staged import StagedSink
 from headgate.errors import ApplicationError, known_names
@@ -38,6 +39,7 @@ __all__ = [
     "NoneSink",
     "Nothing",
     "Parquet",
+    "Postgresql",
     "RelationFile",
     "RelationInMemory",
     "Shape",
@@ -48,9 +50,8 @@ __all__ = [
     "make_sink",
 ]
 
-SINKS: Registry[SinkKind] = Registry(
-    "sink", SinkKind, "kind", "headgate.sinks", (Memory, Csv, Json, Parquet, Nothing, Callback)
-)
+_OWN = (Memory, Csv, Json, Parquet, Postgresql, Nothing, Callback)
+SINKS: Registry[SinkKind] = Registry("sink", SinkKind, "kind", "headgate.sinks", _OWN)
 
 
 def make_sink(
