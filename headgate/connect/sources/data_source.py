@@ -104,7 +104,6 @@ class _StreamReader(Protocol):
     def initial(self) -> Offset: ...
     def batch(self, start: Offset) -> tuple[Offset, Iterator[Any]]: ...  # up to its end; no rows if it is the start
     def again(self, start: Offset, end: Offset) -> Iterator[Any]: ...
-    def commit(self, end: Offset) -> None: ...
     def stop(self) -> None: ...
 
 
@@ -122,7 +121,6 @@ class _Partitioned:
     def __init__(self, reader: Any) -> None:
         self._reader = reader
         self.initial = reader.initialOffset
-        self.commit = reader.commit
         self.stop = reader.stop
         self._limited = bool(inspect.signature(reader.latestOffset).parameters)  # older readers take no arguments
 
@@ -141,7 +139,6 @@ class _Simple:
 
     def __init__(self, reader: Any) -> None:
         self.initial = reader.initialOffset
-        self.commit = reader.commit
         self.again = reader.readBetweenOffsets
         self._read = reader.read
 

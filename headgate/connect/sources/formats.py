@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -87,13 +87,16 @@ class _Piece:
         self.piece = piece
 
     def open(self, at: Mapping[str, Any] | None = None) -> io.BufferedReader:
-        return io.BufferedReader(io.BytesIO(self.piece))  # type: ignore[arg-type]  # it reads like a raw file
+        return io.BufferedReader(io.BytesIO(self.piece))
 
     def place(self, byte: int, line: int) -> dict[str, Any]:
         return {"byte": byte, "line": line}
 
 
-def complete_lines(settings: Mapping[str, Any], text: bytes) -> int:
-    """How much of a text that may go on can be read now: its whole lines, without a record of CSV that has begun."""
-    end = text.rfind(b"\n") + 1
-    return Records(settings["delimiter"]).complete(text[:end]) if settings["format"] == "csv" else end
+def line_cutter(settings: Mapping[str, Any]) -> Callable[[bytes], int]:
+    """Tells how much of a text that may go on can be read now: its whole lines, but no record of CSV that has only
+    begun in them."""
+    if settings["format"] != "csv":
+        return lambda text: text.rfind(b"\n") + 1
+    records = Records(settings["delimiter"], lambda line, text, problem: None)
+    return lambda text: records.complete(text[: text.rfind(b"\n") + 1])

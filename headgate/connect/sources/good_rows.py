@@ -37,4 +37,4 @@ def good_rows(
     if not beyond:
         return GoodRows(table, range(first, first + table.num_rows + 1))
     good = [at for at in range(table.num_rows) if at not in beyond]
-    return GoodRows(table.take(good), [first + at for at in [*good, table.num_rows]])
+    return GoodRows(table.take(pa.array(good, pa.int64())), [first + at for at in [*good, table.num_rows]])

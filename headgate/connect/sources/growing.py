@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from headgate.connect.sources.file_troubles import FileTroubles
-from headgate.connect.sources.formats import TextRows, complete_lines
+from headgate.connect.sources.formats import TextRows, line_cutter
 from headgate.connect.sources.growing_file import GrowingFile, key_of
 from headgate.connect.sources.kind import SourceContext
 from headgate.connect.sources.limits import Limit
@@ -71,7 +71,7 @@ class GrowingReader:
         self._limits = limits
         self._context = context
         self._watch = watch
-        self._complete = partial(complete_lines, settings)
+        self._complete = line_cutter(settings)
         self._troubles = FileTroubles(context)
         self._next_look = 0.0
         self._files: dict[tuple[int, int], _Followed] = {}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from headgate.connect.sources.base import Source, stored_columns
-from headgate.connect.sources.formats import LineFormat, TextRows, complete_lines
+from headgate.connect.sources.formats import LineFormat, TextRows, line_cutter
 from headgate.connect.sources.kind import SourceContext, SourceKind
 from headgate.connect.sources.limits import make_limits
 from headgate.connect.sources.live import LiveSource
@@ -65,6 +65,7 @@ class LineReader:
         self._settings = settings
         self._context = context
         self._torn_counts = torn_counts
+        self._complete = line_cutter(settings)
         self._columns = stored_columns(context.schema)
         self._limits = make_limits(context.stream)
         self._rest = b""  # the beginning of a line
@@ -116,7 +117,7 @@ class LineReader:
             _, end, came = came.partition(b"\n")
             self._skipping = not end
         text = self._rest + came
-        end_of_lines = complete_lines(self._settings, text)
+        end_of_lines = self._complete(text)
         self._rest = text[end_of_lines:]
         if len(self._rest) > LONGEST:
             self._refuse(_TOO_LONG)

@@ -44,6 +44,7 @@ class LiveSource:
         self._can_go_on = can_go_on
         self._times = context.times_seen()
         self._given = context.resume["given"] if context.resume else 0
+        self._place = reader.place  # of the first row of the block
         self._block: PlacedRows | None = None
         self._taken = 0  # rows of the block that were given out
         self._now = 0.0
@@ -54,8 +55,10 @@ class LiveSource:
         """See `position_of`."""
         if not self._can_go_on:
             return None
-        rest = self._block is not None and self._taken < self._block.table.num_rows
-        place = self._block.place(self._taken) if self._block is not None and rest else self._reader.place
+        place = self._place
+        if self._block is not None and self._taken:
+            rest = self._taken < self._block.table.num_rows
+            place = self._block.place(self._taken) if rest else self._reader.place
         times = None if self._times is None else [self._times.first, self._times.latest]
         return {"given": self._given, "at": place, "times": times}
 
@@ -95,6 +98,8 @@ class LiveSource:
         while not self._closed:
             if self._block is not None and self._taken < self._block.table.num_rows:
                 return True
+            if self._taken:
+                self._place = self._reader.place
             self._block, self._taken = self._reader.read(self._now), 0
             if self._block is None:
                 return False
