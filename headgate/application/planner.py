@@ -376,6 +376,9 @@ def _refuse_shared_path(
             raise ApplicationError(
                 place, f"'{file.name}' is {which}, which the {what} would replace", "write them elsewhere"
             )
+        if file in target.parents:  # it is a folder
+            problem = f"'{path}' lies in '{file.name}', whose files a stream reads"
+            raise ApplicationError(place, problem, f"write the {what} elsewhere, or they would be read as rows")
     for other, query in written.items():
         if target == other:
             raise ApplicationError(place, f"query '{query}' also writes to '{path}'", "give each query its own path")

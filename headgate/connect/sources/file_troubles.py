@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from headgate.connect.sources.kind import SourceContext
+from headgate.connect.sources.listing import Listing
 from headgate.connect.sources.rejects import Rejects
 
 log = logging.getLogger("headgate.source")
@@ -19,11 +20,24 @@ class FileTroubles:
         self._context = context
         self._rejects: list[Rejects] = []  # of files that are read
         self._done = 0  # rows of the others
+        self._listed = True  # could the folder be listed, when that was last tried?
 
     @property
     def rejected(self) -> int:
         """Rows and files that were put aside."""
         return self.count + self._done + sum(one.count for one in self._rejects)
+
+    def names(self, listing: Listing) -> list[str] | None:
+        """The names of the files. None: the folder cannot be listed, which is reported when it begins."""
+        try:
+            names = listing.names()
+        except OSError as error:
+            if self._listed:
+                self.report(str(listing.folder), 0, f"the folder cannot be listed: {error.strerror}; it is tried again")
+            self._listed = False
+            return None
+        self._listed = True
+        return names
 
     def begin(self, name: str, rejects: Rejects) -> None:
         """A file is read from now on: its rows that are put aside are reported with its name."""
@@ -44,6 +58,6 @@ class FileTroubles:
         self.count += 1
         if self._context.sample:
             return
-        log.error("stream %s, file %s: %s", self._context.stream.name, name, problem)
+        log.error("stream %s, %s: %s", self._context.stream.name, name, problem)
         if self._context.on_reject is not None:
-            self._context.on_reject(line, name, f"file {name}: {problem}", KIND)
+            self._context.on_reject(line, name, f"{name}: {problem}", KIND)

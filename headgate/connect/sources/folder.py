@@ -48,8 +48,8 @@ class Folder(SourceKind):
 
     @property
     def files(self) -> list[str]:
-        """See `SourceKind`."""
-        return [self.path]
+        """See `SourceKind`: the folder, since any file in it may be read."""
+        return [str(Listing(Path(), self.path).folder)]
 
     @property
     def in_time(self) -> bool:

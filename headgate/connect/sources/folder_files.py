@@ -107,12 +107,9 @@ class FolderFiles:
         if now < self._next_look:
             return False
         self._next_look = now + float(self._settings["interval"])
-        try:
-            names = self._listing.names()
-        except OSError as error:
-            self._next_look = now + 10 * float(self._settings["interval"])
-            self._troubles.report(str(self._listing.folder), 0, f"the folder cannot be listed: {error.strerror}")
-            names = []
+        names = self._troubles.names(self._listing)
+        if names is None:
+            return False
         before = {name for name in names if name <= self._done}
         if self._seen is None:
             self._seen = before

@@ -139,10 +139,8 @@ class GrowingReader:
 
     def _found(self) -> dict[tuple[int, int], str] | None:
         """The names of the files by what they keep when they are renamed. None: they cannot be listed."""
-        try:
-            names = self._listing.names()
-        except OSError as error:
-            self._troubles.report(str(self._listing.folder), 0, f"the folder cannot be listed: {error.strerror}")
+        names = self._troubles.names(self._listing)
+        if names is None:
             return None
         found = {}
         for name in names:

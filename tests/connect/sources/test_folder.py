@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import headgate as hg
 from headgate.connect.sources import Folder
 from headgate.connect.sources.base import position_of
 from headgate.errors import ApplicationError
@@ -178,6 +179,25 @@ def test_a_file_that_was_cut_off_before_a_restart(tmp_path: Path, inside: Path, 
     after = opened(folder_of(), tmp_path, position_of(source), on_reject=troubles)
     assert read(after) == [(10, "b", 5)]
     troubles.assert_told("a.csv", "are lost")
+
+
+def test_a_folder_that_is_gone_for_a_while(tmp_path: Path, inside: Path, troubles: Troubles) -> None:
+    source = opened(folder_of(), tmp_path, on_reject=troubles)
+    inside.rmdir()
+    assert read(source) == []
+    assert read(source, 10.0) == []
+    inside.mkdir()
+    write(inside / "a.csv", [(1, "a")])
+    assert read(source, 20.0) == [(1, "a", 0)]
+    troubles.assert_told(str(inside), "cannot be listed")
+
+
+def test_results_do_not_go_where_rows_come_from(tmp_path: Path, inside: Path) -> None:
+    app = hg.Application(folder=tmp_path)
+    app.stream("s", "k INT, t STRING", source=Folder(path="in/*.csv"))
+    app.query("q", "SELECT k FROM s", sink=hg.sinks.Csv(path="in/out.csv"))
+    with pytest.raises(ApplicationError, match="a stream reads"):
+        app.explain()
 
 
 def test_malformed_rows_name_their_file(tmp_path: Path, inside: Path, troubles: Troubles) -> None:

@@ -122,7 +122,7 @@ def test_a_file_that_is_cut_off_is_read_again(tmp_path: Path, inside: Path, capl
     os.truncate(inside / "a.csv", 0)
     add(inside / "a.csv", "k,t\n3,c\n")
     assert read(source, 10.0) == [(3, "c", 2)]
-    assert letters.of_files == ["file a.csv: it was cut off; it is read from its beginning again"]
+    assert letters.of_files == ["a.csv: it was cut off; it is read from its beginning again"]
     assert "it was cut off" in caplog.text
 
 
