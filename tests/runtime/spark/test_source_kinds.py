@@ -20,7 +20,7 @@ WAIT_S = 60.0
 def test_files_lines_and_data_sources_in_one_run(spark: Any, tmp_path: Path) -> None:
     log = tmp_path / "grows.csv"
     log.write_text("k,t\n1,a\n2,")
-    app = hg.Application(folder=tmp_path)
+    app = hg.Application(folder=tmp_path, rehearse=False)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         app.stream("logs", SCHEMA, source=hg.sources.Folder(path="*.csv", grows=True, interval=0.05))
