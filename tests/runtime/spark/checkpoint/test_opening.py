@@ -86,7 +86,7 @@ def test_a_refused_application_changes_nothing(settings: CheckpointSettings) -> 
 
 def test_another_run_is_named(settings: CheckpointSettings) -> None:
     opened = open_checkpoints(application(), settings, SPARK)
-    with pytest.raises(ApplicationError, match="another run writes to .*; wait for it") as refused:
+    with pytest.raises(ApplicationError, match=r"another run writes to .*; wait for it") as refused:
         open_checkpoints(application(), settings, SPARK)
     assert refused.value.place == "checkpoint"
     opened.store.close()

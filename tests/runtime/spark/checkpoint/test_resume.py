@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import logging
 import shutil
 import time
 from collections import Counter
@@ -16,6 +17,7 @@ import pytest
 import headgate as hg
 from headgate.connect.sources import Source, SourceContext, SourceKind
 from headgate.connect.sources.base import stamp
+from headgate.errors import ApplicationError
 
 pytestmark = pytest.mark.spark
 
