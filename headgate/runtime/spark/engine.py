@@ -192,6 +192,7 @@ class SparkRuntime:
             memory_short=lambda: self.core.memory_short,
             next_boundary=self.core.next_boundary,
             read=lambda: self.core.time.open,
+            held_up=lambda: self.sinks.held_up(self.core.plan),
         )
         self._source_threads.append(thread)
         thread.start()
@@ -496,4 +497,4 @@ class SparkRuntime:
         more |= {"rounds": core.board.rounds, "stats": core.stats.summary(), "late": core.time.late}
         more |= {"rejected": rejected, "dead_letters": self.dead_letters.report()}
         more |= {"errors": dict(self.errors), "unprocessed": dict(self.unprocessed)}
-        return report | more | self.caller.report(core.plan)
+        return report | more | self.sinks.report(self.errors) | self.caller.report(core.plan)

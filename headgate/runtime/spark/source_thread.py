@@ -59,6 +59,7 @@ class SourceThread(threading.Thread):
     That is all tables of a round at once, and the streams for which they are everything up to the time of the round. A
     source that fails ends; the others go on. A source whose stream is no longer in `read()` is closed: its queries have
     ended. If a window boundary is near, the next round begins there, because many units have something to do then.
+    Streams that are `held_up()` are left unread if they can be: the target of a query's sink does not keep up.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class SourceThread(threading.Thread):
         memory_short: Callable[[], bool],
         next_boundary: Callable[[float], float],
         read: Callable[[], Collection[str]],
+        held_up: Callable[[], Collection[str]] = tuple,
     ) -> None:
         super().__init__(name="headgate-sources", daemon=True)
         self._open = dict(sources)
@@ -81,6 +83,7 @@ class SourceThread(threading.Thread):
         self._memory_short = memory_short
         self._next_boundary = next_boundary
         self._read = read
+        self._held_up = held_up
         self._stopping = threading.Event()
         self.rejected: dict[str, int] = dict.fromkeys(sources, 0)
 
@@ -129,8 +132,8 @@ class SourceThread(threading.Thread):
         return hurry
 
     def _poll(self, name: str, source: Source, now: float, came: dict[str, pa.Table]) -> int | None:
-        """Read a source once; returns how many tuples arrived. None: it has to wait for memory."""
-        if source.replayable and self._memory_short():
+        """Read a source once; returns how many tuples arrived. None: it has to wait, for memory or for a sink."""
+        if source.replayable and (self._memory_short() or name in self._held_up()):
             return None
         table = source.poll(now, ROWS_A_ROUND)
         if table is None or not table.num_rows:
