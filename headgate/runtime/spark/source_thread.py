@@ -103,7 +103,8 @@ class SourceThread(threading.Thread):
     the positions of the sources behind these tables. A source that fails is opened again where it was, if the error may
     pass and the source has a position; else it ends. The others go on. A source whose stream is no longer in `read()`
     is closed: its queries have ended. If a window boundary is near, the next round begins there, because many units
-    have something to do then.
+    have something to do then. Streams that are `held_up()` are left unread if they can
+    be: the target of a query's sink does not keep up.
     """
 
     def __init__(
@@ -117,6 +118,7 @@ class SourceThread(threading.Thread):
         next_boundary: Callable[[float], float],
         read: Callable[[], Collection[str]],
         reopen: Reopen,
+        held_up: Callable[[], Collection[str]] = tuple,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         super().__init__(name="headgate-sources", daemon=True)
@@ -131,6 +133,7 @@ class SourceThread(threading.Thread):
         self._read = read
         self._retries = Retries(reopen, jitter)
         self._positions: dict[str, Any] = {name: position_of(source) for name, source in sources.items()}
+        self._held_up = held_up
         self._stopping = threading.Event()
         self._rejected_before: dict[str, int] = dict.fromkeys(sources, 0)  # by sources that failed since
         self.rejected: dict[str, int] = dict.fromkeys(sources, 0)
@@ -186,8 +189,8 @@ class SourceThread(threading.Thread):
         return hurry
 
     def _poll(self, name: str, source: Source, now: float, came: dict[str, pa.Table]) -> int | None:
-        """Read a source once; returns how many tuples arrived. None: it has to wait for memory."""
-        if source.replayable and self._memory_short():
+        """Read a source once; returns how many tuples arrived. None: it has to wait, for memory or for a sink."""
+        if source.replayable and (self._memory_short() or name in self._held_up()):
             return None
         table = source.poll(now, ROWS_A_ROUND)
         if table is None or not table.num_rows:
