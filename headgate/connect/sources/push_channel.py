@@ -140,7 +140,7 @@ class PushChannel:
         try:
             log.append(chunk.arrival_us, reached_of(limits), chunk.table)
         except OSError:
-            self._take_back(log.end)
+            self._take_back(chunk.end - chunk.table.num_rows)
             raise
 
     def _sync(self, log: PushLog, end: int) -> None:

@@ -146,7 +146,7 @@ def test_files_that_a_checkpoint_covers_are_deleted(tmp_path: Path, monkeypatch:
     assert 0 < len(list(folder.iterdir())) < before
     assert numbers(log) == list(range(10, 20))
     log.close()
-    with pytest.raises(ApplicationError, match="begins with row .*, and the run goes on with row 0"):
+    with pytest.raises(ApplicationError, match=r"begins with row .*, and the run goes on with row 0"):
         opened(folder, first=0)
     log.remove()
     assert not list(folder.iterdir())
@@ -270,7 +270,7 @@ def test_after_a_failed_sync_nothing_more_is_accepted(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(push_log, "sync_data", fails)
     for _ in range(2):
-        with pytest.raises(OSError, match="cannot be written: .*Input/output error"):
+        with pytest.raises(OSError, match=r"cannot be written: .*Input/output error"):
             source.put([(2, "a")], lambda: 0.0)
     assert source.take(1.0, None).column("k").to_pylist() == [1]
     assert source.waiting == 1  # in hand
