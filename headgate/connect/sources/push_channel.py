@@ -206,7 +206,6 @@ class PushChannel:
             self._chunks.clear()
             self._again = None
             self._bytes = self._in_hand = 0
-            self._given = self._end
             self._changed.notify_all()
         if self._log is not None:
             self._log.close()
@@ -215,18 +214,18 @@ class PushChannel:
     def waiting(self) -> int:
         """Rows that the run has not taken in yet."""
         with self._changed:
-            return self._end - self._given + self._in_hand
+            return self.lag + self._in_hand
 
     @property
     def lag(self) -> int:
         """Rows that were not taken out yet."""
-        return self._end - self._given
+        return 0 if self._closed else self._end - self._given
 
     @property
     def over(self) -> bool:
-        """Has the stream ended, and were all of its rows taken out?"""
+        """Has the stream ended, and were all of its rows taken out? A run that stops ends no stream."""
         with self._changed:
-            return self._closed or (self._ended and not self._chunks and self._again is None)
+            return self._ended and not self._closed and not self._chunks and self._again is None
 
     @property
     def complete(self) -> bool:

@@ -31,8 +31,8 @@ def test_bad_input_of_every_kind(spark: Any, tmp_path: Path) -> None:
     )
     letters = tmp_path / "dead.jsonl"
     app = hg.Application(folder=tmp_path, dead_letters=str(letters), rehearse=False)
-    app.stream("drift", "k INT, s STRING", source=hg.Csv(path="drift.csv"))
-    app.stream("clock", "k INT NOT NULL, t BIGINT", source=hg.Json(path="clock.json"), time="t", max_jump=DAY)
+    app.stream("drift", "k INT, s STRING", source=hg.sources.Csv(path="drift.csv"))
+    app.stream("clock", "k INT NOT NULL, t BIGINT", source=hg.sources.Json(path="clock.json"), time="t", max_jump=DAY)
     app.stream("pushed", "k INT NOT NULL")
     for name in ("drift", "clock", "pushed"):
         app.query(name, f"SELECT k FROM {name}")
@@ -74,7 +74,7 @@ class Unsteady(hg.SourceKind):
 def test_a_source_that_fails_goes_on_where_it_was_beside_others(spark: Any) -> None:
     app = hg.Application(rehearse=False)
     app.stream("unsteady", "k INT", source=Unsteady(breaks=[2, 5]))
-    app.stream("steady", "k INT", source=hg.Feeder(rate=50, rows=50))
+    app.stream("steady", "k INT", source=hg.sources.Feeder(rate=50, rows=50))
     app.query("first", "SELECT k FROM unsteady")
     app.query("second", "SELECT k FROM steady")
     seen = []
