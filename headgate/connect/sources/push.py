@@ -24,6 +24,7 @@ class Push(SourceKind):
     """
 
     kind = "push"
+    may_change = frozenset({"memory"})
     memory: MemorySize = MEMORY
     log: bool | Filled | None = None
 
@@ -34,6 +35,11 @@ class Push(SourceKind):
 
     @property
     def in_time(self) -> bool:
+        """See `SourceKind`."""
+        return True
+
+    @property
+    def live(self) -> bool:
         """See `SourceKind`."""
         return True
 
@@ -59,6 +65,11 @@ class OpenPush(SourceKind):
 
     @property
     def in_time(self) -> bool:
+        """See `SourceKind`."""
+        return True
+
+    @property
+    def live(self) -> bool:
         """See `SourceKind`."""
         return True
 
