@@ -344,6 +344,18 @@ def test_the_log_is_beside_the_checkpoint(tmp_path: Path) -> None:
     again["s"].close()
 
 
+def test_a_fresh_run_takes_nothing_from_the_log(tmp_path: Path) -> None:
+    channels: dict[str, PushChannel] = {}
+    app = with_channels(application(tmp_path, checkpoint="state"), channels)
+    source = open_sources(app)["s"]
+    channels["s"].put([(1,)], lambda: 0.0)
+    source.close()
+    fresh = open_sources(with_channels(application(tmp_path, checkpoint="state"), {}, fresh=True))["s"]
+    assert fresh.poll(1.0) is None
+    assert not fresh.exhausted
+    fresh.close()
+
+
 def test_a_run_that_stops_ends_no_stream(tmp_path: Path) -> None:
     """Rows that were not taken out are there after a restart, even if no more are to come."""
     source = channel(tmp_path / "log")
