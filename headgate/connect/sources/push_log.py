@@ -49,8 +49,9 @@ class PushLog:
     """The log in a folder, open for writing; `append` and `sync` may be called by any thread, `read` by one.
 
     `first` is the number of the row that a run goes on with; None: with the first one in the log, or with `fresh` with
-    none of them: they are deleted. ApplicationError: the folder has rows of other columns, or row `first` is not there anymore, or it is damaged elsewhere than at its end,
-    where a crash leaves half a record: that is cut off. OutputInUse: another run has it.
+    none of them: they are deleted. ApplicationError: the folder has rows of other columns, or row `first` is not there
+    anymore, or it is damaged elsewhere than at its end, where a crash leaves half a record: that is cut off.
+    OutputInUse: another run has it.
     """
 
     def __init__(
