@@ -168,7 +168,7 @@ class SparkRuntime:
         """Open the sinks and start the clock. `step` and `deliver` work from here on."""
         self.checkpoints.begin()
         self.sinks.open(self._app.plan, self._app.folder, self._app.name)
-        self.dead_letters.begin()
+        self.dead_letters.begin(self.checkpoints.goes_on)
         self.clock.start()
 
     def start(self) -> None:

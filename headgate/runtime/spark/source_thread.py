@@ -176,7 +176,8 @@ class SourceThread(threading.Thread):
                 elif rows is not None and rows < ROWS_A_ROUND and is_complete(source):
                     complete.append(name)
                 hurry |= source.replayable and (rows or 0) >= ROWS_IN_A_HURRY
-                self._note_passed(name, source, rows or 0, now)
+                if rows is not None:
+                    self._note_passed(name, source, rows, now)
             except Exception as problem:
                 failed[name] = problem
             if held >= ROWS_A_ROUND:
@@ -199,6 +200,7 @@ class SourceThread(threading.Thread):
         return table.num_rows
 
     def _note_passed(self, name: str, source: Source, rows: int, now: float) -> None:
+        """A source was polled without an error."""
         self._retries.passed(name, rows, now)
         self.rejected[name] = self._rejected_before[name] + source.rejected
         lag = lag_of(source)

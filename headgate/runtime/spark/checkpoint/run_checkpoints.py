@@ -61,6 +61,11 @@ class RunCheckpoints:
         return "" if self._settings is None else self._settings.path
 
     @property
+    def goes_on(self) -> bool:
+        """Does the run go on from a checkpoint?"""
+        return self._resumed is not None
+
+    @property
     def queries_to_add(self) -> CheckedApplication | None:
         """The application whose queries are to join once the run has begun; None: all run already."""
         return self._whole if self._resumed is not None and self._resumed.fresh else None
