@@ -14,7 +14,7 @@ from headgate.connect.dead_letters import DeadLetters
 from headgate.connect.sources import Source, make_source
 from headgate.connect.sources.delayed import DelayedSource
 from headgate.connect.sources.push import PushedSource
-from headgate.connect.sources.rejects import OnReject
+from headgate.connect.sources.rejects import OnReject, Position
 
 log = logging.getLogger("headgate.source")
 
@@ -47,8 +47,8 @@ def open_sources(
 
 
 def _to_dead_letters(letters: DeadLetters, stream: str) -> OnReject:
-    def put_aside(line: int, row: str, reason: str, kind: str) -> None:
-        letters.put(kind, stream, line, row, reason)
+    def put_aside(position: Position, row: str, reason: str, kind: str) -> None:
+        letters.put(kind, stream, position, row, reason)
 
     return put_aside
 
