@@ -1,5 +1,5 @@
-"""Sources of streams: `Push`, `Csv`, `Json`, `Feeder`, and the base class of your own."""
+"""Sources of streams: `Push`, `Csv`, `Json`, `Feeder`, `Kafka`, and the base class of your own."""
 
-from headgate.connect.sources import Csv, Feeder, Json, Push, SourceContext, SourceKind
+from headgate.connect.sources import Csv, Feeder, Json, Kafka, Push, SourceContext, SourceKind
 
-__all__ = ["Csv", "Feeder", "Json", "Push", "SourceContext", "SourceKind"]
+__all__ = ["Csv", "Feeder", "Json", "Kafka", "Push", "SourceContext", "SourceKind"]

@@ -10,6 +10,7 @@ import pyarrow as pa
 from headgate.connect.connector import connector_of
 from headgate.connect.sources.base import Source
 from headgate.connect.sources.feeder import Feeder
+from headgate.connect.sources.kafka import Kafka
 from headgate.connect.sources.kind import SourceContext, SourceKind
 from headgate.connect.sources.push import Push
 from headgate.connect.sources.rejects import OnReject
@@ -24,6 +25,7 @@ __all__ = [
     "Csv",
     "Feeder",
     "Json",
+    "Kafka",
     "Push",
     "Source",
     "SourceContext",
@@ -33,7 +35,9 @@ __all__ = [
     "read_table",
 ]
 
-SOURCES: Registry[SourceKind] = Registry("source", SourceKind, "kind", "headgate.sources", (Csv, Json, Feeder, Push))
+SOURCES: Registry[SourceKind] = Registry(
+    "source", SourceKind, "kind", "headgate.sources", (Csv, Json, Feeder, Push, Kafka)
+)
 TABLES: dict[str, type[TableKind]] = {kind.kind: kind for kind in (CsvTable, JsonTable, RowsTable)}
 
 

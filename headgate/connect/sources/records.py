@@ -76,6 +76,10 @@ class Records:
                 found.append((at, line))
         return found
 
+    def is_one(self, text: bytes) -> bool:
+        """Is this one whole record, without the end of its line?"""
+        return self._record.fullmatch(text + b"\n") is not None
+
     def split_first(self, block: Block) -> tuple[bytes, Block]:
         """The first record that is not a blank line (empty: there is none), and the block after it."""
         for record in self._record.finditer(block.text):

@@ -57,7 +57,9 @@ class Rejects:
             if self.count == _MOST_LINES + 1:
                 _log.warning("%s: further malformed rows are only counted", self._file)
             return
-        where = (f"line {position}" if isinstance(position, int) else position) + (f", column {reject.column}" if reject.column else "")
+        where = (f"line {position}" if isinstance(position, int) else position) + (
+            f", column {reject.column}" if reject.column else ""
+        )
         value = RowText(repr(reject.shown))
         _log.warning("%s, %s: %s %s; the row is put aside", self._file, where, value, reject.problem)
 
