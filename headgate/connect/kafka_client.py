@@ -20,6 +20,7 @@ log = logging.getLogger("headgate.kafka")
 ANSWER_S = 10.0  # how long to wait for the brokers when a run starts
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SECRET = re.compile(r"password|secret|\.pem$|oauthbearer\.config$")
+_CONNECTION = ("bootstrap.", "broker.", "client.", "enable.ssl.", "sasl.", "security.", "socket.", "ssl.")
 _OURS = {  # options of librdkafka that the settings stand for, or that the guarantees rest on
     "bootstrap.servers": "name the brokers in `servers`",
     "metadata.broker.list": "name the brokers in `servers`",
@@ -59,6 +60,11 @@ def _expanded(text: str, place: str) -> str:
         return os.environ[found[1]]
 
     return _VARIABLE.sub(value, text)
+
+
+def connection_of(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What concerns the connection alone, for another client of the same user."""
+    return {name: value for name, value in settings.items() if name.startswith(_CONNECTION)}
 
 
 def library(place: str) -> ModuleType:

@@ -5,13 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BeforeValidator
 
-from headgate.connect.kafka_client import ANSWER_S, KafkaConnector, library, make_client, partitions_of, reason
+from headgate.connect.kafka_client import (
+    ANSWER_S,
+    KafkaConnector,
+    connection_of,
+    library,
+    make_client,
+    partitions_of,
+    reason,
+)
 from headgate.connect.sinks.base import EpochSink
 from headgate.connect.sinks.checks import refuse_repeated_names, refuse_whole_relation
 from headgate.connect.sinks.kind import EpochSinkKind, SinkContext
@@ -68,8 +77,9 @@ class Kafka(EpochSinkKind, KafkaConnector):
             messages = Messages(settings, self.topic, encode, place)
             _check_topic(messages.producer, self.topic, place)
             return messages
-        name = f"headgate.{context.application}.{context.query.name}"
-        transactions = Transactions({"transactional.id": name, **settings}, self.topic, encode, place)
+        application = Path(context.application).stem or "application"
+        name = {"transactional.id": f"headgate.{application}.{context.query.name}"}  # the same after a restart
+        transactions = Transactions({**name, **settings}, self.topic, encode, place)
         _check_topic(transactions.producer, self.topic, place)
         transactions.begin()
         return transactions
@@ -195,10 +205,9 @@ class Transactions:
 
     def _committed(self) -> int:
         name = self._settings["transactional.id"]
-        connection = {
-            key: value for key, value in self._settings.items() if key not in (*_SETTINGS, "transactional.id")
-        }
-        consumer = make_client(self._confluent.Consumer, {**connection, "group.id": name}, self._place)
+        consumer = make_client(
+            self._confluent.Consumer, {**connection_of(self._settings), "group.id": name}, self._place
+        )
         try:
             self._group = consumer.consumer_group_metadata()
             (found,) = consumer.committed([self._confluent.TopicPartition(self._topic, 0)], ANSWER_S)

@@ -109,15 +109,14 @@ def test_a_result_that_is_too_large_can_never_be_written(kafka: str) -> None:
 
 
 def test_what_is_refused_when_it_is_opened(kafka: str) -> None:
-    with pytest.raises(ApplicationError, match="there is no topic 'nowhere'"):
-        sink = Kafka(servers=kafka, topic="nowhere")
-        sink.connect(context(sink))
-    with pytest.raises(ApplicationError, match="the results have no column 'x'; known columns: k, s"):
-        sink = Kafka(servers=kafka, topic="t", key="x")
-        sink.connect(context(sink))
-    with pytest.raises(OSError, match="do not answer"):
-        sink = Kafka(servers="127.0.0.1:1", topic="t")
-        sink.connect(context(sink))
+    for settings, error, said in (
+        ({"topic": "nowhere"}, ApplicationError, "there is no topic 'nowhere'"),
+        ({"topic": "t", "key": "x"}, ApplicationError, "the results have no column 'x'; known columns: k, s"),
+        ({"topic": "t", "servers": "127.0.0.1:1"}, OSError, "do not answer"),
+    ):
+        sink = Kafka(**{"servers": kafka, **settings})
+        with pytest.raises(error, match=said):
+            sink.connect(context(sink))
 
 
 def test_keys_of_messages() -> None:
