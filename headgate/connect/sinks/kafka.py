@@ -107,10 +107,10 @@ def _keys(table: pa.Table, names: Sequence[str]) -> list[bytes | None]:
     if not names:
         return [None] * table.num_rows
     if len(names) > 1:
-        return json_rows(table.select(names)).cast(pa.binary()).to_pylist()  # type: ignore[no-any-return]
+        return json_rows(table.select(names)).cast(pa.binary()).to_pylist()
     column = table.column(names[0]).combine_chunks()
     texts = column if pa.types.is_string(column.type) else csv_rows(table.select(names))
-    return pc.if_else(column.is_valid(), texts.cast(pa.binary()), None).to_pylist()  # type: ignore[no-any-return]
+    return pc.if_else(column.is_valid(), texts.cast(pa.binary()), None).to_pylist()
 
 
 class Messages:

@@ -62,7 +62,9 @@ class Decoder:
         self._rejects = rejects
         own = pa.schema([field for field in columns if field.name not in (key, timestamp)])
         self._value_names = own.names
-        self._read: ValueReader = {"json": _JsonValues, "csv": _CsvValues, "raw": _RawValues}[format](own)
+        readers: dict[str, Callable[[pa.Schema], ValueReader]]
+        readers = {"json": _JsonValues, "csv": _CsvValues, "raw": _RawValues}
+        self._read = readers[format](own)
 
     def __call__(self, messages: Sequence[Any], where: Callable[[int], str]) -> Decoded:
         """The rows of messages, in their order; `where` says where a message is, for those that are put aside."""

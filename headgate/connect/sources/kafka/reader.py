@@ -159,7 +159,7 @@ class TopicReader:
 
     def _assign(self, starts: Offsets) -> None:
         for partition, offset in starts.items():
-            number = self._numbers.setdefault(tuple(partition), len(self.partitions))
+            number = self._numbers.setdefault(partition, len(self.partitions))
             if number == len(self.partitions):
                 self.partitions.append(partition)
                 self.next.append(offset)
@@ -172,7 +172,7 @@ class TopicReader:
     def _add_partitions(self) -> None:
         if self._ends is not None:
             return
-        added = [each for each in self.watch.take_found() if tuple(each) not in self._numbers]
+        added = [each for each in self.watch.take_found() if each not in self._numbers]
         if added:
             log.info("new partitions: %s", ", ".join(map(str, added)))
             self._assign(dict.fromkeys(added, self._confluent.OFFSET_BEGINNING))
@@ -204,7 +204,7 @@ class TopicReader:
         error, partition = message.error(), Partition(message.topic(), message.partition())
         name = error.name()
         if name == "_PARTITION_EOF":
-            number = self._numbers[tuple(partition)]
+            number = self._numbers[partition]
             self._advance(number, message.offset())
             self._at_end[number] = message.offset()
         elif name in _GONE:
@@ -220,7 +220,7 @@ class TopicReader:
             self.trouble = error.str()
 
     def _go_on_after_loss(self, partition: Partition) -> None:
-        wanted = self.next[self._numbers[tuple(partition)]]
+        wanted = self.next[self._numbers[partition]]
         first = self.offsets([partition], EARLIEST)[partition]
         if first > wanted:
             gone = (
