@@ -92,10 +92,10 @@ def reason(error: BaseException) -> str:
     return text or type(error).__name__
 
 
-def partitions_of(client: Any, topic: str, timeout_s: float = ANSWER_S) -> list[int]:
+def partitions_of(client: Any, topic: str, timeout_s: float | None = None) -> list[int]:
     """The partitions of a topic; none: there is no such topic. OSError: the brokers do not answer."""
     try:
-        found = client.list_topics(topic, timeout=timeout_s).topics[topic]
+        found = client.list_topics(topic, timeout=timeout_s or ANSWER_S).topics[topic]
     except Exception as error:
         raise OSError(f"the brokers do not answer: {reason(error)}") from None
     if found.error is not None:

@@ -38,6 +38,7 @@ _SETTINGS = {  # under those of the user
     "partitioner": "murmur2_random",  # as Kafka's own clients do
     "message.timeout.ms": "30000",
 }
+_TAKEN_OVER = "another run of this application has taken over the results of this query"
 _TEXTS = {"json": json_rows, "csv": csv_rows}
 
 Encode = Callable[[pa.Table], Sequence[tuple[bytes | None, bytes]]]
@@ -78,8 +79,8 @@ class Kafka(EpochSinkKind, KafkaConnector):
             _check_topic(messages.producer, self.topic, place)
             return messages
         application = Path(context.application).stem or "application"
-        name = {"transactional.id": f"headgate.{application}.{context.query.name}"}  # the same after a restart
-        transactions = Transactions({**name, **settings}, self.topic, encode, place)
+        own = {"transactional.id": f"headgate.{application}.{context.query.name}"}  # the same after a restart
+        transactions = Transactions({**own, **settings}, self.topic, encode, place)
         _check_topic(transactions.producer, self.topic, place)
         transactions.begin()
         return transactions
@@ -184,6 +185,8 @@ class Transactions:
         transaction was committed whose answer was lost."""
         if not self._begun:
             self.begin()
+            if self._last > epoch:
+                raise ValueError(_TAKEN_OVER)
         if epoch <= self._last:
             return
         number = self._confluent.TopicPartition(self._topic, 0, epoch, f"epoch {epoch}")
@@ -223,7 +226,7 @@ class Transactions:
         found = error.args[0]
         self._drop()
         if found.name() in _FENCED:
-            return ValueError("another run of this application has taken over the results of this query")
+            return ValueError(_TAKEN_OVER)
         return failure(found)
 
     def _drop(self) -> None:

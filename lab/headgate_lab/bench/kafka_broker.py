@@ -165,6 +165,7 @@ def make_topic(servers: str, name: str, partitions: int = 1, **settings: Any) ->
 
     config = {key.replace("_", "."): str(value) for key, value in settings.items()}
     topic = NewTopic(name, num_partitions=partitions, replication_factor=1, config=config)
-    for made in AdminClient({"bootstrap.servers": servers}).create_topics([topic]).values():
+    client = AdminClient({"bootstrap.servers": servers})
+    for made in client.create_topics([topic]).values():
         made.result(30)
     return name

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import KafkaException
 
 from headgate.connect.kafka_client import connection_of
 from headgate.connect.sinks import SinkContext
@@ -59,20 +60,24 @@ def test_a_producer_killed_in_a_transaction_leaves_nothing(kafka: str) -> None:
     """The next one of its name ends its transaction, and it can write no more."""
     topic = make_topic(kafka, "killed")
     sink = Kafka(servers=kafka, topic=topic)
-    dead = sink.connect(context(sink))
-    assert isinstance(dead, Transactions)
-    dead.commit(1, results(0, 1))
-    dead.producer.begin_transaction()
-    produce(dead.producer, topic, make_encode("json", []), results(100, 5))
-    dead.producer.flush(10)
+    killed = sink.connect(context(sink))
+    assert isinstance(killed, Transactions)
+    killed.commit(1, results(0, 1))
+    killed.producer.begin_transaction()
+    produce(killed.producer, topic, make_encode("json", []), results(100, 5))
+    killed.producer.flush(10)
     successor = sink.connect(context(sink))
     assert successor.last_epoch == 1
     successor.commit(2, results(1, 2))
+    with pytest.raises(KafkaException, match="fenced"):
+        killed.producer.commit_transaction(10)
+    killed.close()
+    third = sink.connect(context(sink))
     with pytest.raises(ValueError, match="another run of this application"):
-        dead.commit(2, results(1, 2))
-    dead.close()
-    successor.commit(3, results(3, 1))
+        successor.commit(3, results(3, 1))
     successor.close()
+    third.commit(3, results(3, 1))
+    third.close()
     assert numbers(consume(kafka, topic, 4)) == [0, 1, 2, 3]
     assert 100 in numbers(consume(kafka, topic, 9, isolation="read_uncommitted"))
 
@@ -108,7 +113,8 @@ def test_a_result_that_is_too_large_can_never_be_written(kafka: str) -> None:
     assert numbers(consume(kafka, topic, 1)) == [0]
 
 
-def test_what_is_refused_when_it_is_opened(kafka: str) -> None:
+def test_what_is_refused_when_it_is_opened(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headgate.connect.kafka_client.ANSWER_S", 1.0)
     for settings, error, said in (
         ({"topic": "nowhere"}, ApplicationError, "there is no topic 'nowhere'"),
         ({"topic": "t", "key": "x"}, ApplicationError, "the results have no column 'x'; known columns: k, s"),
