@@ -29,6 +29,7 @@ _SETTINGS = {
     "share.coordinator.state.topic.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
     "auto.create.topics.enable": "false",
+    "log.retention.ms": "-1",  # messages may carry old times
     "log.retention.check.interval.ms": "500",
     "log.initial.task.delay.ms": "500",
 }
