@@ -21,11 +21,8 @@ def application(servers: str, source: str, sink: str, **settings: Any) -> hg.App
     app = hg.Application(slots=2)
     clicks = hg.sources.Kafka(servers=servers, topic=source, **settings)
     app.stream("clicks", "user STRING, coins INT, at BIGINT", time="at", source=clicks)
-    app.query(
-        "large",
-        "SELECT user, coins FROM clicks WHERE coins > 1",
-        sink=hg.sinks.Kafka(servers=servers, topic=sink, key="user"),
-    )
+    to_topic = hg.sinks.Kafka(servers=servers, topic=sink, key="user")
+    app.query("large", "SELECT user, coins FROM clicks WHERE coins > 1", sink=to_topic)
     app.query("counts", "SELECT count(*) AS n FROM clicks [RANGE 10 SLIDE 10]", sink=hg.sinks.Memory(limit=1000))
     return app
 
