@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +17,9 @@ class Source(Protocol):
 
     Times are seconds since the run began, passed in by the caller. A source is used by one thread at a time.
 
-    A source that can go on after a restart has a property `position` besides, see `position_of`.
+    A source that can go on after a restart has a property `position` besides, see `position_of`; one that knows how far
+    it is behind has a `lag`. What lies outside and may pass is raised as an OSError (ConnectionError, TimeoutError): a
+    source that has a position is then closed, and opened again there after a while. Any other error ends the stream.
     """
 
     @property
@@ -41,6 +44,10 @@ class Source(Protocol):
         """Close files. The source delivers nothing afterwards."""
 
 
+# The position of a stream that has ended: it stays ended after a restart, even if its file has grown since.
+ENDED: Mapping[str, Any] = {"ended": True}
+
+
 def position_of(source: Source) -> Any:
     """Where a source would go on reading after all tuples that it has delivered, as a value that JSON can hold.
 
@@ -48,6 +55,11 @@ def position_of(source: Source) -> Any:
     they would have had. None: the source cannot go on, and begins anew after a restart.
     """
     return getattr(source, "position", None)
+
+
+def lag_of(source: Source) -> int | None:
+    """How many tuples are there that a source has not delivered yet: its property `lag`. None: it does not know."""
+    return getattr(source, "lag", None)
 
 
 def stamp(columns: list[pa.ChunkedArray], schema: pa.Schema, arrivals_us: NDArray[np.int64], first: int) -> pa.Table:

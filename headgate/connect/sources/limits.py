@@ -25,7 +25,10 @@ class Limit(Protocol):
         ...
 
 
-def make_limits(of: Stream | Table) -> tuple[Limit, ...]:
-    """The limits in the order in which they are asked: a row that is too long says nothing about time."""
-    found = (make_length_limit(of.schema), make_jump_limit(of) if isinstance(of, Stream) else None)
+def make_limits(of: Stream | Table, reached: int | None = None) -> tuple[Limit, ...]:
+    """The limits in the order in which they are asked: a row that is too long says nothing about time.
+
+    `reached` is the latest time of the rows before those that will be read, in ticks.
+    """
+    found = (make_length_limit(of.schema), make_jump_limit(of, reached) if isinstance(of, Stream) else None)
     return tuple(limit for limit in found if limit is not None)

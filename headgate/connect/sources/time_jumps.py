@@ -17,15 +17,18 @@ _FIRST = -(2**63)
 _LAST = 2**63 - 1
 
 
-def make_jump_limit(stream: Stream) -> JumpLimit | None:
-    """The limit that a stream's `max_jump` sets; None when it is off, or the stream has no time of its own."""
+def make_jump_limit(stream: Stream, reached: int | None = None) -> JumpLimit | None:
+    """The limit that a stream's `max_jump` sets; None when it is off, or the stream has no time of its own.
+
+    `reached` is the latest time of the rows that were read before.
+    """
     most = stream.max_jump_ticks
     column = stream.schema.find(stream.time) if stream.time else None
     if most is None or column is None:
         return None
     if stream.clock is Clock.EVENT:
-        return JumpLimit(column.name, most, f"{stream.max_jump_s:g} s", _clock_us)
-    return JumpLimit(column.name, most, f"{most}", None)
+        return JumpLimit(column.name, most, f"{stream.max_jump_s:g} s", _clock_us, reached)
+    return JumpLimit(column.name, most, f"{most}", None, reached)
 
 
 def _clock_us() -> int:
@@ -39,13 +42,15 @@ class JumpLimit:
     Blocks go in, in the order of the stream; how it is cut into blocks does not matter.
     """
 
-    def __init__(self, column: str, most: int, amount: str, clock: Callable[[], int] | None) -> None:
+    def __init__(
+        self, column: str, most: int, amount: str, clock: Callable[[], int] | None, reached: int | None = None
+    ) -> None:
         self._column = column
         self._most = most
         self._clock = clock
         beyond = "the latest time of its stream and the clock" if clock else "the latest time of its stream"
         self._problem = f"lies more than {amount} beyond {beyond} (max_jump)"
-        self._reached: int | None = None
+        self._reached = reached
 
     def may_have(self, table: pa.Table) -> bool:
         """Is any row of the next block too far ahead of all blocks before? If not, the block counts as seen."""

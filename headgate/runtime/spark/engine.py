@@ -20,6 +20,7 @@ from headgate.application.checked import CheckedApplication, PolicySettings, Run
 from headgate.application.overload import refuse_overload
 from headgate.connect.dead_letters import DeadLetters
 from headgate.connect.sources import Source
+from headgate.connect.sources.base import ENDED, position_of
 from headgate.metrics.latency import LatencyTotal
 from headgate.metrics.monitor import Monitor
 from headgate.plan.added_queries import plan_of_added
@@ -36,8 +37,10 @@ from headgate.runtime.spark.launch.session import goes_with_spark, own_session, 
 from headgate.runtime.spark.overview import Sight, look, look_at_query, overview, query_overview
 from headgate.runtime.spark.promises import promised, refuse_without_room, shedding_steps
 from headgate.runtime.spark.query_sinks import QuerySinks
-from headgate.runtime.spark.slots import SlotThreads, join_all
-from headgate.runtime.spark.source_thread import TICK_S, SourceThread, open_sources
+from headgate.runtime.spark.run_report import run_report
+from headgate.runtime.spark.slots import SlotThreads
+from headgate.runtime.spark.source_thread import Opening, open_sources
+from headgate.runtime.spark.source_threads import SourceThreads
 from headgate.runtime.spark.spill import SpillFolder
 from headgate.scheduling.calls import Call
 from headgate.scheduling.core import Core
@@ -139,7 +142,8 @@ class SparkRuntime:
         self._done = threading.Event()
         self._fatal: Exception | None = None
         self._over = False  # the report is made: calls that end later are ignored
-        self._source_threads: list[SourceThread] = []  # more than one where added queries read more streams
+        self.sources = SourceThreads(self.core, self.now, self.deliver, self.ended, self._break)
+        self.positions: dict[str, Any] = {}  # stream -> where its source goes on after what was delivered, or ENDED
         self._adding = threading.Lock()  # held while queries are added: Spark checks one addition at a time
         self.errors: dict[str, str] = {}  # query -> why it ended
         self.unprocessed: dict[str, int] = {}  # query that ended -> tuples that waited for it
@@ -176,25 +180,17 @@ class SparkRuntime:
         samples = sample(app.plan, open_sources(app, quiet=True))
         if rehearses(app):
             warm_up(self.caller, app.plan, self.core.board.units, samples, rehearsal_s(app), self._announce)
-        sources = open_sources(app, letters=self.dead_letters)
+        opening = Opening(app, self.dead_letters)
+        sources = opening.sources()
         self._began = time.monotonic()
-        self._read(sources)
+        self._read(sources, opening)
         self._slots.start()
 
-    def _read(self, sources: Mapping[str, Source]) -> None:
-        """Read these sources from now on, in a thread of their own."""
-        thread = SourceThread(
-            sources,
-            now=self.now,
-            deliver=self.deliver,
-            ended=self.ended,
-            broken=self._break,
-            memory_short=lambda: self.core.memory_short,
-            next_boundary=self.core.next_boundary,
-            read=lambda: self.core.time.open,
-        )
-        self._source_threads.append(thread)
-        thread.start()
+    def _read(self, sources: Mapping[str, Source], opening: Opening) -> None:
+        """Read these sources from now on, in a thread of their own; those that fail are opened again."""
+        with self._changed:
+            self.positions.update({name: position_of(source) for name, source in sources.items()})
+        self.sources.read(sources, opening.again)
 
     def now(self) -> float:
         """Seconds since the run began; 0 before."""
@@ -265,7 +261,7 @@ class SparkRuntime:
         """What people see of the run; see `Run.overview`."""
         with self._changed:
             seen = self._look()
-        return overview(seen) | {"dead_letters": self.dead_letters.rows}
+        return overview(seen, self.sources.states) | {"dead_letters": self.dead_letters.rows}
 
     def query_overview(self, query: str) -> dict[str, Any]:
         """What people see of a query, running or ended; see `Run.query_overview`."""
@@ -325,9 +321,9 @@ class SparkRuntime:
             try:
                 self.sinks.open(plan, app.folder, app.name)
                 unread = [name for name in plan.streams if plan.readers(name) and self.core.time.starts(name)]
-                while any(thread.reads(unread) for thread in self._source_threads):
-                    time.sleep(TICK_S)  # their last readers have just stopped
-                sources = open_sources(app, letters=self.dead_letters, streams=unread, since=self.now())
+                self.sources.wait_closed(unread)  # their last readers have just stopped
+                opening = Opening(app, self.dead_letters, self.now())
+                sources = opening.sources(unread)
                 with self._changed:  # an idle slot must not say in between that all is done
                     self._done.clear()
                     self._handle_locked(QueriesAdded(self.now(), plan))
@@ -335,7 +331,7 @@ class SparkRuntime:
                 self.sinks.discard(plan.queries)
                 raise
             if sources:
-                self._read(sources)
+                self._read(sources, opening)
 
     def stop_queries(self, queries: Collection[str]) -> None:
         """End some queries; the others go on. Tuples that wait for them alone are given up, and counted."""
@@ -360,9 +356,9 @@ class SparkRuntime:
             if stream not in self.core.plan.streams:
                 return  # no query ever read it
             self.core.plan.without_stream(stream)  # refused before anything is waited for
-            while any(thread.reads([stream]) for thread in self._source_threads):
-                time.sleep(TICK_S)
+            self.sources.wait_closed([stream])
             self._handle(lambda at: StreamRemoved(at, stream))
+            self.positions.pop(stream, None)
 
     def remove_table(self, table: str) -> None:
         """Forget a table that no query reads; ValueError names the queries that do."""
@@ -374,18 +370,28 @@ class SparkRuntime:
     # Data comes in -----------------------------------------------------------------------------------------------
 
     def deliver(
-        self, came: Mapping[str, pa.Table], complete: Collection[str] = (), upto: float = 0.0
+        self,
+        came: Mapping[str, pa.Table],
+        complete: Collection[str] = (),
+        upto: float = 0.0,
+        positions: Mapping[str, Any] | None = None,
     ) -> dict[str, Exception]:
         """Tuples arrived; on the `complete` streams, these are all up to the time `upto`. Slots see them in one step.
 
+        `positions` says where the sources of these tuples go on; who holds the lock sees them together with the tuples.
         Returns the streams whose tuples could not be queued, and why.
         """
-        instructions = self._handle(lambda at: TuplesArrived(at, came, complete, upto))
-        return {one.stream: one.error for one in instructions if isinstance(one, StreamRefused)}
+        with self._changed:
+            instructions = self._handle_locked(TuplesArrived(self.now(), came, complete, upto))
+            refused = {one.stream: one.error for one in instructions if isinstance(one, StreamRefused)}
+            self.positions.update({name: at for name, at in (positions or {}).items() if name not in refused})
+        return refused
 
     def ended(self, stream: str, error: Exception | None = None) -> None:
         """No more tuples will arrive on a stream. With an error, the queries that read it end."""
-        self._handle(lambda at: StreamEnded(at, stream, error))
+        with self._changed:
+            self._handle_locked(StreamEnded(self.now(), stream, error))
+            self.positions |= {} if error else {stream: ENDED}
 
     # Slots run units ---------------------------------------------------------------------------------------------
 
@@ -469,13 +475,12 @@ class SparkRuntime:
 
     def _end_threads(self) -> None:
         """Stop reading sources, let calls in flight finish, and cancel those that take too long."""
-        for thread in self._source_threads:
-            thread.stop()
+        self.sources.stop()
         with self._changed:
             self.call_runner.stopping = True
             self._slots.stop()
             self._changed.notify_all()
-        join_all(self._source_threads, GRACE_S)
+        self.sources.join(GRACE_S)
         if not self._slots.join(GRACE_S):
             log.warning("calls in flight take too long and are cancelled")
             self.call_runner.cancel()
@@ -489,11 +494,7 @@ class SparkRuntime:
         self.dead_letters.close()
 
     def _report(self, seconds: float) -> dict[str, Any]:
-        core = self.core
-        report = core.monitor.report("spark", core.policy, self._app.slots, seconds, core.board.policy)
-        rejected = {name: count for thread in self._source_threads for name, count in thread.rejected.items()}
-        more: dict[str, Any] = {"decisions": self.optimizer.as_data(), "qos": self.optimizer.scores()}
-        more |= {"rounds": core.board.rounds, "stats": core.stats.summary(), "late": core.time.late}
-        more |= {"rejected": rejected, "dead_letters": self.dead_letters.report()}
-        more |= {"errors": dict(self.errors), "unprocessed": dict(self.unprocessed)}
-        return report | more | self.caller.report(core.plan)
+        found = run_report(self.core, self._app.slots, seconds, self.optimizer, self.sources)
+        found |= {"dead_letters": self.dead_letters.report()}
+        found |= {"errors": dict(self.errors), "unprocessed": dict(self.unprocessed)}
+        return found | self.caller.report(self.core.plan)
