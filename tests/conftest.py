@@ -37,7 +37,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     from headgate_lab.bench.kafka_broker import Broker, NoKafka
 
     try:
-        broker = Broker(tmp_path_factory.mktemp("kafka"))
+        broker = Broker(tmp_path_factory.mktemp("kafka"), fetch=False)
     except NoKafka as error:
         pytest.skip(str(error))
     with broker:

@@ -27,7 +27,7 @@ def bin_folder(tmp_path: Path) -> Path:
     """A PATH with the few programs that it needs, and a user who is not root."""
     folder = tmp_path / "bin"
     program(folder / "id", "echo 1000")
-    for name in ("sh", "ls", "mkdir", "mktemp", "cat", "mv", "rm", "dirname", "sed", "readlink"):
+    for name in ("sh", "basename", "ls", "mkdir", "mktemp", "cat", "mv", "rm", "dirname", "sed", "readlink"):
         found = next(path for path in (Path("/bin") / name, Path("/usr/bin") / name) if path.exists())
         (folder / name).symlink_to(found)
     return folder

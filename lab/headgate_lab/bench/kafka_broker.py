@@ -39,10 +39,15 @@ class NoKafka(RuntimeError):
     """Kafka cannot be had on this machine; the text says why."""
 
 
-def find_kafka(fetch: bool = False) -> tuple[Path, Path]:
+def find_kafka(fetch: bool = True) -> tuple[Path, Path]:
     """The folder of Kafka's jars, and the program `java`. NoKafka: one of them is missing."""
     jars = _said_by("kafka.sh", *(() if fetch else ("--find",)))
     return Path(jars), Path(_said_by("java.sh", "--find")) / "bin" / "java"
+
+
+def spark_connector() -> str:
+    """The jars of Spark's connector for Kafka, as `spark.jars` wants them. NoKafka: they cannot be had."""
+    return ",".join(str(jar) for jar in sorted(Path(_said_by("kafka.sh", "--spark")).glob("*.jar")))
 
 
 def _said_by(script: str, *arguments: str) -> str:
@@ -55,9 +60,11 @@ def _said_by(script: str, *arguments: str) -> str:
 class Broker:
     """One broker. Its data are in `folder`, so that one that was stopped or killed goes on where it was."""
 
-    def __init__(self, folder: Path, port: int | None = None, settings: Mapping[str, str] | None = None) -> None:
-        """NoKafka: it cannot be had."""
-        self._jars, self._java = find_kafka()
+    def __init__(
+        self, folder: Path, port: int | None = None, settings: Mapping[str, str] | None = None, fetch: bool = True
+    ) -> None:
+        """NoKafka: it cannot be had. `fetch` it if it is not there yet."""
+        self._jars, self._java = find_kafka(fetch)
         self._folder = folder
         self._port, self._controller = (port or free_port()), free_port()
         self._settings = dict(settings or {})

@@ -14,7 +14,7 @@ from headgate.connect.sources.base import Source
 from headgate.connect.sources.kind import SourceContext, SourceKind
 from headgate.errors import ApplicationError, known_names
 from headgate.plan.model import Stream
-from headgate.settings.sections import Filled, Section, refuse, shown
+from headgate.settings.sections import Filled, refuse, shown
 
 
 def _topics(value: Any) -> Any:
@@ -26,24 +26,18 @@ def _topics(value: Any) -> Any:
     return value
 
 
-def _timestamp(value: Any) -> Any:
+def _start(value: Any) -> Any:
+    if value in ("earliest", "latest"):
+        return value
+    if not isinstance(value, dict) or list(value) != ["timestamp"]:
+        remedy = "use earliest, latest, or {timestamp: 2026-01-31 12:00:00}"
+        raise refuse(f"{shown(value)} is not where reading can start", remedy)
     try:
-        datetime.fromisoformat(str(value))
+        datetime.fromisoformat(str(value["timestamp"]))
     except ValueError:
-        raise refuse(f"{shown(value)} is not a date and time", "write it like 2026-01-31 12:00:00") from None
-    return str(value)
-
-
-class StartAt(Section):
-    """The first messages from a date and time on; without a zone it is UTC."""
-
-    timestamp: Annotated[str, BeforeValidator(_timestamp)]
-
-    @property
-    def millis(self) -> int:
-        """Milliseconds since 1970."""
-        at = datetime.fromisoformat(self.timestamp)
-        return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+        remedy = "write it like 2026-01-31 12:00:00"
+        raise refuse(f"{shown(value['timestamp'])} is not a date and time", remedy, at="timestamp") from None
+    return {"timestamp": str(value["timestamp"])}
 
 
 class Kafka(KafkaConnector, SourceKind):
@@ -57,7 +51,7 @@ class Kafka(KafkaConnector, SourceKind):
     format: Literal["json", "csv", "raw"] = "json"
     key: Filled | None = None  # the column that holds the key of a message
     timestamp: Filled | None = None  # the column that holds its time
-    start: Literal["earliest", "latest"] | StartAt = "earliest"
+    start: Annotated[Any, BeforeValidator(_start)] = "earliest"  # "latest"; {"timestamp": a date and time}
     until: Literal["latest"] | None = None  # the messages that are there when the run begins; else it never ends
     lost: Literal["fail", "skip"] = "fail"  # what to do when messages were deleted before they were read
 
@@ -65,6 +59,19 @@ class Kafka(KafkaConnector, SourceKind):
     def topics(self) -> list[str]:
         """The topics, however many are given."""
         return [self.topic] if isinstance(self.topic, str) else list(self.topic)
+
+    @property
+    def start_millis(self) -> int | None:
+        """Where to start, in milliseconds since 1970; without a zone it is UTC. None: it is not a time."""
+        if isinstance(self.start, str):
+            return None
+        at = datetime.fromisoformat(self.start["timestamp"])
+        return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+
+    @property
+    def live(self) -> bool:
+        """See `SourceKind`."""
+        return True
 
     @property
     def endless(self) -> bool:

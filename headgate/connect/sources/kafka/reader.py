@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,18 +19,23 @@ log = logging.getLogger("headgate.kafka")
 EARLIEST, LATEST = -2, -1  # in place of a timestamp, when offsets are asked for
 ANSWER_S = 10.0  # how long to wait for an answer of the brokers
 PATIENCE_S = 5.0  # how long others wait for a partition that has more messages but gives none
+OUTAGE_S = 5.0  # how long librdkafka may try alone to reach the brokers
 _STEP_S = 0.1  # a pause between two fetches counts for no more: nobody gave anything then
 SETTINGS = {  # under those of the user
     "group.id": "headgate",  # librdkafka wants one; nothing is committed, and nobody joins
     "isolation.level": "read_committed",
     "fetch.wait.max.ms": "100",  # after the last message, the end of a partition is known so much later
     "fetch.queue.backoff.ms": "10",
+    "reconnect.backoff.max.ms": "1000",
     "queued.max.messages.kbytes": "16384",  # of each stream, fetched ahead
     "topic.metadata.refresh.interval.ms": "30000",
 }
 _REQUIRED = {"enable.auto.commit": "false", "enable.partition.eof": "true", "auto.offset.reset": "error"}
 _GONE = ("OFFSET_OUT_OF_RANGE", "_AUTO_OFFSET_RESET")
 _FATAL = ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION")
+
+
+OnLost = Callable[[Partition, int, str], bool]  # a partition, the offset that should come next, and what is wrong
 
 
 class Fetched(NamedTuple):
@@ -41,8 +46,8 @@ class Fetched(NamedTuple):
     offsets: Numbers
 
 
-class Lost(OSError):
-    """Messages were deleted before they were read."""
+class Lost(Exception):
+    """Messages were deleted before they were read. Reading again would not bring them back."""
 
 
 class TopicReader:
@@ -51,11 +56,13 @@ class TopicReader:
     Partitions are known by their number in `partitions`. Those that topics get later are read from their beginning.
     """
 
-    def __init__(self, settings: Mapping[str, Any], place: str, skip_lost: bool) -> None:
-        """ApplicationError: librdkafka refuses the settings."""
+    def __init__(self, settings: Mapping[str, Any], place: str, lost: OnLost) -> None:
+        """`lost` is called when messages were deleted before they were read, and says whether to go on without them.
+
+        ApplicationError: librdkafka refuses the settings.
+        """
         self._confluent = library(place)
-        self.trouble: str | None = None  # why nothing comes at present
-        self.lost = 0  # messages that were deleted before they were read
+        self._trouble: tuple[float, str] | None = None  # since when nothing comes, and why
         self.partitions: list[Partition] = []
         self.next: list[int] = []  # the offset after the last message that was fetched, by partition
         self._ends: Offsets | None = None
@@ -63,7 +70,7 @@ class TopicReader:
         self._at_end: dict[int, int] = {}  # where a partition was seen to end
         self._heard: list[float] = []  # when a partition gave something, on a clock that stands still between fetches
         self._clock, self._fetched = 0.0, time.monotonic()
-        self._skip_lost = skip_lost
+        self._lost = lost
         self._paused: set[int] = set()
         given = {**settings, **_REQUIRED, "error_cb": self._note}
         self.client = make_client(self._confluent.Consumer, given, place)
@@ -103,8 +110,10 @@ class TopicReader:
         self._assign(offsets)
 
     def fetch(self, most: int, wait_s: float = 0.0) -> Fetched:
-        """Up to so many messages. OSError: a partition cannot be read any further."""
+        """Up to so many messages. OSError: the brokers do not answer, or refuse. Lost: messages are gone."""
         now = time.monotonic()
+        if self._trouble is not None and now - self._trouble[0] > OUTAGE_S:
+            raise ConnectionError(self._trouble[1])
         self._clock += min(now - self._fetched, _STEP_S)
         self._fetched = now
         self._add_partitions()
@@ -180,7 +189,7 @@ class TopicReader:
     def _advance(self, number: int, offset: int) -> None:
         self.next[number] = max(self.next[number], offset)
         self._heard[number] = self._clock
-        self.trouble = None
+        self._trouble = None
 
     def _is_at_end(self, number: int) -> bool:
         at = self.next[number]
@@ -212,26 +221,26 @@ class TopicReader:
         elif error.fatal() or name in _FATAL or name.endswith("AUTHORIZATION_FAILED"):
             raise OSError(f"{partition if message.topic() else 'the brokers'}: {error.str()}")
         else:
-            self.trouble = error.str()
+            self._begin_trouble(error)
 
     def _note(self, error: Any) -> None:
         """librdkafka's word on its connections; it goes on trying."""
         if error.name() in ("_ALL_BROKERS_DOWN", "_AUTHENTICATION", "_RESOLVE"):
-            self.trouble = error.str()
+            self._begin_trouble(error)
+
+    def _begin_trouble(self, error: Any) -> None:
+        self._trouble = self._trouble or (time.monotonic(), error.str())
 
     def _go_on_after_loss(self, partition: Partition) -> None:
         wanted = self.next[self._numbers[partition]]
         first = self.offsets([partition], EARLIEST)[partition]
         if first > wanted:
-            gone = (
-                f"{first - wanted} messages of {partition} were deleted before they were read, from offset {wanted} on"
-            )
+            problem = f"{first - wanted} messages were deleted before they were read"
         else:
-            gone = f"{partition} ends before offset {wanted}, where reading should go on; it may have been made anew"
-        if not self._skip_lost:
-            raise Lost(f"{gone}; with `lost: skip` reading goes on with the oldest message that is there")
-        log.warning("%s; going on at offset %d", gone, first)
-        self.lost += max(0, first - wanted)
+            problem = "the partition ends before this offset, where reading should go on; it may have been made anew"
+        if not self._lost(partition, wanted, problem):
+            raise Lost(f"{partition}@{wanted}: {problem}; `lost: skip` would go on with the oldest one that is there")
+        log.warning("%s@%d: %s; going on at offset %d", partition, wanted, problem, first)
         self.go_to({partition: first})
 
     def _topic_partition(self, partition: Partition, offset: int | None = None) -> Any:

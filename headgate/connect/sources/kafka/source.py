@@ -16,7 +16,7 @@ from headgate.connect.sources.kafka.offsets import Offsets, Partition, offsets_f
 from headgate.connect.sources.kafka.reader import EARLIEST, LATEST, SETTINGS, Fetched, TopicReader
 from headgate.connect.sources.kind import SourceContext
 from headgate.connect.sources.limits import make_limits
-from headgate.connect.sources.rejects import Rejects
+from headgate.connect.sources.rejects import Reject, Rejects
 from headgate.errors import ApplicationError, known_names
 
 if TYPE_CHECKING:
@@ -28,11 +28,14 @@ _SAMPLE_ROWS = 1000  # messages of each partition that a sample begins before th
 _SAMPLE_S = 3.0  # how long a sample waits for them
 
 
+class NoAnswer(ApplicationError, ConnectionError):
+    """The brokers do not answer: at the start of a run, a mistake of the user's; later, something that may pass."""
+
+
 class KafkaSource:
     """The messages of all partitions of one or several topics, as they come.
 
-    Rows arrive when they are polled. `trouble` says why nothing comes at present, `lost` counts messages that were
-    deleted before they were read.
+    Rows arrive when they are polled.
     """
 
     replayable = True
@@ -46,7 +49,8 @@ class KafkaSource:
         self._rejects = Rejects(f"stream {context.stream.name}")
         self._rejects.quiet, self._rejects.on_reject = context.sample, context.on_reject
         columns = stored_columns(self.schema)
-        limits = make_limits(context.stream)
+        self._times_seen = context.times_seen()
+        limits = make_limits(context.stream, self._times_seen.latest if self._times_seen else None)
         self._decoder = Decoder(columns, kind.format, kind.key, kind.timestamp, limits, self._rejects)
         self._time = context.time_column
         self._sample_until = time.monotonic() + _SAMPLE_S if context.sample else None
@@ -55,7 +59,7 @@ class KafkaSource:
         self._merge = PartitionMerge()
         self._ready: Rows | None = None  # rows whose turn has come, in order
         self._closed = False
-        self._reader = TopicReader(kind.client_settings(self._place, SETTINGS), self._place, kind.lost == "skip")
+        self._reader = TopicReader(kind.client_settings(self._place, SETTINGS), self._place, self._lost)
         try:
             self._ends: Offsets | None = None
             self._begin(resume, context.sample)
@@ -67,7 +71,11 @@ class KafkaSource:
     def position(self) -> dict[str, Any]:
         """See `position_of`."""
         found: dict[str, Any] = {"given": self._given, "offsets": offsets_to_json(self.next_offsets)}
-        return found if self._ends is None else {**found, "ends": offsets_to_json(self._ends)}
+        if self._ends is not None:
+            found["ends"] = offsets_to_json(self._ends)
+        if self._times_seen is not None:
+            found["times"] = [self._times_seen.first, self._times_seen.latest]
+        return found
 
     @property
     def next_offsets(self) -> dict[Partition, int]:
@@ -90,16 +98,6 @@ class KafkaSource:
         return sum(max(0, ends[each] - at) for each, at in self.next_offsets.items())
 
     @property
-    def trouble(self) -> str | None:
-        """Why nothing comes at present; None: nothing is wrong."""
-        return self._reader.trouble
-
-    @property
-    def lost(self) -> int:
-        """Messages that were deleted before they were read, and were left out (`lost: skip`)."""
-        return self._reader.lost
-
-    @property
     def rejected(self) -> int:
         return self._rejects.count
 
@@ -115,7 +113,7 @@ class KafkaSource:
         return 0.0 if waits else None
 
     def poll(self, now: float, limit: int | None = None) -> pa.Table | None:
-        """See `Source`. OSError: a partition cannot be read any further."""
+        """See `Source`. OSError: the brokers do not answer, or refuse. Lost: messages are gone."""
         if self._closed or limit == 0:
             return None
         if self._ready is None:
@@ -127,6 +125,8 @@ class KafkaSource:
         arrivals = np.full(rows, round(now * 1e6), np.int64)
         table = stamp(ready.table.slice(0, rows).columns, self.schema, arrivals, self._given)
         self._given += rows
+        if self._times_seen is not None:
+            self._times_seen.add(table)
         self._ready = ready.slice(rows) if rows < len(ready.offsets) else None
         return table
 
@@ -156,7 +156,7 @@ class KafkaSource:
             self._reader.begin(starts, self._ends)
         except OSError as error:
             remedy = f"is a broker of Kafka listening at {self._kind.servers}?"
-            raise ApplicationError(f"{self._place}.servers", str(error), remedy) from None
+            raise NoAnswer(f"{self._place}.servers", str(error), remedy) from None
 
     def _partitions(self, topic: str) -> list[int]:
         found = partitions_of(self._reader.client, topic)
@@ -171,14 +171,12 @@ class KafkaSource:
         earliest = self._reader.offsets(partitions, EARLIEST)
         if resume:
             return {partition: resume.get(partition, earliest[partition]) for partition in partitions}
-        start = self._kind.start
-        if start == "earliest":
+        if self._kind.start_millis is not None:
+            return self._reader.offsets(partitions, self._kind.start_millis)
+        if self._kind.start == "earliest":
             return earliest
-        if start == "latest":
-            latest = self._reader.offsets(partitions, LATEST)
-            return {each: max(earliest[each], at - _SAMPLE_ROWS) for each, at in latest.items()} if sample else latest
-        assert not isinstance(start, str)
-        return self._reader.offsets(partitions, start.millis)
+        latest = self._reader.offsets(partitions, LATEST)
+        return {each: max(earliest[each], at - _SAMPLE_ROWS) for each, at in latest.items()} if sample else latest
 
     def _fetch(self, most: int) -> None:
         """Fetch, decode, and take the rows whose turn has come."""
@@ -206,6 +204,12 @@ class KafkaSource:
         if not messages:
             return None
         return Rows(decoded.table, numbers, offsets, self._times(decoded.table, messages))
+
+    def _lost(self, partition: Partition, offset: int, problem: str) -> bool:
+        if self._kind.lost == "fail":
+            return False
+        self._rejects.add(f"{partition}@{offset}", Reject(None, "", problem, "lost"), "")
+        return True
 
     def _times(self, table: pa.Table, messages: list[Any]) -> Any:
         """What partitions are put in order by: the stream's time, else the times of the messages."""
