@@ -77,10 +77,17 @@ def library(place: str) -> ModuleType:
     return confluent_kafka
 
 
+class _Details:
+    """Takes what librdkafka logs, each attempt to connect for example, as details. What matters comes as an error."""
+
+    def log(self, level: int, text: str, *values: Any) -> None:
+        log.debug(text, *values)
+
+
 def make_client(kind: type, settings: Mapping[str, Any], place: str) -> Any:
     """A consumer or producer. ApplicationError: librdkafka refuses an option."""
     try:
-        return kind(dict(settings), logger=log)
+        return kind(dict(settings), logger=_Details())
     except Exception as error:  # KafkaException, ValueError, TypeError
         raise ApplicationError(f"{place}.options", reason(error), "see librdkafka's list of options") from None
 

@@ -46,6 +46,9 @@ class Fetched(NamedTuple):
     offsets: Numbers
 
 
+_PASSING = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART")
+
+
 class Lost(Exception):
     """Messages were deleted before they were read. Reading again would not bring them back."""
 
@@ -85,10 +88,7 @@ class TopicReader:
         asked = [self._confluent.TopicPartition(*each, at) for each in partitions]
         if not asked:
             return {}
-        try:
-            answered = self.client.offsets_for_times(asked, timeout=ANSWER_S)
-        except Exception as error:
-            raise OSError(f"the brokers do not answer: {reason(error)}") from None
+        answered = self._asked(asked)
         found = {}
         for each in answered:
             if each.error is not None:
@@ -96,6 +96,17 @@ class TopicReader:
             found[Partition(each.topic, each.partition)] = each.offset
         after = [partition for partition, offset in found.items() if offset < 0]
         return found | (self.offsets(after, LATEST) if after and at != LATEST else {})
+
+    def _asked(self, partitions: list[Any]) -> list[Any]:
+        """Asks again for a while: a topic that was just made has no leaders yet."""
+        until = time.monotonic() + ANSWER_S
+        while True:
+            try:
+                return list(self.client.offsets_for_times(partitions, timeout=ANSWER_S))
+            except self._confluent.KafkaException as error:
+                if error.args[0].name() not in _PASSING or time.monotonic() > until:
+                    raise OSError(f"the brokers do not answer: {reason(error)}") from None
+            time.sleep(_STEP_S)
 
     def begin(self, starts: Offsets, ends: Offsets | None) -> None:
         """Read from these offsets on; with `ends`, up to those."""
@@ -112,10 +123,10 @@ class TopicReader:
     def fetch(self, most: int, wait_s: float = 0.0) -> Fetched:
         """Up to so many messages. OSError: the brokers do not answer, or refuse. Lost: messages are gone."""
         now = time.monotonic()
-        if self._trouble is not None and now - self._trouble[0] > OUTAGE_S:
-            raise ConnectionError(self._trouble[1])
         self._clock += min(now - self._fetched, _STEP_S)
         self._fetched = now
+        if self._trouble is not None and self._clock - self._trouble[0] > OUTAGE_S:
+            raise ConnectionError(self._trouble[1])
         self._add_partitions()
         messages = []
         for message in self.client.consume(most, wait_s):
@@ -229,7 +240,7 @@ class TopicReader:
             self._begin_trouble(error)
 
     def _begin_trouble(self, error: Any) -> None:
-        self._trouble = self._trouble or (time.monotonic(), error.str())
+        self._trouble = self._trouble or (self._clock, error.str())
 
     def _go_on_after_loss(self, partition: Partition) -> None:
         wanted = self.next[self._numbers[partition]]
