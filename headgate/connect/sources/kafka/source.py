@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FETCH_ROWS = 20_000  # most messages decoded at once
 HELD_ROWS = 200_000  # rows that wait for other partitions; with more, the partitions that are ahead are not read
 _SAMPLE_ROWS = 1000  # messages of each partition that a sample begins before the end
+_LAG_S = 1.0
 _SAMPLE_S = 3.0  # how long a sample waits for them
 
 
@@ -59,6 +60,7 @@ class KafkaSource:
         self._merge = PartitionMerge()
         self._ready: Rows | None = None  # rows whose turn has come, in order
         self._closed = False
+        self._lag, self._count_lag_at = 0, 0.0
         self._reader = TopicReader(kind.client_settings(self._place, SETTINGS), self._place, self._lost)
         try:
             self._ends: Offsets | None = None
@@ -93,9 +95,12 @@ class KafkaSource:
 
     @property
     def lag(self) -> int:
-        """How many messages are there that were not delivered yet, as of the latest fetch."""
-        ends = self.end_offsets
-        return sum(max(0, ends[each] - at) for each, at in self.next_offsets.items())
+        """How many messages are there that were not delivered yet; counted once a second, as it is asked all the time."""
+        if time.monotonic() > self._count_lag_at:
+            self._count_lag_at = time.monotonic() + _LAG_S
+            ends = self.end_offsets
+            self._lag = sum(max(0, ends[each] - at) for each, at in self.next_offsets.items())
+        return self._lag
 
     @property
     def rejected(self) -> int:
