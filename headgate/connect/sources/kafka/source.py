@@ -95,7 +95,7 @@ class KafkaSource:
 
     @property
     def lag(self) -> int:
-        """How many messages are there that were not delivered yet; counted once a second, as it is asked all the time."""
+        """How many messages are there that were not delivered yet, counted once a second."""
         if time.monotonic() > self._count_lag_at:
             self._count_lag_at = time.monotonic() + _LAG_S
             ends = self.end_offsets
