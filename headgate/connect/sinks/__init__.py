@@ -16,6 +16,7 @@ from headgate.connect.sinks.kind import EachBatch, EpochSinkKind, SinkContext, S
 from headgate.connect.sinks.lock import OutputInUse
 from headgate.connect.sinks.memory import MemorySink, NoneSink
 from headgate.connect.sinks.parquet import Parquet
+from headgate.connect.sinks.postgresql import Postgresql
 from headgate.connect.sinks.relation import RelationFile, RelationInMemory
 from headgate.connect.sinks.staged import StagedSink
 from headgate.errors import ApplicationError, known_names
@@ -40,6 +41,7 @@ __all__ = [
     "NoneSink",
     "Nothing",
     "Parquet",
+    "Postgresql",
     "RelationFile",
     "RelationInMemory",
     "Shape",
@@ -50,9 +52,8 @@ __all__ = [
     "make_sink",
 ]
 
-SINKS: Registry[SinkKind] = Registry(
-    "sink", SinkKind, "kind", "headgate.sinks", (Memory, Csv, Json, Parquet, Kafka, Nothing, Callback)
-)
+_OWN = (Memory, Csv, Json, Parquet, Postgresql, Kafka, Nothing, Callback)
+SINKS: Registry[SinkKind] = Registry("sink", SinkKind, "kind", "headgate.sinks", _OWN)
 
 
 def make_sink(

@@ -33,6 +33,7 @@ class Memory(_WithoutFile):
     """
 
     kind = "memory"
+    may_change = frozenset({"limit"})
     limit: Annotated[int, Field(gt=0, lt=2**63)] = MEMORY_ROWS
 
     def open(self, context: SinkContext) -> Sink:

@@ -86,11 +86,17 @@ class EpochSinkKind(SinkKind):
         """Do results wait for a checkpoint, so that each becomes visible exactly once?"""
         return context.checkpointed and self.delivery == "exactly_once"
 
+    def shape(self, context: SinkContext) -> Shape:
+        """What `connect`'s target gets; unless redefined, the results as the user asked for them."""
+        return context.shape
+
     def open(self, context: SinkContext) -> StagedSink:
         """See `SinkKind`."""
         target = self.connect(context)
         try:
-            return StagedSink(target, context.shape, self.waits(context), self.every, context.resume, context.content)
+            return StagedSink(
+                target, self.shape(context), self.waits(context), self.every, context.resume, context.content
+            )
         except BaseException:
             target.close()
             raise

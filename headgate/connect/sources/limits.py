@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Protocol
 
 import pyarrow as pa
 
 from headgate.connect.sources.rejects import Reject
 from headgate.connect.sources.text_lengths import make_length_limit
-from headgate.connect.sources.time_jumps import make_jump_limit
+from headgate.connect.sources.time_jumps import JumpLimit, make_jump_limit
 from headgate.plan.model import Stream, Table
 
 
@@ -23,6 +23,11 @@ class Limit(Protocol):
     def beyond(self, table: pa.Table, without: Collection[int] = ()) -> dict[int, Reject]:
         """The rows beyond the limit, and why; those in `without` are put aside already and do not count."""
         ...
+
+
+def reached_of(limits: Iterable[Limit]) -> int | None:
+    """The latest time that limits have seen, in ticks, to make them again with."""
+    return next((limit.reached for limit in limits if isinstance(limit, JumpLimit)), None)
 
 
 def make_limits(of: Stream | Table, reached: int | None = None) -> tuple[Limit, ...]:

@@ -158,7 +158,7 @@ def test_a_failing_source_stops_only_its_readers(spark: Any, tmp_path: Path, mon
     def make(context: SourceContext, since: float) -> Any:
         source = source_for_run(context, since)
         if context.stream.name == "bad":
-            monkeypatch.setattr(source, "poll", lambda *_: (_ for _ in ()).throw(OSError("the disk is gone")))
+            monkeypatch.setattr(source, "poll", lambda *_: (_ for _ in ()).throw(ValueError("the disk is gone")))
         return source
 
     monkeypatch.setattr(source_thread, "source_for_run", make)
