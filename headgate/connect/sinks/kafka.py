@@ -121,24 +121,32 @@ class Messages:
 
     def __init__(self, settings: Mapping[str, Any], topic: str, encode: Encode, place: str) -> None:
         """ApplicationError: librdkafka refuses the settings."""
-        confluent = library(place)
+        self._settings = {**settings, "enable.idempotence": "true"}
         self._topic = topic
         self._encode = encode
+        self._place = place
         self._failed: list[Any] = []
-        self.producer = make_client(confluent.Producer, {**settings, "enable.idempotence": "true"}, place)
+        self.producer = self._made()
 
     def commit(self, epoch: int, table: pa.Table) -> None:
         """See `EpochSink`. Returns when the brokers have all messages. OSError: they do not."""
         self._failed = []
-        produce(self.producer, self._topic, self._encode, table, self._delivered)
-        self.producer.flush()  # ends with `message.timeout.ms` at the latest
-        if self._failed:
-            raise failure(self._failed[0], f"{len(self._failed)} messages were not delivered: ")
+        try:
+            produce(self.producer, self._topic, self._encode, table, self._delivered)
+            self.producer.flush()  # ends with `message.timeout.ms` at the latest
+            if self._failed:
+                raise failure(self._failed[0], f"{len(self._failed)} messages were not delivered: ")
+        except BaseException:
+            self.close()
+            self.producer = self._made()  # an error may have ended the one before for good
+            raise
 
     def close(self) -> None:
         """See `EpochSink`."""
-        self.producer.purge()
-        self.producer.flush(1)
+        let_go(self.producer)
+
+    def _made(self) -> Any:
+        return make_client(library(self._place).Producer, self._settings, self._place)
 
     def _delivered(self, error: Any, message: Any) -> None:
         if error is not None:
@@ -232,9 +240,7 @@ class Transactions:
     def _drop(self) -> None:
         producer, self.producer, self._begun = self.producer, None, False
         if producer is not None:
-            with suppress(self._confluent.KafkaException):  # the brokers forget it all the same
-                producer.purge()
-                producer.flush(1)
+            let_go(producer)
 
 
 def produce(producer: Any, topic: str, encode: Encode, table: pa.Table, delivered: Any = None) -> None:
@@ -251,6 +257,13 @@ def produce(producer: Any, topic: str, encode: Encode, table: pa.Table, delivere
                     raise failure(error.args[0], f"a result of {len(value):,} bytes: ") from None
             if at % 1000 == 0:
                 producer.poll(0)
+
+
+def let_go(producer: Any) -> None:
+    """Forget what was not delivered."""
+    with suppress(Exception):  # the brokers forget it all the same
+        producer.purge()
+        producer.flush(1)
 
 
 def failure(error: Any, before: str = "") -> Exception:
