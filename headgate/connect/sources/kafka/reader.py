@@ -78,7 +78,7 @@ class TopicReader:
         given = {**settings, **_REQUIRED, "error_cb": self._note}
         self.client = make_client(self._confluent.Consumer, given, place)
         refresh_s = int(settings["topic.metadata.refresh.interval.ms"]) / 1000
-        self.watch = TopicWatch(self.client, refresh_s)
+        self._watch = TopicWatch(self.client, lambda added: self.offsets(added, EARLIEST), refresh_s)
 
     def offsets(self, partitions: Iterable[Partition], at: int) -> dict[Partition, int]:
         """The offset of the first message from a time on (milliseconds since 1970, or EARLIEST, LATEST).
@@ -112,11 +112,13 @@ class TopicReader:
         """Read from these offsets on; with `ends`, up to those."""
         self._ends = ends
         self._assign(starts)
-        self.watch.start(starts)
+        if ends is None:
+            self._watch.start(starts)
 
     def go_to(self, offsets: Offsets) -> None:
         """Go on at other offsets; what was fetched already is not given again."""
         given = [self._topic_partition(partition) for partition in offsets]
+        self.client.resume(given)
         self.client.incremental_unassign(given)
         self._assign(offsets)
 
@@ -127,7 +129,9 @@ class TopicReader:
         self._fetched = now
         if self._trouble is not None and self._clock - self._trouble[0] > OUTAGE_S:
             raise ConnectionError(self._trouble[1])
-        self._add_partitions()
+        if added := self._watch.take_added():
+            log.info("new partitions: %s", ", ".join(map(str, added)))
+            self._assign(added)
         messages = []
         for message in self.client.consume(most, wait_s):
             if message.error() is None:
@@ -174,7 +178,7 @@ class TopicReader:
 
     def close(self) -> None:
         """Let go of the brokers."""
-        self.watch.stop()
+        self._watch.stop()
         self.client.close()
 
     def _assign(self, starts: Offsets) -> None:
@@ -188,14 +192,6 @@ class TopicReader:
             self._at_end.pop(number, None)
             self._paused.discard(number)
         self.client.incremental_assign([self._topic_partition(each, at) for each, at in starts.items()])
-
-    def _add_partitions(self) -> None:
-        if self._ends is not None:
-            return
-        added = [each for each in self.watch.take_found() if each not in self._numbers]
-        if added:
-            log.info("new partitions: %s", ", ".join(map(str, added)))
-            self._assign(dict.fromkeys(added, self._confluent.OFFSET_BEGINNING))
 
     def _advance(self, number: int, offset: int) -> None:
         self.next[number] = max(self.next[number], offset)
