@@ -2,9 +2,9 @@
 
 `latency_over_stock`: a tuple is written to one topic, a query selects from it, its result comes out of another one.
 Headgate reads and writes with its native clients; Structured Streaming reads and writes with Spark's connector, with
-its default trigger, which begins a micro-batch as soon as the one before has ended. On both sides results are delivered
-at least once. Both run on the same Spark and the same broker, one after the other, and a process beside them writes
-the tuples and reads the results.
+its default trigger, which begins a micro-batch as soon as the one before has ended. Both sides write checkpoints, go on
+from them after a crash, and deliver results at least once. Both run on the same Spark and the same broker, one after
+the other, and a process beside them writes the tuples and reads the results.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def run(quick: bool = False, sizes: SourcesBenchSize | None = None) -> dict[str,
             "seconds": chosen.seconds,
             "rounds": chosen.rounds,
             "query": kafka_load.QUERY,
-            "delivery": "at least once",
+            "delivery": "at least once, with checkpoints",
             "spark": pyspark.__version__,
             "master": "local[2]",
         },
@@ -87,7 +87,7 @@ def _summary(latencies: list[float]) -> dict[str, float]:
 
 @contextmanager
 def _headgate(spark: SparkSession, servers: str, source: str, target: str, folder: Path) -> Iterator[None]:
-    app = hg.Application(slots=2)
+    app = hg.Application(slots=2, checkpoint=str(folder / f"state-{target}"))
     app.stream("clicks", kafka_load.SCHEMA, source=hg.sources.Kafka(servers=servers, topic=source))
     sink = hg.sinks.Kafka(servers=servers, topic=target, delivery="at_least_once")
     app.query("passed", kafka_load.QUERY.format(stream="clicks"), sink=sink)
