@@ -29,6 +29,7 @@ class QuerySinks(dict[str, Sink]):
         self._saved = dict(saved)
         self._checkpointed = checkpointed
         self._kinds: dict[str, str] = {}
+        self._contents: dict[str, tuple[int, pa.Table | None]] = {}  # by query: at so many results, what its sink held
 
     def open(self, plan: Plan, folder: Path, application: str = "") -> None:
         """Open a sink for each query. ApplicationError: one cannot be opened; those opened before must be closed."""
@@ -43,7 +44,18 @@ class QuerySinks(dict[str, Sink]):
         """At the cut of a checkpoint, between writes: by query, where its sink stands, with what it holds."""
         for sink in self.staged:
             sink.take()
-        return {query: {"position": position_of(sink), "content": content_of(sink)} for query, sink in [*self.items()]}
+        return {
+            query: {"position": position_of(sink), "content": self._content(query, sink)}
+            for query, sink in [*self.items()]
+        }
+
+    def _content(self, query: str, sink: Sink) -> pa.Table | None:
+        """What a sink holds: the same table as before if it got no results since, which need not be written again."""
+        if isinstance(sink, StagedSink):
+            return content_of(sink)
+        if query not in self._contents or self._contents[query][0] != sink.rows:
+            self._contents[query] = (sink.rows, content_of(sink))
+        return self._contents[query][1]
 
     @property
     def staged(self) -> list[StagedSink]:
@@ -86,6 +98,7 @@ class QuerySinks(dict[str, Sink]):
         """Close the sinks of queries that were removed, or could not be added."""
         for query in queries:
             sink = self.pop(query, None)
+            self._contents.pop(query, None)
             try:
                 if sink is not None:
                     sink.close()
