@@ -26,7 +26,7 @@ from headgate.plan.model import Plan
 from headgate.policies.parameters import whole
 from headgate.policies.registry import make_policy
 from headgate.qos.settings import make_optimizer
-from headgate.runtime.spark.between_calls import BetweenCalls
+from headgate.runtime.spark.between_calls import PATIENCE_S, BetweenCalls
 from headgate.runtime.spark.call_runner import CallRunner
 from headgate.runtime.spark.caller_setup import make_caller
 from headgate.runtime.spark.calls.rehearsal import rehearsal_s, rehearses, sample, warm_up
@@ -411,7 +411,7 @@ class SparkRuntime:
                 self._handle_locked(CallEnded(self.now(), call.slot, *report))
 
     def _cut(self) -> Cut:
-        with self._between_calls.hold():
+        with self._between_calls.hold(0.0 if self.call_runner.stopping else PATIENCE_S):
             app, states = self._app, self.caller.states
             return take_cut(app, self.core, states, self.sinks, self.positions, self.clock, self.joining)
 
