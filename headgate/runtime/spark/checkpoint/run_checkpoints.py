@@ -50,15 +50,21 @@ class RunCheckpoints:
             self.app = replace(app, plan=weighed(app.plan))
         else:  # queries that the checkpoint does not have join once the others run
             self.app = replace(app, plan=resumed.plan, policy=resumed.policy)
-            state, saved = resumed.state, resumed.saved
+            state = resumed.state
             sinks = {name: one for name, one in state["sinks"].items() if name in app.plan.queries}
             self.beginning = Beginning(state["epoch_us"], state["at"], sinks, state["sources"])
-            log.info("going on from checkpoint %d of %s in %s", saved.number, saved.written, self.path)
 
     @property
     def path(self) -> str:
         """Where they are kept."""
         return "" if self._settings is None else self._settings.path
+
+    def announce_to(self, announce: Callable[[str], None]) -> None:
+        """Say what the run goes on from, if it does: to people who wait for it, and in the log."""
+        if self._resumed is not None:
+            saved = self._resumed.saved
+            announce(f"going on from checkpoint {saved.number} of {saved.written}")
+            log.info("going on from checkpoint %d of %s in %s", saved.number, saved.written, self.path)
 
     @property
     def goes_on(self) -> bool:
