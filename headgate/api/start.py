@@ -19,7 +19,7 @@ def start(app: Application, spark: Any, force: bool = False, stay_open: bool = F
     be opened.
     """
     channels: dict[str, PushChannel] = {}
-    checked = with_channels(app.checked(may_be_empty=stay_open), channels)
+    checked = with_channels(app.checked(may_be_empty=stay_open), channels, fresh=fresh)
     with app.located():
         from headgate.runtime.spark.engine import SparkRuntime
 

@@ -51,7 +51,8 @@ class RunCheckpoints:
         else:  # queries that the checkpoint does not have join once the others run
             self.app = replace(app, plan=resumed.plan, policy=resumed.policy)
             state, saved = resumed.state, resumed.saved
-            self.beginning = Beginning(state["epoch_us"], state["at"], state["sinks"], state["sources"])
+            sinks = {name: one for name, one in state["sinks"].items() if name in app.plan.queries}
+            self.beginning = Beginning(state["epoch_us"], state["at"], sinks, state["sources"])
             log.info("going on from checkpoint %d of %s in %s", saved.number, saved.written, self.path)
 
     @property
@@ -60,9 +61,20 @@ class RunCheckpoints:
         return "" if self._settings is None else self._settings.path
 
     @property
+    def goes_on(self) -> bool:
+        """Does the run go on from a checkpoint?"""
+        return self._resumed is not None
+
+    @property
     def queries_to_add(self) -> CheckedApplication | None:
         """The application whose queries are to join once the run has begun; None: all run already."""
         return self._whole if self._resumed is not None and self._resumed.fresh else None
+
+    def refuse_recording(self) -> None:
+        """Raise ApplicationError if what a run does depends on what was before it: its events alone do not say it."""
+        if self._resumed is not None:
+            problem = "a run that goes on from a checkpoint cannot be replayed from its events"
+            raise ApplicationError("--record", problem, "leave it out, or start over with --fresh")
 
     def begin(self) -> None:
         """The run begins now: checkpoints that it does not go on from are removed, before sinks are opened."""
@@ -114,13 +126,16 @@ class RunCheckpoints:
 
     def end(self, last: bool) -> None:
         """The run ends: take no more, except a last one if it is to be had. No call is in flight any more."""
-        if self._checkpointer is not None:
-            self._checkpointer.stop()
-            if last:
-                try:
-                    self._checkpointer.take()
-                except Exception as error:
-                    log.error("the run ends without a last checkpoint, the one before stays: %s", error)
+        if self._checkpointer is None:
+            return
+        written = self._checkpointer.stop()
+        if not written:
+            log.error("the run ends while a checkpoint is being written, the one before stays")
+        elif last:
+            try:
+                self._checkpointer.take()
+            except Exception as error:
+                log.error("the run ends without a last checkpoint, the one before stays: %s", error)
 
     def close(self) -> None:
         """Let another run use them."""
