@@ -91,7 +91,8 @@ class EpochSinkKind(SinkKind):
         held = context.checkpointed and self.delivery == "exactly_once"
         target = self.connect(context)
         try:
-            return StagedSink(target, self.shape(context), held, self.every, context.resume, context.content)
+            shape, query = self.shape(context), context.query.name
+            return StagedSink(target, shape, held, self.every, context.resume, context.content, query)
         except BaseException:
             target.close()
             raise

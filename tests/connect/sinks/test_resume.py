@@ -21,6 +21,7 @@ from headgate.plan.model import Query
 from headgate.plan.operators.base import Port
 from headgate.plan.windows import Clock
 from headgate.sql.schema import FOREVER, RELATION_STAMPS, Column, Schema, parse_schema
+from tests.tiers import examples
 
 KS = parse_schema("k INT, s STRING", "q")
 LOSES = Flow(Clock.LOGICAL, relation=True, retracts=True)
@@ -57,7 +58,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("kind", [CsvSink, JsonSink])
 @pytest.mark.parametrize("path", ["out.{}", "out"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(15, 300))
 @given(BATCHES, BATCHES, BATCHES, st.booleans())
 def test_files_are_as_if_nothing_had_happened(
     kind: type[CsvSink | JsonSink], path: str, before: Any, lost: Any, after: Any, closes: bool
@@ -103,7 +104,7 @@ CHANGES = st.lists(st.tuples(st.lists(st.integers(0, 4), max_size=4), st.sampled
         (LOSES, {"kind": "json", "path": "out"}),
     ],
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(15, 300))
 @given(CHANGES, CHANGES, CHANGES)
 def test_relations_and_memory_are_as_if_nothing_had_happened(
     flow: Flow | None, said: dict[str, Any], before: Any, lost: Any, after: Any
