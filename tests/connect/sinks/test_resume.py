@@ -161,15 +161,17 @@ def test_columns_of_one_name_and_nested_values_come_back(tmp_path: Path, kind: s
 
 
 @pytest.mark.parametrize("path", ["out.csv", "out"])
-@pytest.mark.parametrize("harm", ["shorter", "gone"])
+@pytest.mark.parametrize("harm", ["shorter", "gone", "folder gone"])
 def test_a_file_that_somebody_changed_is_refused(tmp_path: Path, path: str, harm: str) -> None:
     sink = open_sink(tmp_path, None, kind="csv", path=path)
     sink.write(rows([1, 2, 3]))
     position, _ = saved(sink)
     sink.close()
     file = tmp_path / path if path.endswith("csv") else tmp_path / path / "part-00000.csv"
-    if harm == "gone":
+    if harm.endswith("gone"):
         file.unlink()
+        if harm == "folder gone" and file.parent != tmp_path:
+            file.parent.rmdir()
     else:
         file.write_text("k,s\n")
     with pytest.raises(
