@@ -34,10 +34,10 @@ class Epoch(NamedTuple):
 class StagedSink:
     """A `Sink` around an `EpochSink`. A thread of its own commits, so nobody waits for the target.
 
-    With `held` an epoch waits for a checkpoint, and each row becomes visible exactly once: the runtime calls `take` at
-    the cut, saves `position` and `content`, and calls `release` when the checkpoint is durable. Without, the sink
-    commits by itself every `every_s` seconds, and after a restart rows may come twice. `position` and `content` are
-    those of the latest `take`.
+    With checkpoints, the runtime calls `take` at the cut, saves `position` and `content`, which are those of the latest
+    `take`, and calls `release` when the checkpoint is durable. With `held` an epoch waits for that, and each row is
+    shown exactly once. Without, the sink commits by itself every `every_s` seconds, and after a restart rows may come
+    twice.
 
     A commit that fails is repeated with growing pauses; meanwhile results wait here. Once they are `full`, the runtime
     stops reading the streams of the query where it can; with twice as many, `write` raises OSError.
