@@ -76,7 +76,6 @@ from headgate.twin.snapshot import take_snapshot
 
 log = logging.getLogger("headgate.spark")
 
-QUEUE_BYTES = 512 * 2**20  # queues in memory; above it they spill, and replayable sources wait at half of it
 LINGER_S = 0.005  # of classes and queries that do not say: as long as a round of the sources takes
 GRACE_S = 10.0  # how long calls in flight may take to end when a run stops
 
@@ -93,7 +92,6 @@ class SparkRuntime:
         self,
         app: CheckedApplication,
         spark: SparkSession | None = None,
-        queue_bytes: int = QUEUE_BYTES,
         ways: Ways | None = None,
         monitor: Monitor | None = None,
         announce: Callable[[str], None] = lambda doing: None,
@@ -111,25 +109,27 @@ class SparkRuntime:
         if owns_spark:
             self._opened.callback(stop_spark, self._spark)
         try:
-            self._set_up(queue_bytes, ways, monitor, record)
+            self._set_up(ways, monitor, record)
         except BaseException:
             self._opened.close()
             raise
 
-    def _set_up(self, queue_bytes: int, ways: Ways | None, monitor: Monitor | None, record: Path | None) -> None:
+    def _set_up(self, ways: Ways | None, monitor: Monitor | None, record: Path | None) -> None:
         app = self._app = replace(self._app, plan=weighed(self._app.plan))
         self._began: float | None = None
         self._announce(f"letting Spark check {len(app.plan.queries)} queries")
         self.caller = make_caller(own_session(self._spark), app, ways)
         self._opened.callback(self.caller.close)
-        spill = SpillFolder()
+        queues = app.queues
+        spill = SpillFolder(queues.folder)
         self._opened.callback(spill.close)
         goes_with_spark(self._spark, spill.path)
         settings = CoreSettings(app.plan, app.policy.name, app.policy.parameters, app.slots, app.seed, LINGER_S)
-        self._log = None if record is None else EventLog(record, settings, queue_bytes)
+        self._log = None if record is None else EventLog(record, settings, queues.memory_bytes)
         if self._log is not None:
             self._opened.callback(self._log.close)
-        self.core = Core(settings, make_policy, SharedMemory(queue_bytes, spill), monitor)
+        memory = SharedMemory(queues.memory_bytes, spill, disk_bytes=queues.disk_bytes)
+        self.core = Core(settings, make_policy, memory, monitor)
         forecasts = BackgroundForecasts(self.snapshot, app.optimizer.candidates, lambda: promised(self.core), self.now)
         self._opened.callback(forecasts.close)
         board, name, sheds = self.core.board, app.policy.name, partial(shedding_steps, self.core, app.slots)
@@ -189,7 +189,7 @@ class SparkRuntime:
             deliver=self.deliver,
             ended=self.ended,
             broken=self._break,
-            memory_short=lambda: self.core.memory_short,
+            may_read=lambda replayable: self.core.may_read(replayable),
             next_boundary=self.core.next_boundary,
             read=lambda: self.core.time.open,
         )

@@ -68,7 +68,7 @@ class SourceThread(threading.Thread):
         deliver: Callable[[Mapping[str, pa.Table], Collection[str], float], Mapping[str, Exception]],
         ended: Callable[[str, Exception | None], None],
         broken: Callable[[Exception], None],
-        memory_short: Callable[[], bool],
+        may_read: Callable[[bool], bool],
         next_boundary: Callable[[float], float],
         read: Callable[[], Collection[str]],
     ) -> None:
@@ -78,7 +78,7 @@ class SourceThread(threading.Thread):
         self._deliver = deliver
         self._ended = ended
         self._broken = broken
-        self._memory_short = memory_short
+        self._may_read = may_read
         self._next_boundary = next_boundary
         self._read = read
         self._stopping = threading.Event()
@@ -130,7 +130,7 @@ class SourceThread(threading.Thread):
 
     def _poll(self, name: str, source: Source, now: float, came: dict[str, pa.Table]) -> int | None:
         """Read a source once; returns how many tuples arrived. None: it has to wait for memory."""
-        if source.replayable and self._memory_short():
+        if not self._may_read(source.replayable):
             return None
         table = source.poll(now, ROWS_A_ROUND)
         if table is None or not table.num_rows:
