@@ -97,13 +97,13 @@ def application(rate: float, effort: OverloadBenchSize) -> hg.Application:
     app.add_class("first", priority=4)
     app.add_class("last", priority=1)
     app.query(
-        "pushed", f"SELECT k, v, payload FROM pushed WHERE {expensive()}", in_class="first", sink={"kind": "none"}
+        "of_pushed", f"SELECT k, v, payload FROM pushed WHERE {expensive()}", in_class="first", sink={"kind": "none"}
     )
-    app.query("stored", f"SELECT k, v FROM stored WHERE {expensive()}", in_class="last", sink={"kind": "none"})
+    app.query("of_stored", f"SELECT k, v FROM stored WHERE {expensive()}", in_class="last", sink={"kind": "none"})
     window = "RSTREAM(SELECT k, sum(v) AS total FROM generated [RANGE 1 SECOND SLIDE 1 SECOND] WHERE {} GROUP BY k)"
     qos = {"latency": {"priority": "must", "points": [[0, LATENCY_S], [1, LATENCY_S]]}}
     app.query(
-        "generated",
+        "of_generated",
         window.format(expensive()),
         in_class="last",
         sink={"kind": "none"},
@@ -180,13 +180,13 @@ def _overloaded(spark: SparkSession, capacity: float, effort: OverloadBenchSize)
         watch.start()
         pusher.start()
         pusher.join()
-        run.stop_query("stored")  # it would never end
+        run.stop_query("of_stored")  # it would never end
         run.end("pushed")
         began = time.monotonic()
         caught_up = run.wait(effort.seconds)
         watch.end()
         report = run.stop()
-    pushed, generated = report.queries["pushed"], report.queries["generated"]
+    pushed, generated = report.queries["of_pushed"], report.queries["of_generated"]
     return {
         "queue_memory_over_bound": watch.queues / effort.memory,
         "disk_over_bound": watch.spilled / effort.disk,
