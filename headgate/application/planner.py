@@ -73,6 +73,7 @@ def check(
         name=name,
         dead_letters=folder / letters if letters else None,
         checkpoint=None if file.checkpoint is None else file.checkpoint.settings(),
+        queues=file.queues.settings(folder),
         rehearse=file.rehearse,
         driver_share=file.driver_share,
         optimizer=file.optimizer.settings(),

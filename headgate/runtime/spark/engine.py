@@ -79,7 +79,6 @@ from headgate.twin.snapshot import take_snapshot
 
 log = logging.getLogger("headgate.spark")
 
-QUEUE_BYTES = 512 * 2**20  # queues in memory; above it they spill, and replayable sources wait at half of it
 LINGER_S = 0.005  # of classes and queries that do not say: as long as a round of the sources takes
 GRACE_S = 10.0  # how long calls in flight may take to end when a run stops
 
@@ -96,7 +95,6 @@ class SparkRuntime:
         self,
         app: CheckedApplication,
         spark: SparkSession | None = None,
-        queue_bytes: int = QUEUE_BYTES,
         ways: Ways | None = None,
         monitor: Monitor | None = None,
         announce: Callable[[str], None] = lambda doing: None,
@@ -118,28 +116,29 @@ class SparkRuntime:
             self.checkpoints = RunCheckpoints(app, self._spark, fresh)
             self._opened.callback(self.checkpoints.close)
             self.checkpoints.announce_to(announce)
-            self._set_up(queue_bytes, ways, monitor, record)
+            self._set_up(ways, monitor, record)
         except BaseException:
             self._opened.close()
             raise
 
-    def _set_up(self, queue_bytes: int, ways: Ways | None, monitor: Monitor | None, record: Path | None) -> None:
+    def _set_up(self, ways: Ways | None, monitor: Monitor | None, record: Path | None) -> None:
         app = self._app = self.checkpoints.app
         beginning = self.checkpoints.beginning
         self.clock = RunClock(beginning.epoch_us, beginning.at)
         self._announce(f"letting Spark check {len(app.plan.queries)} queries")
         self.caller = make_caller(own_session(self._spark), app, ways)
         self._opened.callback(self.caller.close)
-        spill = SpillFolder()
+        queues = app.queues
+        spill = SpillFolder(queues.folder)
         self._opened.callback(spill.close)
         goes_with_spark(self._spark, spill.path)
         settings = CoreSettings(app.plan, app.policy.name, app.policy.parameters, app.slots, app.seed, LINGER_S)
         if record is not None:
             self.checkpoints.refuse_recording()
-        self._log = None if record is None else EventLog(record, settings, queue_bytes)
+        self._log = None if record is None else EventLog(record, settings, queues.memory_bytes)
         if self._log is not None:
             self._opened.callback(self._log.close)
-        memory = SharedMemory(queue_bytes, spill)
+        memory = SharedMemory(queues.memory_bytes, spill, disk_bytes=queues.disk_bytes)
         self.core = Core(settings, make_policy, memory, monitor, began=self.clock.start_now)
         forecasts = BackgroundForecasts(self.snapshot, app.optimizer.candidates, lambda: promised(self.core), self.now)
         self._opened.callback(forecasts.close)
