@@ -18,7 +18,7 @@ from headgate.application.checked import CheckedApplication
 from headgate.application.explain import explain
 from headgate.application.untrusted import refuse_untrusted, refuse_untrusted_plan
 from headgate.display.json_values import json_value
-from headgate.errors import ApplicationError, known_names
+from headgate.errors import ApplicationError, RowText, known_names
 from headgate.server.limits import Limits
 from headgate.server.saved_sections import SavedSections
 
@@ -78,7 +78,7 @@ class Service:
         return found[name]
 
     def state(self, query: str) -> tuple[str, str | None]:
-        """Of a registered query: `running`, `stopped`, `ended` (its streams have) or `failed`; and its error."""
+        """Of a registered query: `running`, `stopped`, `ended` (its streams have) or `failed`; and its whole error."""
         if query in self._broken:
             return "failed", self._broken[query]
         found = self._run.overview()["queries"].get(query)
@@ -87,16 +87,20 @@ class Service:
     def _state(self, query: str, found: Mapping[str, Any]) -> tuple[str, str | None]:
         """Of a query that the run knows."""
         if found["error"] is not None:
-            return "failed", str(found["error"])
+            return "failed", found["error"]
         state = str(found["state"])
         return "stopped" if state == "ended" and query in self._stopped else state, None
 
-    def overview(self) -> dict[str, Any]:
-        """The run as of now, in a few milliseconds: see `Run.overview`. Queries that do not run are there, too."""
-        found = self._run.overview()
+    def overview(self, over_time: bool = False) -> dict[str, Any]:
+        """The run as of now, in a few milliseconds: see `Run.overview`. Queries that do not run are there, too.
+
+        Errors are without values of rows, as in the report: those are for who looks at the query itself.
+        """
+        found = self._run.overview(over_time)
         queries = found["queries"]
         for name, one in queries.items():
-            one["state"], one["error"] = self._state(name, one)
+            one["state"], error = self._state(name, one)
+            one["error"] = _without_rows(error)
         for name, section in self.sections("queries").items():
             if name not in queries:
                 queries[name] = _idle(section, self._broken.get(name))
@@ -122,7 +126,9 @@ class Service:
 
     def report(self) -> dict[str, Any]:
         """The report as of now, as `headgate run --json` prints it."""
-        return self._run.report().to_dict()
+        found = self._run.report().to_dict()
+        found["errors"] = {query: _without_rows(error) for query, error in found["errors"].items()}
+        return found
 
     def decisions(self, n: int) -> list[dict[str, Any]]:
         """The newest decisions of the optimizer, with their reasons, oldest first."""
@@ -352,6 +358,13 @@ class Service:
         """No more rows will be pushed into a stream."""
         self.section("streams", name)
         self._run.end(name)
+
+
+def _without_rows(error: str | None) -> str | None:
+    """An error as lists and reports have it, which go further than results do."""
+    if not isinstance(error, RowText):
+        return error
+    return f"{error.error_class} (look at the query itself: the rest may hold values of rows)".lstrip()
 
 
 def _idle(section: Mapping[str, Any], error: str | None) -> dict[str, Any]:

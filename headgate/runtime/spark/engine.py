@@ -261,10 +261,10 @@ class SparkRuntime:
         with self._changed:
             return self.core.is_complete(query)
 
-    def overview(self) -> dict[str, Any]:
+    def overview(self, over_time: bool = False) -> dict[str, Any]:
         """What people see of the run; see `Run.overview`."""
         with self._changed:
-            seen = self._look()
+            seen = self._look(over_time)
         return overview(seen) | {"dead_letters": self.dead_letters.rows}
 
     def query_overview(self, query: str) -> dict[str, Any]:
@@ -273,8 +273,8 @@ class SparkRuntime:
             own = look_at_query(self.core, self._look(), query, self.optimizer, LINGER_S)
         return query_overview(own, self.unprocessed.get(query, 0))
 
-    def _look(self) -> Sight:
-        return look(self.core, self.now(), self._app.slots, self.errors)
+    def _look(self, over_time: bool = False) -> Sight:
+        return look(self.core, self.now(), self._app.slots, self.errors, over_time)
 
     def unfinished(self) -> dict[str, int]:
         """By query, the tuples that wait in its queues or that calls in flight have taken."""
