@@ -49,7 +49,7 @@ def log_folder(stream: str, log: bool | str | None, app: CheckedApplication) -> 
         raise ApplicationError(place, "a log is kept until a checkpoint covers it, and there are none", remedy)
     if isinstance(log, str):
         return app.folder / log
-    if _URI.match(app.checkpoint):
-        problem = f"the checkpoint is at {app.checkpoint}, and a log must be on a disk of this machine"
+    if _URI.match(app.checkpoint.path):
+        problem = f"the checkpoint is at {app.checkpoint.path}, and a log must be on a disk of this machine"
         raise ApplicationError(place, problem, "name a folder, as in log: pushed/")
-    return app.folder / app.checkpoint / "pushed" / stream
+    return app.folder / app.checkpoint.path / "pushed" / stream

@@ -14,6 +14,8 @@ from headgate.connect.sinks.files import CsvSink, JsonSink
 from headgate.connect.sinks.kind import EachBatch, EpochSinkKind, SinkContext, SinkKind
 from headgate.connect.sinks.lock import OutputInUse
 from headgate.connect.sinks.memory import MemorySink, NoneSink
+from headgate.connect.sinks.parquet import Parquet
+from headgate.connect.sinks.postgresql import Postgresql
 from headgate.connect.sinks.relation import RelationFile, RelationInMemory
 from headgate.connect.sinks.staged import StagedSink
 from headgate.errors import ApplicationError, known_names
@@ -36,6 +38,8 @@ __all__ = [
     "MemorySink",
     "NoneSink",
     "Nothing",
+    "Parquet",
+    "Postgresql",
     "RelationFile",
     "RelationInMemory",
     "Shape",
@@ -46,7 +50,8 @@ __all__ = [
     "make_sink",
 ]
 
-SINKS: Registry[SinkKind] = Registry("sink", SinkKind, "kind", "headgate.sinks", (Memory, Csv, Json, Nothing, Callback))
+_OWN = (Memory, Csv, Json, Parquet, Postgresql, Nothing, Callback)
+SINKS: Registry[SinkKind] = Registry("sink", SinkKind, "kind", "headgate.sinks", _OWN)
 
 
 def make_sink(

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from headgate.plan.arrow_types import arrow_type
 from headgate.plan.flows import Flow
 from headgate.plan.windows import Clock
-from headgate.sql.schema import ARRIVAL, CHANGE, RELATION_STAMPS, TIME, Schema
+from headgate.sql.schema import ARRIVAL, CHANGE, RELATION_STAMPS, TIME, Column, Schema
 
 
 class Sink(Protocol):
@@ -115,8 +115,8 @@ class Shape:
         return self._flow.relation and not self._flow.monotone and not self._changes
 
     def empty(self) -> pa.Table:
-        """A table of no results. A column whose type only Spark's analyzer knows is of type null."""
-        kinds = {column.name: arrow_type(column.type) if column.type else pa.null() for column in self._schema}
+        """A table of no results. A column whose type only Spark knows is of type null."""
+        kinds = {column.name: _arrow_type(column) for column in self._schema}
         times = {"time": pa.int64(), "change": pa.string()}
         return pa.schema([(name, (times | kinds)[name]) for name in self.names]).empty_table()
 
@@ -142,3 +142,10 @@ class Shape:
 
     def _has(self, table: pa.Table, name: str) -> bool:
         return name in self._hidden and name in table.column_names
+
+
+def _arrow_type(column: Column) -> pa.DataType:
+    try:
+        return arrow_type(column.type) if column.type else pa.null()
+    except ValueError:  # an interval, for example
+        return pa.null()

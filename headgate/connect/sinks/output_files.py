@@ -48,9 +48,18 @@ def current_file(path: Path, endings: Sequence[str], parts: int) -> Path:
     return part(path, parts - 1, endings)
 
 
+def sync_file(path: str | Path) -> None:
+    """Wait until a file is on its disk."""
+    _sync(path, os.O_RDONLY)
+
+
 def sync_folder(folder: Path) -> None:
     """Wait until the names of new files are on the disk."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    _sync(folder, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def _sync(path: str | Path, flags: int) -> None:
+    handle = os.open(path, flags)
     try:
         os.fsync(handle)
     finally:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from headgate.connect.sinks.base import CannotResume, EpochSink, Shape
+from headgate.errors import RowText
 
 log = logging.getLogger("headgate.sink")
 
@@ -255,6 +256,6 @@ class StagedSink:
                 return
             pause = min(RETRY_S * 2**self._failures, LONGEST_RETRY_S)
             self._failures += 1
-            log.warning("epoch %d was not committed: %s; trying again in %g s", epoch.number, error, pause)
+            log.warning("epoch %d was not committed: %s; trying again in %g s", epoch.number, RowText(error), pause)
             closing = self._closing
             self._changed.wait_for(lambda: self._closing != closing, pause)

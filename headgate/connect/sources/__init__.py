@@ -10,12 +10,17 @@ import pyarrow as pa
 
 from headgate.connect.connector import connector_of
 from headgate.connect.sources.base import ENDED, Source
+from headgate.connect.sources.data_source import PythonDataSource
 from headgate.connect.sources.feeder import Feeder
+from headgate.connect.sources.folder import Folder
 from headgate.connect.sources.kind import SourceContext, SourceKind
+from headgate.connect.sources.parquet import Parquet, ParquetTable
 from headgate.connect.sources.push import Push, PushedSource
 from headgate.connect.sources.rejects import OnReject
 from headgate.connect.sources.run_source import EndedSource, RunSource, goes_on_from
+from headgate.connect.sources.stdin import Stdin
 from headgate.connect.sources.stored import Csv, CsvTable, Json, JsonTable, RowsTable, TableKind
+from headgate.connect.sources.tcp import Tcp
 from headgate.errors import ApplicationError, known_names
 from headgate.extensions import Registry
 from headgate.plan.model import Stream, Table
@@ -25,19 +30,25 @@ __all__ = [
     "TABLES",
     "Csv",
     "Feeder",
+    "Folder",
     "Json",
+    "Parquet",
     "Push",
+    "PythonDataSource",
     "Source",
     "SourceContext",
     "SourceKind",
+    "Stdin",
     "TableKind",
+    "Tcp",
     "make_source",
     "read_table",
     "source_for_run",
 ]
 
-SOURCES: Registry[SourceKind] = Registry("source", SourceKind, "kind", "headgate.sources", (Csv, Json, Feeder, Push))
-TABLES: dict[str, type[TableKind]] = {kind.kind: kind for kind in (CsvTable, JsonTable, RowsTable)}
+_OWN = (Csv, Json, Parquet, Folder, Feeder, Push, Tcp, Stdin, PythonDataSource)
+SOURCES: Registry[SourceKind] = Registry("source", SourceKind, "kind", "headgate.sources", _OWN)
+TABLES: dict[str, type[TableKind]] = {kind.kind: kind for kind in (CsvTable, JsonTable, ParquetTable, RowsTable)}
 
 
 def make_source(

@@ -19,7 +19,7 @@ from headgate.connect.sources.limits import Limit
 from headgate.connect.sources.placed_rows import PlacedRows
 from headgate.connect.sources.records import Block, Records, lines_in
 from headgate.connect.sources.rejects import Reject, Rejects
-from headgate.connect.sources.stored_text import StoredText
+from headgate.connect.sources.stored_text import StoredText, Text
 from headgate.errors import ApplicationError, known_names
 from headgate.sql.schema import CHANGE
 
@@ -39,10 +39,11 @@ class CsvReader:
         settings: Mapping[str, Any],
         place: str,
         limits: Sequence[Limit] = (),
+        text: Text | None = None,
     ) -> None:
         self._path = path
         self._schema = schema
-        self._text = StoredText(path, place)
+        self._text = text or StoredText(path, place)
         self._error_place = place
         self._delimiter = _delimiter(settings, place)
         self._null = str(settings.get("null", ""))

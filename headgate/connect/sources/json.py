@@ -18,7 +18,7 @@ from headgate.connect.sources.limits import Limit
 from headgate.connect.sources.placed_rows import PlacedRows
 from headgate.connect.sources.records import LONGEST
 from headgate.connect.sources.rejects import Reject, Rejects
-from headgate.connect.sources.stored_text import StoredText
+from headgate.connect.sources.stored_text import StoredText, Text
 from headgate.sql.schema import CHANGE
 
 BLOCK_LINES = 8192  # lines read at a time
@@ -47,8 +47,15 @@ class JsonReader:
     Blocks are read by Arrow; a block that Arrow refuses is read again line by line, which finds the bad rows.
     """
 
-    def __init__(self, path: Path, schema: pa.Schema, place: str = "source", limits: Sequence[Limit] = ()) -> None:
-        self._text = StoredText(path, place)
+    def __init__(
+        self,
+        path: Path,
+        schema: pa.Schema,
+        place: str = "source",
+        limits: Sequence[Limit] = (),
+        text: Text | None = None,
+    ) -> None:
+        self._text = text or StoredText(path, place)
         self._schema = schema
         self._limits = limits
         self._quick = _quick_schema(schema)

@@ -104,6 +104,11 @@ class SourceKind(Connector):
         return False
 
     @property
+    def live(self) -> bool:
+        """Do its rows come from outside, at times that nobody knows in advance? Then they cannot be simulated."""
+        return False
+
+    @property
     def in_time(self) -> bool:
         """Do its tuples arrive over time? False: all are there at once."""
         return False

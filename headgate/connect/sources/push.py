@@ -38,6 +38,11 @@ class Push(SourceKind):
         """See `SourceKind`."""
         return True
 
+    @property
+    def live(self) -> bool:
+        """See `SourceKind`."""
+        return True
+
     def open(self, context: SourceContext) -> Source:
         """See `SourceKind`. ApplicationError: nobody can push; a run that can be pushed to opens a `PushChannel`."""
         raise nobody_can_push(context.stream.name)
@@ -60,6 +65,11 @@ class OpenPush(SourceKind):
 
     @property
     def in_time(self) -> bool:
+        """See `SourceKind`."""
+        return True
+
+    @property
+    def live(self) -> bool:
         """See `SourceKind`."""
         return True
 

@@ -71,6 +71,17 @@ class Records:
             # A long record is not looked at again for every chunk, and not read any further when it is too long.
             size = min(max(CHUNK, len(rest)), LONGEST + 1 - len(rest))
 
+    def complete(self, text: bytes) -> int:
+        """How much of a text that may go on, and ends with a line, can be read now: all but a record that has begun."""
+        at = 0
+        while at < len(text):
+            at += self._end_of_whole(text[at:])
+            end = _LINE_END.search(text, at)
+            if end is None or self._goes_on(text[at:]):
+                break
+            at = end.end()  # a line to be set aside
+        return at
+
     def starts(self, block: Block) -> list[tuple[int, int]]:
         """Where the records of a block begin, blank lines left out: the place in its text, and the line."""
         found = []

@@ -6,7 +6,7 @@ import hashlib
 import io
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -15,6 +15,18 @@ from headgate.errors import ApplicationError
 HEAD = 4096  # bytes at the beginning by which a file is known again
 _CHUNK = 1 << 20
 _REMEDY = "put the file back as it was, or remove the checkpoint to read it from the beginning"
+
+
+class Text(Protocol):
+    """What a reader of text reads."""
+
+    def open(self, at: Mapping[str, Any] | None = None) -> io.BufferedReader:
+        """The text from a place on; None: from the beginning."""
+        ...
+
+    def place(self, byte: int, line: int) -> dict[str, Any]:
+        """The place of a byte at which a line begins."""
+        ...
 
 
 class StoredText:

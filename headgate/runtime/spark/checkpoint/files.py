@@ -120,7 +120,8 @@ class HadoopFiles:
     """
 
     def __init__(self, uri: str, application: str, spark: SparkSession) -> None:
-        self._jvm: Any = spark._jvm
+        jvm: Any = spark._jvm
+        self._jvm = jvm
         self._uri = uri.rstrip("/")
         self._scratch = tempfile.TemporaryDirectory(prefix="headgate-checkpoint-")
         self.scratch = Path(self._scratch.name)

@@ -19,7 +19,7 @@ from headgate.connect.sources.base import stamp
 
 pytestmark = pytest.mark.spark
 
-ROWS = 6000
+ROWS = 20_000
 SLOWLY = 5  # rows a poll, about a thousand a second
 
 
@@ -138,7 +138,7 @@ def crash(folder: Path, spark: Any, **settings: Any) -> None:
     kept = folder / "kept"
     shutil.copytree(folder / "state", kept)
     at = given(run)
-    wait_for(lambda: given(run) >= at + 40)
+    wait_for(lambda: given(run) >= at + 40 or run.wait(0.0))
     run.stop()  # writes a last checkpoint, which is lost
     shutil.rmtree(folder / "state")
     kept.rename(folder / "state")
