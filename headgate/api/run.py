@@ -390,6 +390,11 @@ class Run:
     # The end -----------------------------------------------------------------------------------------------------
 
     @property
+    def clock(self) -> float:
+        """Now by the clock of the run, as a Unix time. It goes on with a run that goes on from a checkpoint."""
+        return self._runtime.clock.unix
+
+    @property
     def seconds(self) -> float:
         """How long the run has lasted."""
         return self._report.seconds if self._report else self._runtime.clock.lasted

@@ -48,6 +48,9 @@ class CheckpointSettings:
     path: str  # a folder, from the application's on, or a URI that Hadoop knows
     interval_s: float = 10.0
     keep: int = 3  # so many of the latest stay
+    # In a server, by query, the Unix time at which it was last started: state from before is not its own. What the
+    # application says is then newer than settings in a checkpoint.
+    since: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,20 @@ def _of_the_run(overview: Overview, listeners: int) -> Iterator[Metric]:
     for name, text, value in gauges:
         yield GaugeMetricFamily(name, text, value=_number(value))
     yield CounterMetricFamily("headgate_dead_letter_rows", "Rows put aside.", value=overview["dead_letters"])
+    if overview["checkpoint"] is not None:
+        yield from _of_checkpoints(overview["checkpoint"], overview["at"])
+
+
+def _of_checkpoints(found: Overview, at: float) -> Iterator[Metric]:
+    yield CounterMetricFamily("headgate_checkpoints", "Checkpoints taken.", value=found["taken"])
+    yield CounterMetricFamily("headgate_checkpoint_failures", "Checkpoints that failed.", value=found["failed"])
+    pause = GaugeMetricFamily(
+        "headgate_checkpoint_pause_max_seconds", "Longest time that calls waited for one.",
+        value=_number(found["pause_s"]["max"]),
+    )  # fmt: skip
+    age = None if found["last"] is None else at - found["last"]["at"]
+    yield pause
+    yield GaugeMetricFamily("headgate_checkpoint_age_seconds", "Seconds since the last one.", value=_number(age))
 
 
 def _of_streams(streams: Mapping[str, Overview]) -> Iterator[Metric]:

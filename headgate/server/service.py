@@ -5,6 +5,7 @@ It joins the run on Spark to what is saved, so that a restart brings back what w
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,9 +19,11 @@ from headgate.application.checked import CheckedApplication
 from headgate.application.explain import explain
 from headgate.application.untrusted import refuse_untrusted, refuse_untrusted_plan
 from headgate.display.json_values import json_value
-from headgate.errors import ApplicationError, RowText, known_names
+from headgate.errors import ApplicationError, RowText, ServerError, known_names
 from headgate.server.limits import Limits
 from headgate.server.saved_sections import SavedSections
+
+log = logging.getLogger("headgate.server")
 
 Lost = dict[str, dict[str, dict[str, Any]]]  # key -> name -> section
 
@@ -162,7 +165,7 @@ class Service:
         with self._changing:
             self._refuse_taken(key, name)
             trial = self._trial(key, name, section)
-            self._saved.save(key, name, section, start)
+            self._saved.save(key, name, section, start, self._run.clock)
             if key != "queries" or start:
                 try:
                     self._run.add(key, name, section, force=force)
@@ -256,12 +259,13 @@ class Service:
             app = self._trial("queries", name, section) if name in self._lost["queries"] else self._app
             if name in self._run.overview()["queries"]:  # it ended, and is still in the report
                 self._run.remove_query(name)
+            since = self._run.clock
             self._run.add("queries", name, section, force=force)
             self._app = app
             self._lost["queries"].pop(name, None)
             self._broken.pop(name, None)
             self._stopped.discard(name)
-            self._saved.save("queries", name, section, started=True)
+            self._saved.save("queries", name, section, started=True, since=since)
 
     def stop_query(self, name: str) -> None:
         """Stop a query, and keep it registered. Its results so far stay readable."""
@@ -350,9 +354,18 @@ class Service:
     # Data --------------------------------------------------------------------------------------------------------
 
     def push(self, stream: str, rows: Any) -> int:
-        """Push rows into a stream; returns how many. TimeoutError: there was no room for them in time."""
+        """Push rows into a stream; returns how many. With a log, they are on disk then.
+
+        TimeoutError: there was no room for them in time. ServerError: the log cannot be written. None was taken then.
+        """
         self.section("streams", stream)
-        return self._run.push(stream, rows, self.limits.push_seconds)
+        try:
+            return self._run.push(stream, rows, self.limits.push_seconds)
+        except TimeoutError:
+            raise
+        except OSError as error:
+            log.error("rows of stream %s are refused, because its log cannot be written: %s", stream, error)
+            raise ServerError(f"streams.{stream}", "its log cannot be written", "send the rows again") from error
 
     def end_stream(self, name: str) -> None:
         """No more rows will be pushed into a stream."""

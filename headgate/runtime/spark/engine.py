@@ -272,7 +272,8 @@ class SparkRuntime:
         """What people see of the run; see `Run.overview`."""
         with self._changed:
             seen = self._look(over_time)
-        return overview(seen, self.sources.states) | {"dead_letters": self.dead_letters.rows}
+        more = {"dead_letters": self.dead_letters.rows, "checkpoint": self.checkpoints.report()}
+        return overview(seen, self.sources.states) | more
 
     def query_overview(self, query: str) -> dict[str, Any]:
         """What people see of a query, running or ended; see `Run.query_overview`."""

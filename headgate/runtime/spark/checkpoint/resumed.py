@@ -39,12 +39,16 @@ class Resumed:
 def resume(app: CheckedApplication, saved: Saved) -> Resumed:
     """Fit a checkpoint to an application. ApplicationError: streams or queries are not what they were."""
     state = saved.state
-    running = [name for name in state["running"] if name in app.plan.queries]
+    since = app.checkpoint.since if app.checkpoint is not None else None
+    cut_at = state["epoch_us"] / 1e6 + state["at"]
+    later = {name for name, at in (since or {}).items() if at > cut_at}
+    running = [name for name in state["running"] if name in app.plan.queries and name not in later]
     fresh = tuple(name for name in app.plan.queries if name not in running)
-    plan = joined(app.plan, state["groups"], running)
+    plan = joined(app.plan.without(later & app.plan.queries.keys()), state["groups"], running)
     _refuse_changes(saved, what_changed(state["application"], fingerprint(plan, app.seed)))
-    _log_differences(state, app, fresh)
-    plan = with_changes(plan, *state["settings"])
+    _log_differences(state, app, fresh, later)
+    if since is None:
+        plan = with_changes(plan, *state["settings"])
     return Resumed(saved, plan, fresh, _policy(app.policy, *state["policy"]))
 
 
@@ -72,12 +76,14 @@ def _refuse_changes(saved: Saved, changed: Mapping[str, str]) -> None:
     raise ApplicationError(place, what, remedy)
 
 
-def _log_differences(state: Mapping[str, Any], app: CheckedApplication, fresh: Sequence[str]) -> None:
+def _log_differences(
+    state: Mapping[str, Any], app: CheckedApplication, fresh: Sequence[str], later: Collection[str]
+) -> None:
     known = {name for names, _ in state["groups"] for name in names}
     if gone := [name for name in state["running"] if name not in app.plan.queries]:
         log.warning("the state of queries that are not in the application any more is dropped: %s", first_few(gone))
     for name in fresh:
-        if name in known:
+        if name in known and name not in later:
             log.warning("query %s had ended: it begins anew, with what arrives from now on", name)
         else:
             log.info("query %s is new: it begins with what arrives from now on", name)
