@@ -21,8 +21,9 @@ def start_service(
 ) -> Service:
     """Start what is saved and what `base` holds, which is an application of the operator, or empty.
 
-    If `base` has a checkpoint, queries go on from there, unless they are to start over, `fresh`. What was saved of a section counts more than what `base` says. A query that cannot be started is registered with
-    its error; the others run. ApplicationError: Spark does not start, or `base` is wrong.
+    If `base` has a checkpoint, queries go on from there, unless they are to start over, `fresh`. What was saved of a
+    section counts more than what `base` says. A query that cannot be started is registered with its error; the others
+    run. ApplicationError: Spark does not start, `base` is wrong, or the checkpoint cannot be read.
     """
     app, lost, broken = _registered(base, saved)
     queries = saved.of("queries")
