@@ -21,6 +21,7 @@ from headgate.server.service import Service
 
 ELSEWHERE = "other"  # the route of requests that no route of the API takes: labels must stay few
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_NO_CHECKPOINTS: Mapping[str, Any] = {"taken": 0, "failed": 0, "last": None, "pause_s": {"max": None}}
 _QUANTILES = {"p50": "0.5", "p95": "0.95", "p99": "0.99"}
 
 Overview = Mapping[str, Any]
@@ -92,8 +93,7 @@ def _of_the_run(overview: Overview, listeners: int) -> Iterator[Metric]:
     for name, text, value in gauges:
         yield GaugeMetricFamily(name, text, value=_number(value))
     yield CounterMetricFamily("headgate_dead_letter_rows", "Rows put aside.", value=overview["dead_letters"])
-    if overview["checkpoint"] is not None:
-        yield from _of_checkpoints(overview["checkpoint"], overview["at"])
+    yield from _of_checkpoints(overview["checkpoint"] or _NO_CHECKPOINTS, overview["at"])
 
 
 def _of_checkpoints(found: Overview, at: float) -> Iterator[Metric]:
