@@ -89,6 +89,9 @@ class _Piece:
     def open(self, at: Mapping[str, Any] | None = None) -> io.BufferedReader:
         return io.BufferedReader(io.BytesIO(self.piece))
 
+    def check(self, at: Mapping[str, Any] | None) -> None:
+        """See `Text`."""
+
     def place(self, byte: int, line: int) -> dict[str, Any]:
         return {"byte": byte, "line": line}
 

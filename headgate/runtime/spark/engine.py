@@ -133,6 +133,8 @@ class SparkRuntime:
         self._opened.callback(spill.close)
         goes_with_spark(self._spark, spill.path)
         settings = CoreSettings(app.plan, app.policy.name, app.policy.parameters, app.slots, app.seed, LINGER_S)
+        if record is not None:
+            self.checkpoints.refuse_recording()
         self._log = None if record is None else EventLog(record, settings, queue_bytes)
         if self._log is not None:
             self._opened.callback(self._log.close)

@@ -40,19 +40,20 @@ class QuerySinks(dict[str, Sink]):
         """At the cut of a checkpoint, between writes: by query, where its sink stands, with what it holds."""
         for sink in self.staged:
             sink.take()
-        return {query: {"position": position_of(sink), "content": content_of(sink)} for query, sink in self.items()}
+        return {query: {"position": position_of(sink), "content": content_of(sink)} for query, sink in [*self.items()]}
 
     @property
     def staged(self) -> list[StagedSink]:
         """The sinks whose results wait for a checkpoint."""
-        return [sink for sink in self.values() if isinstance(sink, StagedSink) and sink.held]
+        return [sink for sink in [*self.values()] if isinstance(sink, StagedSink) and sink.held]
 
     def flush(self, running: Collection[str]) -> Failed:
         """Get what was written onto disks; returns the errors."""
         failed = {}
         for query in running:
             try:
-                self[query].flush()
+                if query in self:  # else it was removed meanwhile
+                    self[query].flush()
             except Exception as error:
                 failed[query] = error
         return failed

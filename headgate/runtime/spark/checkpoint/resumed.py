@@ -11,7 +11,7 @@ from headgate.application.checked import CheckedApplication, PolicySettings
 from headgate.application.fingerprint import fingerprint, what_changed
 from headgate.errors import ApplicationError, first_few
 from headgate.plan.added_queries import merge_plans, plan_of_added
-from headgate.plan.changed_settings import with_changes
+from headgate.plan.changed_settings import policy_data, with_changes
 from headgate.plan.model import Plan
 from headgate.plan.weighing import weighed
 from headgate.runtime.spark.checkpoint.store import Saved
@@ -91,11 +91,6 @@ def _log_differences(
 
 def _policy(given: PolicySettings, before: Mapping[str, Any], after: Mapping[str, Any]) -> PolicySettings:
     """The policy that was chosen while it ran, unless the application has another one now."""
-    if policy_data(given) != before:
+    if policy_data(given) != before or before == after:
         return given
     return PolicySettings(after["name"], after["parameters"])
-
-
-def policy_data(policy: PolicySettings) -> dict[str, Any]:
-    """A policy as values that JSON can hold."""
-    return {"name": policy.name, "parameters": dict(policy.parameters)}

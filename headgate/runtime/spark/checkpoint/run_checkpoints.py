@@ -64,6 +64,12 @@ class RunCheckpoints:
         """The application whose queries are to join once the run has begun; None: all run already."""
         return self._whole if self._resumed is not None and self._resumed.fresh else None
 
+    def refuse_recording(self) -> None:
+        """Raise ApplicationError if what a run does depends on what was before it: its events alone do not say it."""
+        if self._resumed is not None:
+            problem = "a run that goes on from a checkpoint cannot be replayed from its events"
+            raise ApplicationError("--record", problem, "leave it out, or start over with --fresh")
+
     def begin(self) -> None:
         """The run begins now: checkpoints that it does not go on from are removed, before sinks are opened."""
         if self._store is None or self._resumed is not None:
