@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-
 from headgate.connect.connector import connector_of
 from headgate.connect.sinks.base import CannotResume, Shape, Sink
 from headgate.connect.sinks.builtin import Callback, Csv, Json, Memory, Nothing
