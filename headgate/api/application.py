@@ -363,6 +363,10 @@ class Application:
 
         app = self.checked()
         limits = _limits(seconds, seconds is None if until_idle is None else until_idle)
+        if app.checkpoint is not None:
+            log.warning(
+                "%sa simulation neither writes checkpoints nor goes on from one", f"{app.name}: " if app.name else ""
+            )
         with self._draft.located():
             return Report(simulate(app, limits).report)
 

@@ -28,7 +28,7 @@ def start(
     be opened.
     """
     channels: dict[str, PushChannel] = {}
-    checked = with_channels(app.checked(may_be_empty=stay_open), channels)
+    checked = with_channels(app.checked(may_be_empty=stay_open), channels, fresh=fresh)
     if checked.checkpoint is not None:
         checked = replace(checked, checkpoint=replace(checked.checkpoint, since=since))
     with app.located():

@@ -8,7 +8,9 @@ from typing import Any
 from headgate.connect.connector import connector_of
 from headgate.connect.sinks.base import CannotResume, Shape, Sink
 from headgate.connect.sinks.builtin import Callback, Csv, Json, Memory, Nothing
+from headgate.connect.sinks.console import Console
 from headgate.connect.sinks.files import CsvSink, JsonSink
+from headgate.connect.sinks.kafka import Kafka
 from headgate.connect.sinks.kind import EachBatch, EpochSinkKind, SinkContext, SinkKind
 from headgate.connect.sinks.lock import OutputInUse
 from headgate.connect.sinks.memory import MemorySink, NoneSink
@@ -26,12 +28,14 @@ __all__ = [
     "SINKS",
     "Callback",
     "CannotResume",
+    "Console",
     "Csv",
     "CsvSink",
     "EachBatch",
     "EpochSinkKind",
     "Json",
     "JsonSink",
+    "Kafka",
     "Memory",
     "MemorySink",
     "NoneSink",
@@ -48,7 +52,7 @@ __all__ = [
     "make_sink",
 ]
 
-_OWN = (Memory, Csv, Json, Parquet, Postgresql, Nothing, Callback)
+_OWN = (Memory, Csv, Json, Parquet, Postgresql, Kafka, Console, Nothing, Callback)
 SINKS: Registry[SinkKind] = Registry("sink", SinkKind, "kind", "headgate.sinks", _OWN)
 
 

@@ -88,6 +88,10 @@ class OpenPush(SourceKind):
         self.channel.open(context.resume)
         return PushedSource(self.channel)
 
+    def had_ended(self) -> None:
+        """See `SourceKind`."""
+        self.channel.end()
+
 
 class PushedSource:
     """The `Source` at the run's end of a channel. It may be left unread while memory is short; then pushes wait."""

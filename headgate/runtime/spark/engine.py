@@ -26,7 +26,7 @@ from headgate.plan.model import Plan
 from headgate.policies.parameters import whole
 from headgate.policies.registry import make_policy
 from headgate.qos.settings import make_optimizer
-from headgate.runtime.spark.between_calls import BetweenCalls
+from headgate.runtime.spark.between_calls import PATIENCE_S, BetweenCalls
 from headgate.runtime.spark.call_runner import CallRunner
 from headgate.runtime.spark.caller_setup import make_caller
 from headgate.runtime.spark.calls.rehearsal import rehearsal_s, rehearses, sample, warm_up
@@ -149,12 +149,12 @@ class SparkRuntime:
         self._done = threading.Event()
         self._fatal: Exception | None = None
         self._over = False  # the report is made: calls that end later are ignored
-        self.sources = SourceThreads(self.core, self.now, self.deliver, self.ended, self._break)
+        self.sinks = QuerySinks(beginning.sinks, app.checkpoint is not None)
+        self.sources = SourceThreads(self.core, self.sinks, self.now, self.deliver, self.ended, self._break)
         # Stream -> where its source goes on after what was delivered, or ENDED.
         self.positions: dict[str, Any] = dict(beginning.sources)
         self.errors: dict[str, str] = {}  # query -> why it ended
         self.unprocessed: dict[str, int] = {}  # query that ended -> tuples that waited for it
-        self.sinks = QuerySinks(beginning.sinks, app.checkpoint is not None)
         self.dead_letters = DeadLetters(app.dead_letters, app.name)
         context = self._spark.sparkContext
         self.call_runner = CallRunner(context, self.caller, self.core, self.sinks, self.dead_letters, self._break)
@@ -168,7 +168,7 @@ class SparkRuntime:
         """Open the sinks and start the clock. `step` and `deliver` work from here on."""
         self.checkpoints.begin()
         self.sinks.open(self._app.plan, self._app.folder, self._app.name)
-        self.dead_letters.begin()
+        self.dead_letters.begin(self.checkpoints.goes_on)
         self.clock.start()
 
     def start(self) -> None:
@@ -412,7 +412,7 @@ class SparkRuntime:
                 self._handle_locked(CallEnded(self.now(), call.slot, *report))
 
     def _cut(self) -> Cut:
-        with self._between_calls.hold():
+        with self._between_calls.hold(0.0 if self.call_runner.stopping else PATIENCE_S):
             app, states = self._app, self.caller.states
             return take_cut(app, self.core, states, self.sinks, self.positions, self.clock, self.joining)
 
@@ -495,4 +495,4 @@ class SparkRuntime:
         found = run_report(self.core, self._app.slots, seconds, self.optimizer, self.sources)
         found |= {"dead_letters": self.dead_letters.report(), "checkpoints": self.checkpoints.report()}
         found |= {"errors": dict(self.errors), "unprocessed": dict(self.unprocessed)}
-        return found | self.caller.report(self.core.plan)
+        return found | self.sinks.report(self.errors) | self.caller.report(self.core.plan)

@@ -16,7 +16,7 @@ from headgate.application.checked import CheckedApplication
 from headgate.connect.dead_letters import DeadLetters
 from headgate.connect.sources import Source, SourceContext, source_for_run
 from headgate.connect.sources.base import forget, is_complete, lag_of, position_of
-from headgate.connect.sources.rejects import OnReject
+from headgate.connect.sources.rejects import OnReject, Position
 from headgate.connect.sources.run_source import EndedSource, RunSource, goes_on_from
 from headgate.runtime.spark.failures.error_messages import essence
 from headgate.runtime.spark.source_retries import Reopen, Retries, may_pass
@@ -90,8 +90,8 @@ class Opening:
 
 
 def _to_dead_letters(letters: DeadLetters, stream: str) -> OnReject:
-    def put_aside(line: int, row: str, reason: str, kind: str) -> None:
-        letters.put(kind, stream, line, row, reason)
+    def put_aside(position: Position, row: str, reason: str, kind: str) -> None:
+        letters.put(kind, stream, position, row, reason)
 
     return put_aside
 
@@ -103,7 +103,8 @@ class SourceThread(threading.Thread):
     the positions of the sources behind these tables. A source that fails is opened again where it was, if the error may
     pass and the source has a position; else it ends. The others go on. A source whose stream is no longer in `read()`
     is closed: its queries have ended. If a window boundary is near, the next round begins there, because many units
-    have something to do then.
+    have something to do then. Streams that are `held_up()` are left unread if they can
+    be: the target of a query's sink does not keep up.
     """
 
     def __init__(
@@ -117,6 +118,7 @@ class SourceThread(threading.Thread):
         next_boundary: Callable[[float], float],
         read: Callable[[], Collection[str]],
         reopen: Reopen,
+        held_up: Callable[[], Collection[str]] = tuple,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         super().__init__(name="headgate-sources", daemon=True)
@@ -131,6 +133,7 @@ class SourceThread(threading.Thread):
         self._read = read
         self._retries = Retries(reopen, jitter)
         self._positions: dict[str, Any] = {name: position_of(source) for name, source in sources.items()}
+        self._held_up = held_up
         self._stopping = threading.Event()
         self._rejected_before: dict[str, int] = dict.fromkeys(sources, 0)  # by sources that failed since
         self.rejected: dict[str, int] = dict.fromkeys(sources, 0)
@@ -173,7 +176,8 @@ class SourceThread(threading.Thread):
                 elif rows is not None and rows < ROWS_A_ROUND and is_complete(source):
                     complete.append(name)
                 hurry |= source.replayable and (rows or 0) >= ROWS_IN_A_HURRY
-                self._note_passed(name, source, rows or 0, now)
+                if rows is not None:
+                    self._note_passed(name, source, rows, now)
             except Exception as problem:
                 failed[name] = problem
             if held >= ROWS_A_ROUND:
@@ -186,8 +190,8 @@ class SourceThread(threading.Thread):
         return hurry
 
     def _poll(self, name: str, source: Source, now: float, came: dict[str, pa.Table]) -> int | None:
-        """Read a source once; returns how many tuples arrived. None: it has to wait for memory."""
-        if source.replayable and self._memory_short():
+        """Read a source once; returns how many tuples arrived. None: it has to wait, for memory or for a sink."""
+        if source.replayable and (self._memory_short() or name in self._held_up()):
             return None
         table = source.poll(now, ROWS_A_ROUND)
         if table is None or not table.num_rows:
@@ -196,6 +200,7 @@ class SourceThread(threading.Thread):
         return table.num_rows
 
     def _note_passed(self, name: str, source: Source, rows: int, now: float) -> None:
+        """A source was polled without an error."""
         self._retries.passed(name, rows, now)
         self.rejected[name] = self._rejected_before[name] + source.rejected
         lag = lag_of(source)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from headgate.connect.sources import Source
+from headgate.runtime.spark.query_sinks import QuerySinks
 from headgate.runtime.spark.slots import join_all
 from headgate.runtime.spark.source_retries import Reopen
 from headgate.runtime.spark.source_thread import TICK_S, Deliver, SourceThread
@@ -19,12 +20,14 @@ class SourceThreads:
     def __init__(
         self,
         core: Core,
+        sinks: QuerySinks,
         now: Callable[[], float],
         deliver: Deliver,
         ended: Callable[[str, Exception | None], None],
         broken: Callable[[Exception], None],
     ) -> None:
         self._core = core
+        self._sinks = sinks
         self._now = now
         self._deliver = deliver
         self._ended = ended
@@ -43,6 +46,7 @@ class SourceThreads:
             next_boundary=self._core.next_boundary,
             read=lambda: self._core.time.open,
             reopen=reopen,
+            held_up=lambda: self._sinks.held_up(self._core.plan),
         )
         self._threads.append(thread)
         thread.start()

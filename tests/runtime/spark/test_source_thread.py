@@ -47,6 +47,7 @@ class Reports:
         self.now = 7.0
         self.memory_short = False
         self.read = set(sources)
+        self.held_up: set[str] = set()
         self._refused = refused
         self.breaks: Exception | None = None  # what handing over tuples raises
         self.thread = SourceThread(
@@ -59,6 +60,7 @@ class Reports:
             next_boundary=lambda now: boundary,
             read=lambda: self.read,
             reopen=lambda name, position: pytest.fail("not opened again"),
+            held_up=lambda: self.held_up,
         )
 
     def _deliver(
@@ -115,6 +117,16 @@ def test_a_source_that_fails_ends_and_the_others_go_on():
     reports.thread.read_round()
     assert reports.seen == [({"b": 1}, ["b"], 7.0), ("a", "no such file")]
     assert bad.closed
+
+
+def test_a_stream_whose_results_nobody_takes_waits_if_it_can():
+    sources = {name: FakeSource(rows(1), None, replayable=name == "a") for name in "ab"}
+    reports = Reports(sources)
+    reports.held_up = {"a", "b"}
+    reports.thread.read_round()
+    reports.held_up = set()
+    reports.thread.read_round()
+    assert reports.seen == [({"b": 1}, ["b"], 7.0), ({"a": 1}, ["a"], 7.0), ("b", None)]
 
 
 def test_a_source_whose_stream_nobody_reads_is_closed():

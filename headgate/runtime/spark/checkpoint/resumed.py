@@ -40,8 +40,7 @@ def resume(app: CheckedApplication, saved: Saved) -> Resumed:
     """Fit a checkpoint to an application. ApplicationError: streams or queries are not what they were."""
     state = saved.state
     since = app.checkpoint.since if app.checkpoint is not None else None
-    cut_at = state["epoch_us"] / 1e6 + state["at"]
-    later = {name for name, at in (since or {}).items() if at > cut_at}
+    later = {name for name, at in since.items() if at > state["epoch_us"] / 1e6 + state["at"]} if since else set()
     running = [name for name in state["running"] if name in app.plan.queries and name not in later]
     fresh = tuple(name for name in app.plan.queries if name not in running)
     plan = joined(app.plan.without(later & app.plan.queries.keys()), state["groups"], running)

@@ -51,13 +51,19 @@ class RunCheckpoints:
         else:  # queries that the checkpoint does not have join once the others run
             self.app = replace(app, plan=resumed.plan, policy=resumed.policy)
             state, saved = resumed.state, resumed.saved
-            self.beginning = Beginning(state["epoch_us"], state["at"], state["sinks"], state["sources"])
+            sinks = {name: one for name, one in state["sinks"].items() if name in app.plan.queries}
+            self.beginning = Beginning(state["epoch_us"], state["at"], sinks, state["sources"])
             log.info("going on from checkpoint %d of %s in %s", saved.number, saved.written, self.path)
 
     @property
     def path(self) -> str:
         """Where they are kept."""
         return "" if self._settings is None else self._settings.path
+
+    @property
+    def goes_on(self) -> bool:
+        """Does the run go on from a checkpoint?"""
+        return self._resumed is not None
 
     @property
     def queries_to_add(self) -> CheckedApplication | None:
@@ -120,13 +126,16 @@ class RunCheckpoints:
 
     def end(self, last: bool) -> None:
         """The run ends: take no more, except a last one if it is to be had. No call is in flight any more."""
-        if self._checkpointer is not None:
-            self._checkpointer.stop()
-            if last:
-                try:
-                    self._checkpointer.take()
-                except Exception as error:
-                    log.error("the run ends without a last checkpoint, the one before stays: %s", error)
+        if self._checkpointer is None:
+            return
+        written = self._checkpointer.stop()
+        if not written:
+            log.error("the run ends while a checkpoint is being written, the one before stays")
+        elif last:
+            try:
+                self._checkpointer.take()
+            except Exception as error:
+                log.error("the run ends without a last checkpoint, the one before stays: %s", error)
 
     def close(self) -> None:
         """Let another run use them."""
