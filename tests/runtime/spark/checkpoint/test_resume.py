@@ -175,6 +175,7 @@ def largest_in_each_second() -> dict[int, set[tuple[str, ...]]]:
     return {second: {(str(k), str(v)) for k, v in rows.items()} for second, rows in found.items()}
 
 
+@pytest.mark.nightly
 def test_a_query_that_joined_goes_on_too(spark: Any, tmp_path: Path) -> None:
     """It reads another one, and has operators and state of its own, which begin where it joined."""
     joined = "ISTREAM(SELECT k, max(v) AS v FROM few [RANGE 1 SECOND SLIDE 1 SECOND] GROUP BY k)"
