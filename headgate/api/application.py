@@ -413,8 +413,9 @@ class Application:
         `spark` is a session to use; without one, the session of this process, or a new one, which ends with the run.
         `force`, `fresh`: see `run`. One that is to `stay_open`, as in a server, goes on until it is stopped, even when
         nothing is left to do. It may begin without queries, and without streams. `since` is for who keeps the
-        application up to date while it runs, also over a crash: by query, the time by `Run.clock` at which it was last
-        started. State in a checkpoint from before that is not its own, and the application's settings count.
+        application up to date while it runs, also over a crash: by place (`queries.fire`), the time by `Run.clock` at
+        which a query was last started, or a stream added. State in a checkpoint from before that is of another, and the
+        application's settings count.
         """
         from headgate.api.start import start
 

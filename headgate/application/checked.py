@@ -48,8 +48,8 @@ class CheckpointSettings:
     path: str  # a folder, from the application's on, or a URI that Hadoop knows
     interval_s: float = 10.0
     keep: int = 3  # so many of the latest stay
-    # In a server, by query, the Unix time at which it was last started: state from before is not its own. What the
-    # application says is then newer than settings in a checkpoint.
+    # In a server, by place (`queries.fire`), the Unix time since which a query or stream is what it is: state from
+    # before is that of another. What the application says is then newer than settings in a checkpoint.
     since: Mapping[str, float] | None = None
 
 

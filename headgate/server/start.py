@@ -28,7 +28,7 @@ def start_service(
     app, lost, broken = _registered(base, saved)
     queries = saved.of("queries")
     stopped = [name for name, one in queries.items() if not one.started]
-    since = {name: one.since for name, one in queries.items()}
+    since = {f"{key}.{name}": one.since for key in ("streams", "queries") for name, one in saved.of(key).items()}
     run = _started(app, {*broken, *stopped}, broken, spark, fresh, since)
     if saved.policy is not None:
         _keep_policy(run, saved.policy)

@@ -51,8 +51,8 @@ class RunCheckpoints:
         else:  # queries that the checkpoint does not have join once the others run
             self.app = replace(app, plan=resumed.plan, policy=resumed.policy)
             state, saved = resumed.state, resumed.saved
-            sinks = {name: one for name, one in state["sinks"].items() if name in app.plan.queries}
-            self.beginning = Beginning(state["epoch_us"], state["at"], sinks, state["sources"])
+            sinks = {name: one for name, one in resumed.parts("sinks", "queries").items() if name in app.plan.queries}
+            self.beginning = Beginning(state["epoch_us"], state["at"], sinks, resumed.parts("sources", "streams"))
             log.info("going on from checkpoint %d of %s in %s", saved.number, saved.written, self.path)
 
     @property
