@@ -144,6 +144,20 @@ def test_the_same_name_and_text_again_does_not_bring_old_rows_back(spark: Any, t
         assert results(server.service, "counted") == []
 
 
+def test_a_query_may_rest_over_a_restart(spark: Any, tmp_path: Path) -> None:
+    with going_on(tmp_path, spark) as server:
+        register(server.service)
+        server.service.stop_query("counted")
+    with going_on(tmp_path, spark) as server:
+        assert server.service.state("counted") == ("stopped", None)
+        server.service.start_query("counted")
+        server.service.push("clicks", rows(0, 16))
+        until(lambda: 10 in windows(server.service, "counted"), "the first window")
+    with going_on(tmp_path, spark) as server:
+        assert server.service.state("counted") == ("running", None)
+        assert windows(server.service, "counted") == [1, 10]
+
+
 # In a process that is killed ------------------------------------------------------------------------------------------
 
 

@@ -117,6 +117,7 @@ class SparkRuntime:
         try:
             self.checkpoints = RunCheckpoints(app, self._spark, fresh)
             self._opened.callback(self.checkpoints.close)
+            self.checkpoints.announce_to(announce)
             self._set_up(queue_bytes, ways, monitor, record)
         except BaseException:
             self._opened.close()

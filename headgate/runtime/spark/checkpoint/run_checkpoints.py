@@ -50,15 +50,28 @@ class RunCheckpoints:
             self.app = replace(app, plan=weighed(app.plan))
         else:  # queries that the checkpoint does not have join once the others run
             self.app = replace(app, plan=resumed.plan, policy=resumed.policy)
+<<<<<<< HEAD
             state, saved = resumed.state, resumed.saved
             sinks = {name: one for name, one in resumed.parts("sinks", "queries").items() if name in app.plan.queries}
             self.beginning = Beginning(state["epoch_us"], state["at"], sinks, resumed.parts("sources", "streams"))
             log.info("going on from checkpoint %d of %s in %s", saved.number, saved.written, self.path)
+=======
+            state = resumed.state
+            sinks = {name: one for name, one in state["sinks"].items() if name in app.plan.queries}
+            self.beginning = Beginning(state["epoch_us"], state["at"], sinks, state["sources"])
+>>>>>>> h-checkpoint
 
     @property
     def path(self) -> str:
         """Where they are kept."""
         return "" if self._settings is None else self._settings.path
+
+    def announce_to(self, announce: Callable[[str], None]) -> None:
+        """Say what the run goes on from, if it does: to people who wait for it, and in the log."""
+        if self._resumed is not None:
+            saved = self._resumed.saved
+            announce(f"going on from checkpoint {saved.number} of {saved.written}")
+            log.info("going on from checkpoint %d of %s in %s", saved.number, saved.written, self.path)
 
     @property
     def goes_on(self) -> bool:
@@ -92,14 +105,14 @@ class RunCheckpoints:
         if self._resumed is None:
             joining.note(core.plan)
             return
-        state, fresh = self._resumed.state, self._resumed.fresh
+        state = self._resumed.state
         core.board.now = now
         try:
             restore(core, state["core"])
         except SpillError as error:
             raise ApplicationError("checkpoint", str(error)) from error
         states.restore(state["operators"])
-        joining.restore(state["groups"], state["settings"][0], fresh)
+        joining.restore(state["groups"], state["settings"][0])
         self._resumed = replace(self._resumed, saved=self._resumed.saved._replace(state=None))  # not needed any more
 
     def start(

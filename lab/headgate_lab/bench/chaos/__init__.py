@@ -53,7 +53,7 @@ def run(quick: bool = False, kills: int | None = None, sizes: Sizes | None = Non
 def _measured(name: str, kills: int, sizes: Sizes) -> dict[str, Any]:
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="headgate-chaos-") as folder, PAIRS[name](Path(folder)) as pair:
-        lives = Lives(Path(folder), pair, sizes.workload, sizes.seed)
+        lives = Lives(Path(folder), pair, sizes.workload, f"{sizes.seed} {name}")
         killed = part(f"{name}, killed", lambda: lives.run(kills))
         compared = part(f"{name}, compared", lambda: _compared(pair, sizes.workload, killed["rows"]))
     return killed | compared | {"seconds": time.monotonic() - began}

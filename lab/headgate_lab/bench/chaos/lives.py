@@ -56,7 +56,7 @@ class Feed(threading.Thread):
 class Lives:
     """One process after another, with the same files."""
 
-    def __init__(self, folder: Path, pair: Pair, workload: Workload, seed: int) -> None:
+    def __init__(self, folder: Path, pair: Pair, workload: Workload, seed: str) -> None:
         self._folder = folder
         self._state = folder / "state"
         self._log = folder / "run.log"
