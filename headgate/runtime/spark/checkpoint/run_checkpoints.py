@@ -50,16 +50,9 @@ class RunCheckpoints:
             self.app = replace(app, plan=weighed(app.plan))
         else:  # queries that the checkpoint does not have join once the others run
             self.app = replace(app, plan=resumed.plan, policy=resumed.policy)
-<<<<<<< HEAD
-            state, saved = resumed.state, resumed.saved
+            state = resumed.state
             sinks = {name: one for name, one in resumed.parts("sinks", "queries").items() if name in app.plan.queries}
             self.beginning = Beginning(state["epoch_us"], state["at"], sinks, resumed.parts("sources", "streams"))
-            log.info("going on from checkpoint %d of %s in %s", saved.number, saved.written, self.path)
-=======
-            state = resumed.state
-            sinks = {name: one for name, one in state["sinks"].items() if name in app.plan.queries}
-            self.beginning = Beginning(state["epoch_us"], state["at"], sinks, state["sources"])
->>>>>>> h-checkpoint
 
     @property
     def path(self) -> str:
