@@ -57,6 +57,9 @@ class CheckpointSettings:
     path: str  # a folder, from the application's on, or a URI that Hadoop knows
     interval_s: float = 10.0
     keep: int = 3  # so many of the latest stay
+    # In a server, by place (`queries.fire`), the Unix time since which a query or stream is what it is: state from
+    # before is that of another. What the application says is then newer than settings in a checkpoint.
+    since: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)

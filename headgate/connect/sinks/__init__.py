@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from headgate.connect.connector import connector_of
 from headgate.connect.sinks.base import CannotResume, Shape, Sink
 from headgate.connect.sinks.builtin import Callback, Csv, Json, Memory, Nothing
@@ -65,7 +63,7 @@ def make_sink(
     flow: Flow | None = None,
     application: str = "",
     resume: Any = None,
-    content: pa.Table | None = None,
+    content: Any = None,
     checkpointed: bool = False,
 ) -> Sink:
     """The sink of a query whose results have `schema`; the runtime calls it once per query, at the start of a run.

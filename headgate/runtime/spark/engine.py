@@ -270,11 +270,12 @@ class SparkRuntime:
         with self._changed:
             return self.core.is_complete(query)
 
-    def overview(self) -> dict[str, Any]:
+    def overview(self, over_time: bool = False) -> dict[str, Any]:
         """What people see of the run; see `Run.overview`."""
         with self._changed:
-            seen = self._look()
-        return overview(seen, self.sources.states) | {"dead_letters": self.dead_letters.rows}
+            seen = self._look(over_time)
+        more = {"dead_letters": self.dead_letters.rows, "checkpoint": self.checkpoints.report()}
+        return overview(seen, self.sources.states) | more
 
     def query_overview(self, query: str) -> dict[str, Any]:
         """What people see of a query, running or ended; see `Run.query_overview`."""
@@ -282,8 +283,8 @@ class SparkRuntime:
             own = look_at_query(self.core, self._look(), query, self.optimizer, LINGER_S)
         return query_overview(own, self.unprocessed.get(query, 0))
 
-    def _look(self) -> Sight:
-        return look(self.core, self.now(), self._app.slots, self.errors)
+    def _look(self, over_time: bool = False) -> Sight:
+        return look(self.core, self.now(), self._app.slots, self.errors, over_time)
 
     def unfinished(self) -> dict[str, int]:
         """By query, the tuples that wait in its queues or that calls in flight have taken."""

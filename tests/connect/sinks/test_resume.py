@@ -40,16 +40,21 @@ def open_sink(folder: Path, flow: Flow | None, resume: Any = None, content: Any 
     return make_sink(query, KS, folder, flow, "test", resume, content, checkpointed=True)
 
 
-def saved(sink: Sink) -> tuple[Any, pa.Table | None]:
-    """What a checkpoint would hold: JSON, and a table that went through Arrow's file format."""
+def saved(sink: Sink) -> tuple[Any, Any]:
+    """What a checkpoint would hold: JSON, and tables that went through Arrow's file format."""
     position, content = json.loads(json.dumps(position_of(sink))), content_of(sink)
-    if content is not None:
-        held = pa.BufferOutputStream()
-        with pa.ipc.new_file(held, content.schema) as file:
-            file.write_table(content)
-        content = pa.ipc.open_file(held.getvalue()).read_all()
+    content = [through_a_file(one) for one in content] if isinstance(content, list) else through_a_file(content)
     sink.flush()
     return position, content
+
+
+def through_a_file(table: pa.Table | None) -> pa.Table | None:
+    if table is None:
+        return None
+    held = pa.BufferOutputStream()
+    with pa.ipc.new_file(held, table.schema) as file:
+        file.write_table(table)
+    return pa.ipc.open_file(held.getvalue()).read_all()
 
 
 def contents(folder: Path) -> dict[str, str]:

@@ -51,8 +51,8 @@ class RunCheckpoints:
         else:  # queries that the checkpoint does not have join once the others run
             self.app = replace(app, plan=resumed.plan, policy=resumed.policy)
             state = resumed.state
-            sinks = {name: one for name, one in state["sinks"].items() if name in app.plan.queries}
-            self.beginning = Beginning(state["epoch_us"], state["at"], sinks, state["sources"])
+            sinks = {name: one for name, one in resumed.parts("sinks", "queries").items() if name in app.plan.queries}
+            self.beginning = Beginning(state["epoch_us"], state["at"], sinks, resumed.parts("sources", "streams"))
 
     @property
     def path(self) -> str:
@@ -98,14 +98,14 @@ class RunCheckpoints:
         if self._resumed is None:
             joining.note(core.plan)
             return
-        state, fresh = self._resumed.state, self._resumed.fresh
+        state = self._resumed.state
         core.board.now = now
         try:
             restore(core, state["core"])
         except SpillError as error:
             raise ApplicationError("checkpoint", str(error)) from error
         states.restore(state["operators"])
-        joining.restore(state["groups"], state["settings"][0], fresh)
+        joining.restore(state["groups"], state["settings"][0])
         self._resumed = replace(self._resumed, saved=self._resumed.saved._replace(state=None))  # not needed any more
 
     def start(
