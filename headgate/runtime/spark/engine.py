@@ -7,7 +7,7 @@ import pickle
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -42,6 +42,7 @@ from headgate.runtime.spark.slots import SlotThreads
 from headgate.runtime.spark.source_thread import Opening, open_sources
 from headgate.runtime.spark.source_threads import SourceThreads
 from headgate.runtime.spark.spill import SpillFolder
+from headgate.runtime.spark.table_reloads import TableReloads
 from headgate.scheduling.calls import Call
 from headgate.scheduling.core import Core
 from headgate.scheduling.core_settings import CoreSettings
@@ -123,15 +124,11 @@ class SparkRuntime:
         app = self._app = replace(self._app, plan=weighed(self._app.plan))
         self._began: float | None = None
         self._announce(f"letting Spark check {len(app.plan.queries)} queries")
-        self.caller = make_caller(own_session(self._spark), app, ways)
-        self._opened.callback(self.caller.close)
-        spill = SpillFolder()
-        self._opened.callback(spill.close)
+        self.caller = self._opened.enter_context(closing(make_caller(own_session(self._spark), app, ways)))
+        spill = self._opened.enter_context(closing(SpillFolder()))
         goes_with_spark(self._spark, spill.path)
         settings = CoreSettings(app.plan, app.policy.name, app.policy.parameters, app.slots, app.seed, LINGER_S)
-        self._log = None if record is None else EventLog(record, settings, queue_bytes)
-        if self._log is not None:
-            self._opened.callback(self._log.close)
+        self._log = self._opened.enter_context(closing(EventLog(record, settings, queue_bytes))) if record else None
         self.core = Core(settings, make_policy, SharedMemory(queue_bytes, spill), monitor)
         forecasts = BackgroundForecasts(self.snapshot, app.optimizer.candidates, lambda: promised(self.core), self.now)
         self._opened.callback(forecasts.close)
@@ -142,6 +139,8 @@ class SparkRuntime:
         self._done = threading.Event()
         self._fatal: Exception | None = None
         self._over = False  # the report is made: calls that end later are ignored
+        reloads = TableReloads(self.caller.changing, self.core, self._changed, self.now)
+        self._reloads = self._opened.enter_context(closing(reloads))
         self.sources = SourceThreads(self.core, self.now, self.deliver, self.ended, self._break)
         self.positions: dict[str, Any] = {}  # stream -> where its source goes on after what was delivered, or ENDED
         self._adding = threading.Lock()  # held while queries are added: Spark checks one addition at a time
@@ -384,6 +383,7 @@ class SparkRuntime:
         with self._changed:
             instructions = self._handle_locked(TuplesArrived(self.now(), came, complete, upto))
             refused = {one.stream: one.error for one in instructions if isinstance(one, StreamRefused)}
+            self._reloads.delivered(complete, upto)
             self.positions.update({name: at for name, at in (positions or {}).items() if name not in refused})
         return refused
 
