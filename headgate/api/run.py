@@ -20,7 +20,7 @@ from headgate.api.results import Results
 from headgate.application.checked import PolicySettings, RunLimits
 from headgate.application.planner import DEFAULT_CLASS, check_shed
 from headgate.connect.sinks.memory import MemorySink
-from headgate.connect.sources.push import PushChannel
+from headgate.connect.sources.push_channel import PushChannel
 from headgate.errors import ApplicationError, first_few, known_names
 from headgate.plan.model import Query, QueryClass
 from headgate.policies.master import Master
@@ -284,10 +284,13 @@ class Run:
         """Forget a stream. ApplicationError: it is not there, or queries read it, even if they have ended."""
         with self._changing:
             self._refuse_used("streams", name)
-            if name in self._channels:
-                self._channels.pop(name).close()
+            channel = self._channels.pop(name, None)
+            if channel is not None:
+                channel.close()
             with _as_application_error(f"streams.{name}"):
                 self._runtime.remove_stream(name)
+            if channel is not None:
+                channel.forget(None)
             self._app = self._app.forget("streams", name)
 
     def remove_table(self, name: str) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.api.channels import with_channels
 from headgate.api.run import Run
-from headgate.connect.sources.push import PushChannel
+from headgate.connect.sources.push_channel import PushChannel
 
 if TYPE_CHECKING:
     from headgate.api.application import Application

@@ -20,12 +20,18 @@ def naming(path: Path) -> Iterator[None]:
 
 
 class RowFile:
-    """Replaces a file and appends rows to it. Rows that cannot be written in full are not written at all."""
+    """Replaces a file and appends rows to it. Rows that cannot be written in full are not written at all.
 
-    def __init__(self, path: Path) -> None:
+    With `size` it goes on after the first so many bytes of the file, and cuts off the others.
+    """
+
+    def __init__(self, path: Path, size: int | None = None) -> None:
         self._path = path
-        self._file = FileIO(path, "w")
-        self.size = 0  # bytes of whole rows
+        self._file = FileIO(path, "w" if size is None else "r+")
+        self.size = size or 0  # bytes of whole rows
+        if size is not None:
+            self._file.truncate(size)
+            self._file.seek(size)
 
     def write(self, text: bytes) -> None:
         """Append some rows. OSError, which names the file: the disk is full, or gone; the file ends where it

@@ -62,6 +62,20 @@ def lag_of(source: Source) -> int | None:
     return getattr(source, "lag", None)
 
 
+def is_complete(source: Source) -> bool:
+    """Did the last poll, if it gave less than its limit, give all tuples that had arrived by then? False where a
+    source has a property `complete` that says so: some of them come later."""
+    return bool(getattr(source, "complete", True))
+
+
+def forget(source: Source, position: Any) -> None:
+    """No restart will go on before this position anymore, because a checkpoint with it is durable and no older one is
+    kept. A source that keeps tuples for a restart has a method `forget`, and may drop them now. Position None: it has
+    ended, and will not be opened again. Called from any thread, also after it was closed."""
+    if (drop := getattr(source, "forget", None)) is not None:
+        drop(position)
+
+
 def stamp(columns: list[pa.ChunkedArray], schema: pa.Schema, arrivals_us: NDArray[np.int64], first: int) -> pa.Table:
     """A batch from its columns and arrivals; the first tuple has sequence number `first`.
 

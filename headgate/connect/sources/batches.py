@@ -53,4 +53,6 @@ class BatchReader:
             self.rejects.add(first + skip + at, reject, str(reject.value))
         good = [at for at in range(table.num_rows) if at not in beyond] if beyond else range(table.num_rows)
         left = [*good, table.num_rows] if beyond else range(table.num_rows + 1)
-        return PlacedRows(table.take(good) if beyond else table, lambda row: {"row": first + skip + left[row]})
+        return PlacedRows(
+            table.take(pa.array(good, pa.int64())) if beyond else table, lambda row: {"row": first + skip + left[row]}
+        )

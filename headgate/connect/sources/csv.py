@@ -56,9 +56,12 @@ class CsvReader:
 
     def blocks(self, at: Mapping[str, Any] | None = None) -> Iterator[PlacedRows]:
         """The rows from a place on, in order; malformed ones are left out and counted."""
-        return self._blocks(*self._open(at), at is None and self._has_header)
+        self._text.check(at)
+        return self._blocks(at)
 
-    def _blocks(self, file: io.BufferedReader, line: int, byte: int, heads: bool) -> Iterator[PlacedRows]:
+    def _blocks(self, at: Mapping[str, Any] | None) -> Iterator[PlacedRows]:
+        heads = at is None and self._has_header
+        file, line, byte = self._open(at)
         with file:
             for found in self._records.blocks(file, line, byte):
                 block = found
@@ -118,7 +121,9 @@ class CsvReader:
         self._put_aside(block, {records[at]: reject for at, reject in bad.items()}, wrong)
         good = [at for at in range(table.num_rows) if at not in bad]
         left = [*(records[at] for at in good), count]
-        return PlacedRows(table.take(good) if bad else table, lambda row: self._place(block, left[row], count))
+        return PlacedRows(
+            table.take(pa.array(good, pa.int64())) if bad else table, lambda row: self._place(block, left[row], count)
+        )
 
     def _place(self, block: Block, record: int, count: int) -> dict[str, Any]:
         """The place of a record of a block, which has `count` of them; record `count` begins after the block."""

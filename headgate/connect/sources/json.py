@@ -63,10 +63,12 @@ class JsonReader:
 
     def blocks(self, at: Mapping[str, Any] | None = None) -> Iterator[PlacedRows]:
         """The rows from a place on, in order; malformed ones are left out and counted."""
-        return self._blocks(self._text.open(at), *((1, 0) if at is None else (at["line"], at["byte"])))
+        self._text.check(at)
+        return self._blocks(at)
 
-    def _blocks(self, file: BinaryIO, number: int, byte: int) -> Iterator[PlacedRows]:
-        with file:
+    def _blocks(self, at: Mapping[str, Any] | None) -> Iterator[PlacedRows]:
+        number, byte = (1, 0) if at is None else (at["line"], at["byte"])
+        with self._text.open(at) as file:
             while (block := self._block(file, number, byte)).lines:
                 table = self._by_block(block.lines)
                 if table is None:
@@ -151,7 +153,9 @@ class JsonReader:
             self.rejects.add(number + numbers[at], reject, _shown(lines[numbers[at]]))
         good = [at for at in range(table.num_rows) if at not in beyond]
         left = [numbers[at] for at in good]
-        return PlacedRows(table.take(good) if beyond else table, partial(self._place, block, left))
+        return PlacedRows(
+            table.take(pa.array(good, pa.int64())) if beyond else table, partial(self._place, block, left)
+        )
 
     def _values(self, line: bytes) -> list[Any]:
         try:

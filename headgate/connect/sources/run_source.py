@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.connect.sources.base import ENDED, Source, lag_of, position_of
+from headgate.connect.sources.base import ENDED, Source, forget, is_complete, lag_of, position_of
 from headgate.sql.schema import ARRIVAL, SEQUENCE
 
 
@@ -43,6 +43,15 @@ class RunSource:
         return {"since": self._since, "first": self._first, "given": self.given, "at": position_of(self._source)}
 
     @property
+    def complete(self) -> bool:
+        """See `is_complete`."""
+        return is_complete(self._source)
+
+    def forget(self, position: Any) -> None:
+        """See `forget`; here it is a position in a run."""
+        forget(self._source, None if position == ENDED else position["at"])
+
+    @property
     def lag(self) -> int | None:
         """See `lag_of`."""
         return lag_of(self._source)
@@ -65,9 +74,9 @@ class RunSource:
         self._source.close()
 
 
-def goes_on_from(position: Mapping[str, Any]) -> bool:
+def goes_on_from(position: Mapping[str, Any] | None) -> bool:
     """Does the source of a stream go on from a position in a run, rather than begin anew?"""
-    return position == ENDED or position["at"] is not None
+    return position is not None and (position == ENDED or position["at"] is not None)
 
 
 class EndedSource:

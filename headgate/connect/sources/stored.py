@@ -217,7 +217,10 @@ class RowsTable(TableKind):
         except ValueError as error:
             problem, _, remedy = str(error).partition("; ")
             raise ApplicationError(place, problem, remedy) from None
-        for at, (column, value, problem) in sorted(found.bad.items()):
+        bad = dict(found.bad)
+        for limit in make_limits(table):
+            bad |= {at: (one.column, one.value, one.problem) for at, one in limit.beyond(found.table, bad).items()}
+        for at, (column, value, problem) in sorted(bad.items()):
             where = f"{place}[{at}]" + (f", column {column}" if column else "")
             raise ApplicationError(where, f"{value!r} {problem}", "change the row, or the schema")
         return found.table

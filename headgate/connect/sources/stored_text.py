@@ -38,6 +38,11 @@ class StoredText:
         self._error_place = error_place
         self._head: bytes | None = None  # read when it is needed
 
+    def check(self, at: Mapping[str, Any] | None) -> None:
+        """Raise what `open` would raise; it is called when reading begins, which may be later."""
+        if at is not None:
+            self.open(at).close()
+
     def open(self, at: Mapping[str, Any] | None = None) -> io.BufferedReader:
         """The text from a place on; None: from the beginning.
 

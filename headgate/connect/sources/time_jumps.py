@@ -50,7 +50,7 @@ class JumpLimit:
         self._clock = clock
         beyond = "the latest time of its stream and the clock" if clock else "the latest time of its stream"
         self._problem = f"lies more than {amount} beyond {beyond} (max_jump)"
-        self._reached = reached
+        self.reached = reached
 
     def may_have(self, table: pa.Table) -> bool:
         """Is any row of the next block too far ahead of all blocks before? If not, the block counts as seen."""
@@ -72,7 +72,7 @@ class JumpLimit:
             if ticks > self._bound(clock):
                 found[at] = Reject(self._column, table.column(self._column)[at].cast(pa.string()), self._problem, KIND)
             else:
-                self._reached = ticks if self._reached is None else max(self._reached, ticks)
+                self.reached = ticks if self.reached is None else max(self.reached, ticks)
         return found
 
     def _passes(self, times: pa.ChunkedArray) -> bool:
@@ -81,7 +81,7 @@ class JumpLimit:
             return True
         if latest > self._bound(self._now(), or_else=_FIRST):
             return False
-        self._reached = latest if self._reached is None else max(self._reached, latest)
+        self.reached = latest if self.reached is None else max(self.reached, latest)
         return True
 
     def _now(self) -> int | None:
@@ -89,5 +89,5 @@ class JumpLimit:
 
     def _bound(self, clock: int | None, or_else: int = _LAST) -> int:
         """The latest time that the next row may have; without any time to go by, the first row sets it."""
-        known = [time for time in (self._reached, clock) if time is not None]
+        known = [time for time in (self.reached, clock) if time is not None]
         return max(known) + self._most if known else or_else

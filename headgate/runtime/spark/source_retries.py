@@ -73,9 +73,10 @@ class Retries:
                 continue
             if trouble.attempting.is_alive():
                 continue
-            found = trouble.attempting.found
+            found, trouble.attempting = trouble.attempting.found, None
             if not isinstance(found, Exception):
-                sources[name], trouble.is_open, trouble.attempting = found, True, None
+                assert found is not None
+                sources[name], trouble.is_open = found, True
             elif may_pass(found):
                 self.add(name, found, trouble.position, now)
             else:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from headgate.application.checked import CheckedApplication
 from headgate.connect.dead_letters import DeadLetters
 from headgate.connect.sources import Source, SourceContext, source_for_run
-from headgate.connect.sources.base import lag_of, position_of
+from headgate.connect.sources.base import forget, is_complete, lag_of, position_of
 from headgate.connect.sources.rejects import OnReject
 from headgate.connect.sources.run_source import EndedSource, RunSource, goes_on_from
 from headgate.runtime.spark.failures.error_messages import essence
@@ -121,6 +121,7 @@ class SourceThread(threading.Thread):
     ) -> None:
         super().__init__(name="headgate-sources", daemon=True)
         self._open = dict(sources)
+        self._sources = dict(sources)  # the latest of each stream, closed or not
         self._now = now
         self._deliver = deliver
         self._ended = ended
@@ -129,7 +130,7 @@ class SourceThread(threading.Thread):
         self._next_boundary = next_boundary
         self._read = read
         self._retries = Retries(reopen, jitter)
-        self._positions = {name: position_of(source) for name, source in sources.items()}
+        self._positions: dict[str, Any] = {name: position_of(source) for name, source in sources.items()}
         self._stopping = threading.Event()
         self._rejected_before: dict[str, int] = dict.fromkeys(sources, 0)  # by sources that failed since
         self.rejected: dict[str, int] = dict.fromkeys(sources, 0)
@@ -158,7 +159,9 @@ class SourceThread(threading.Thread):
         over: dict[str, Exception | None] = {}
         failed: dict[str, Exception] = {}
         self._close_unread()
-        self._open |= self._reopened(now, over)
+        reopened = self._reopened(now, over)
+        self._open |= reopened
+        self._sources |= reopened
         for name, source in self._open.items():
             try:
                 rows = self._poll(name, source, now, came)
@@ -167,19 +170,18 @@ class SourceThread(threading.Thread):
                 held += rows or 0
                 if source.exhausted:  # may read ahead, so it can fail, too
                     over[name] = None
-                elif rows is not None and rows < ROWS_A_ROUND:
+                elif rows is not None and rows < ROWS_A_ROUND and is_complete(source):
                     complete.append(name)
                 hurry |= source.replayable and (rows or 0) >= ROWS_IN_A_HURRY
-                self._note_passed(name, source, rows or 0, now)
+                if rows is not None:
+                    self._note_passed(name, source, rows, now)
             except Exception as problem:
                 failed[name] = problem
             if held >= ROWS_A_ROUND:
                 over.update(self._deliver(came, complete, now, positions))
                 came, complete, held, positions = {}, [], 0, {}
         over.update(self._deliver(came, complete, now, positions))
-        for name, problem in failed.items():
-            if name not in over and not self._retry(name, problem, now):
-                over[name] = problem
+        over |= {name: why for name, why in failed.items() if name not in over and not self._retry(name, why, now)}
         for name, error in over.items():
             self._end(name, error)
         return hurry
@@ -195,6 +197,7 @@ class SourceThread(threading.Thread):
         return table.num_rows
 
     def _note_passed(self, name: str, source: Source, rows: int, now: float) -> None:
+        """A source was polled without an error."""
         self._retries.passed(name, rows, now)
         self.rejected[name] = self._rejected_before[name] + source.rejected
         lag = lag_of(source)
@@ -258,6 +261,11 @@ class SourceThread(threading.Thread):
     def reads(self, streams: Collection[str]) -> bool:
         """Is a source of one of these streams still open? If nobody reads its stream, the next round closes it."""
         return self.is_alive() and not {*self._open, *self._retries.closed}.isdisjoint(streams)
+
+    def forget(self, positions: Mapping[str, Any]) -> None:
+        """No restart will go on before these positions anymore. Called from any thread."""
+        for name in positions.keys() & self._sources.keys():
+            forget(self._sources[name], positions[name])
 
     def stop(self) -> None:
         """Let the thread end after the current round."""

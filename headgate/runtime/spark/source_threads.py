@@ -62,6 +62,12 @@ class SourceThreads:
         """By stream, whether its source runs, and what is wrong if it does not."""
         return {name: state for thread in self._threads for name, state in thread.states.items()}
 
+    def forget(self, positions: Mapping[str, Any]) -> None:
+        """A checkpoint with these positions is durable, and no older one is kept: sources may drop what they keep for
+        a restart. Raises OSError."""
+        for thread in self._threads:
+            thread.forget(positions)
+
     def stop(self) -> None:
         """Let the threads end after their current rounds; `join` waits for that."""
         for thread in self._threads:

@@ -58,6 +58,7 @@ class Reports:
             memory_short=lambda: self.memory_short,
             next_boundary=lambda now: boundary,
             read=lambda: self.read,
+            reopen=lambda name, position: pytest.fail("not opened again"),
         )
 
     def _deliver(
