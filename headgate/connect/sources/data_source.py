@@ -18,6 +18,7 @@ from headgate.connect.sources.limits import make_limits
 from headgate.connect.sources.live import LiveSource
 from headgate.connect.sources.placed_rows import PlacedRows
 from headgate.connect.sources.rejects import Reject, Rejects
+from headgate.connect.sources.rows import rows_to_table
 from headgate.errors import ApplicationError
 from headgate.plan.arrow_types import arrow_schema
 from headgate.plan.model import Stream
@@ -197,10 +198,10 @@ class _BatchReader:
         assert self._batch is not None
         start, end = self._start, self._end
         piece, more = _take(self._batch)
-        count = _count(piece)
-        skip = min(count, max(0, self._skip - self._row))
-        table, numbers = good_rows(piece, self._columns, self._limits, self._rejects, self._row, skip)
-        self._row += count
+        found = rows_to_table(piece, self._columns)
+        skip = min(found.table.num_rows, max(0, self._skip - self._row))
+        table, numbers = good_rows(found, self._limits, self._rejects, self._row, skip)
+        self._row += found.table.num_rows
         if not more:
             self._end_batch()
         return PlacedRows(table, lambda at: {"start": start, "end": end, "row": numbers[at]})
@@ -245,7 +246,3 @@ def _take(batch: Iterator[Any]) -> tuple[Any, bool]:
         if len(rows) == _ROWS:
             return rows, True
     return rows, False
-
-
-def _count(piece: Any) -> int:
-    return piece.num_rows if isinstance(piece, pa.RecordBatch) else len(piece)

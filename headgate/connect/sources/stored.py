@@ -153,7 +153,7 @@ class StoredTable(TableKind):
     """A table in a file, which is read when a run starts, and again every `reload` if the file has changed."""
 
     path: Filled
-    reload: Duration | None = None
+    reload: Annotated[Duration, Field(gt=0)] | None = None
 
     @property
     def files(self) -> list[str]:

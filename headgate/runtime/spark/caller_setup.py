@@ -52,7 +52,8 @@ def make_caller(session: SparkSession, app: CheckedApplication, ways: Ways | Non
     server = _direct_server(session, ways)
     spread = SpreadTables(session, data)
     tables = ChangingTables(spread)
-    _add_changing(tables, changing, leaves)
+    for table in changing:
+        tables.add(table, leaves[table.name])
     return Caller(session, app.plan, found.schemas, single, spread, markers, states, ways, server, tables)
 
 
@@ -80,7 +81,8 @@ def extend_caller(caller: Caller, app: CheckedApplication) -> None:
     caller.markers.add(app.plan)
     found = typed(caller.session, app.plan, single, caller.markers)
     caller.add(app.plan, found, single, data)
-    _add_changing(caller.changing, changing, leaves)
+    for table in changing:
+        caller.changing.add(table, leaves[table.name])
 
 
 def _tables(app: CheckedApplication, plan: Plan) -> tuple[dict[str, pa.Table], list[ChangingTable]]:
@@ -90,15 +92,6 @@ def _tables(app: CheckedApplication, plan: Plan) -> tuple[dict[str, pa.Table], l
     changing = [ChangingTable(table, app.folder) for table in read.values() if table.reload_s is not None]
     rows = {name: read_table(table, app.folder) for name, table in read.items() if table.reload_s is None}
     return rows | {table.name: table.versions.content() for table in changing}, changing
-
-
-def _add_changing(tables: ChangingTables, found: list[ChangingTable], leaves: Mapping[str, Leaf | None]) -> None:
-    for table in found:
-        leaf = leaves[table.name]
-        if leaf is None:
-            log.error("table %s keeps its first rows: it cannot be replaced on this Spark", table.name)
-        else:
-            tables.add(table, leaf)
 
 
 def _frames(

@@ -80,10 +80,10 @@ class TableReloads:
         while True:
             since_us = round((self._now() + ahead_s) * 1e6)
             versions = table.versions.from_on(self._oldest_us()).followed_by(rows, since_us)
-            sent = self._changing.send(table, versions)
+            put = self._changing.send(table, versions)
             with self._changed:
                 if round(self._now() * 1e6) < since_us:
-                    self._changing.replace(table, versions, sent)
+                    put()
                     break
             ahead_s *= 2
         log.info("table %s has %d rows for tuples from %.6f s on", table.name, rows.num_rows, since_us / 1e6)

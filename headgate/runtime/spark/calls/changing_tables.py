@@ -14,7 +14,7 @@ from headgate.errors import ApplicationError
 from headgate.plan.model import Table
 from headgate.runtime.spark.calls.spread_tables import SpreadTables
 from headgate.runtime.spark.calls.table_versions import TableVersions
-from headgate.runtime.spark.internals.leaf import Leaf, Sent
+from headgate.runtime.spark.internals.leaf import Leaf
 
 log = logging.getLogger("headgate.spark")
 Stamps = tuple[tuple[int, int], ...]
@@ -25,29 +25,34 @@ class ChangingTables:
 
     def __init__(self, spread: SpreadTables) -> None:
         self._spread = spread
-        self._tables: dict[str, tuple[ChangingTable, Leaf]] = {}
+        self._tables: dict[str, tuple[ChangingTable, Leaf | None]] = {}
         self.on_add: Callable[[], None] = lambda: None  # called when there is another one
 
-    def add(self, table: ChangingTable, leaf: Leaf) -> None:
-        """Another one; its leaf is what prepared plans read."""
+    def add(self, table: ChangingTable, leaf: Leaf | None) -> None:
+        """Another one; its leaf is what prepared plans read. Without one, it keeps its first rows."""
+        if leaf is None:
+            log.error("table %s is not read again: its rows cannot be replaced on this Spark", table.name)
         self._tables[table.name] = (table, leaf)
         self.on_add()
 
     def all(self) -> list[ChangingTable]:
-        return [table for table, _ in list(self._tables.values())]
+        """Those whose rows can be replaced."""
+        return [table for table, leaf in list(self._tables.values()) if leaf is not None]
 
-    def send(self, table: ChangingTable, versions: TableVersions) -> Sent:
-        """Get rows ready to be put in place, which takes long with many."""
-        _, leaf = self._tables[table.name]
-        return leaf.sent(versions.content())
-
-    def replace(self, table: ChangingTable, versions: TableVersions, sent: Sent) -> None:
-        """Put them in the place of those before. A call in flight may find either: both have what its tuples need."""
+    def send(self, table: ChangingTable, versions: TableVersions) -> Callable[[], None]:
+        """Get rows ready, which takes long with many. What is returned puts them in the place of those before; a call
+        in flight may find either: both have what its tuples need."""
         found, leaf = self._tables.get(table.name, (None, None))
-        if found is table and leaf is not None:  # it may have been removed meanwhile
+        if found is not table or leaf is None:  # it was removed meanwhile
+            return lambda: None
+        sent = leaf.sent(versions.content())
+
+        def put() -> None:
             table.versions = versions
             leaf.hold(sent)
             self._spread.replace(table.name, sent.table)
+
+        return put
 
     def newest(self, name: str) -> pa.Table | None:
         """The rows for tuples that arrive now. None: it does not change."""
