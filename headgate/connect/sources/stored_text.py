@@ -20,6 +20,9 @@ _REMEDY = "put the file back as it was, or remove the checkpoint to read it from
 class Text(Protocol):
     """What a reader of text reads."""
 
+    def check(self, at: Mapping[str, Any] | None) -> None:
+        """Raise what `open` would raise; it is called when reading begins, which may be later."""
+
     def open(self, at: Mapping[str, Any] | None = None) -> io.BufferedReader:
         """The text from a place on; None: from the beginning."""
         ...
@@ -39,7 +42,7 @@ class StoredText:
         self._head: bytes | None = None  # read when it is needed
 
     def check(self, at: Mapping[str, Any] | None) -> None:
-        """Raise what `open` would raise; it is called when reading begins, which may be later."""
+        """See `Text`."""
         if at is not None:
             self.open(at).close()
 
