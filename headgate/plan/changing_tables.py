@@ -20,7 +20,7 @@ def refuse_late_lookups(plan: Plan) -> None:
             continue
         if not all(_is_straight(plan, port) for port in operator.inputs):
             place = f"queries.{operator.id.partition('/')[0]}"
-            problem = f"table '{operator.table}' is read again, and here it is joined after a window or a group"
+            problem = f"table '{operator.table}' is read again, and is joined with what is not straight from a stream"
             remedy = "join it with the stream first, or leave out the table's `reload`"
             raise ApplicationError(place, problem, remedy)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -75,9 +75,10 @@ def extend_caller(caller: Caller, app: CheckedApplication) -> None:
     ApplicationError: Spark rejects one of them; calls go on as before.
     """
     show_functions(app.folder)
-    data, changing = _tables(app, app.plan)
+    known = caller.changing.frames()  # queries that run read the same rows, so they must change for all at once
+    data, changing = _tables(app, app.plan, known)
     leaves = {name: _leaf(caller.session, name, table) for name, table in data.items()}
-    single = _frames(caller.session, leaves, data)
+    single = _frames(caller.session, leaves, data) | known
     caller.markers.add(app.plan)
     found = typed(caller.session, app.plan, single, caller.markers)
     caller.add(app.plan, found, single, data)
@@ -85,10 +86,12 @@ def extend_caller(caller: Caller, app: CheckedApplication) -> None:
         caller.changing.add(table, leaves[table.name])
 
 
-def _tables(app: CheckedApplication, plan: Plan) -> tuple[dict[str, pa.Table], list[ChangingTable]]:
+def _tables(
+    app: CheckedApplication, plan: Plan, known: Collection[str] = ()
+) -> tuple[dict[str, pa.Table], list[ChangingTable]]:
     """The rows of each table that a plan reads, and the tables that are read again: their rows say when they count."""
     used = {getattr(operator, "table", None) for operator in plan.operators.values()}
-    read = {name: table for name, table in plan.tables.items() if name in used}
+    read = {name: table for name, table in plan.tables.items() if name in used and name not in known}
     changing = [ChangingTable(table, app.folder) for table in read.values() if table.reload_s is not None]
     rows = {name: read_table(table, app.folder) for name, table in read.items() if table.reload_s is None}
     return rows | {table.name: table.versions.content() for table in changing}, changing

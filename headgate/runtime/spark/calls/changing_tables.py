@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
 
 from headgate.connect.sources import read_table
 from headgate.errors import ApplicationError
@@ -38,6 +39,10 @@ class ChangingTables:
     def all(self) -> list[ChangingTable]:
         """Those whose rows can be replaced."""
         return [table for table, leaf in list(self._tables.values()) if leaf is not None]
+
+    def frames(self) -> dict[str, DataFrame]:
+        """The same, in one partition."""
+        return {name: leaf.frame for name, (_, leaf) in list(self._tables.items()) if leaf is not None}
 
     def send(self, table: ChangingTable, versions: TableVersions) -> Callable[[], None]:
         """Get rows ready, which takes long with many. What is returned puts them in the place of those before; a call
