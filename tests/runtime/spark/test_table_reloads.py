@@ -115,12 +115,31 @@ def test_a_table_that_cannot_be_read_again_keeps_its_rows(
         assert run.results("one").to_arrow().to_pylist() == [{"k": 1, "v": "v0"}, {"k": 2, "v": None}]
 
 
+@pytest.mark.spark
+def test_a_query_that_joins_later_meets_the_same_versions(spark: Any, tmp_path: Path) -> None:
+    write(tmp_path / "names.csv", 0)
+    app = application(tmp_path)
+    app.query("first", "SELECT s.k, n.v FROM s, names AS n WHERE s.k = n.k")
+    with app.start(stay_open=True) as run:
+        run.push("s", [(1,)])
+        assert run.drain(60.0)
+        run.add_query("second", "SELECT n.v, s.k FROM s, names AS n WHERE s.k = n.k")
+        write(tmp_path / "names.csv", 1)
+        until = time.monotonic() + 30.0
+        while "v1" not in run.results("second").to_arrow().column("v").to_pylist():
+            assert time.monotonic() < until
+            run.push("s", [(1,)])
+            assert run.drain(60.0)
+        first, second = (run.results(name).to_arrow().column("v").to_pylist() for name in ("first", "second"))
+    assert first[1:] == second
+
+
 def test_a_join_after_a_window_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "names.csv", 0)
     app = application(tmp_path)
-    app.query(
-        "fine", "SELECT n.v, count(*) AS c FROM s [RANGE 10 SECONDS] AS s, names AS n WHERE s.k = n.k GROUP BY n.v"
-    )
+    counts = "SELECT n.v, count(*) AS c FROM s [RANGE 10 SECONDS] AS s, names AS n WHERE s.k = n.k GROUP BY n.v"
+    app.query("counts", counts)
+    app.query("now", "ISTREAM(SELECT n.v FROM s [NOW] AS s, names AS n WHERE s.k = n.k)")
     with pytest.raises(ApplicationError, match="is read again") as refused:
         app.query("late", "SELECT n.v FROM s [ROWS 5] AS s, names AS n WHERE s.k = n.k")
     assert refused.value.place == "queries.late"
