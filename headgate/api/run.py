@@ -376,12 +376,23 @@ class Run:
             raise ApplicationError(f"queries.{query}", "the query has ended", "remove it and register it again")
         return plan.queries[query]
 
+    def checkpoint(self) -> None:
+        """Take a checkpoint now, and return when it is durable.
+
+        ApplicationError: the application keeps none, or this one could not be written; the one before stays.
+        """
+        try:
+            self._runtime.checkpoints.take()
+        except (OSError, RuntimeError, ValueError) as error:
+            problem, _, remedy = str(error).partition("; ")
+            raise ApplicationError("checkpoint", problem, remedy) from error
+
     # The end -----------------------------------------------------------------------------------------------------
 
     @property
     def seconds(self) -> float:
         """How long the run has lasted."""
-        return self._report.seconds if self._report else self._runtime.now()
+        return self._report.seconds if self._report else self._runtime.clock.lasted
 
     @property
     def running(self) -> bool:

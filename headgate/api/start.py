@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from headgate.api.application import Application
 
 
-def start(app: Application, spark: Any, force: bool = False, stay_open: bool = False) -> Run:
+def start(app: Application, spark: Any, force: bool = False, stay_open: bool = False, fresh: bool = False) -> Run:
     """Start Spark, unless `spark` is a session, give every pushed stream its channel, and start the run.
 
     The run keeps `app`, and adds to it the queries that join. ApplicationError: Spark refuses a query, or a sink cannot
     be opened.
     """
     channels: dict[str, PushChannel] = {}
-    checked = with_channels(app.checked(may_be_empty=stay_open), channels)
+    checked = with_channels(app.checked(may_be_empty=stay_open), channels, fresh=fresh)
     with app.located():
         from headgate.runtime.spark.engine import SparkRuntime
 
-        return Run(SparkRuntime(checked, spark, force=force), channels, app, stay_open)
+        return Run(SparkRuntime(checked, spark, force=force, fresh=fresh), channels, app, stay_open)

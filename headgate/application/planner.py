@@ -73,7 +73,7 @@ def check(
         folder=folder,
         name=name,
         dead_letters=folder / letters if letters else None,
-        checkpoint=file.checkpoint,
+        checkpoint=None if file.checkpoint is None else file.checkpoint.settings(),
         rehearse=file.rehearse,
         driver_share=file.driver_share,
         optimizer=file.optimizer.settings(),

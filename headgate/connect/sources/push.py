@@ -24,6 +24,7 @@ class Push(SourceKind):
     """
 
     kind = "push"
+    may_change = frozenset({"memory"})
     memory: MemorySize = MEMORY
     log: bool | Filled | None = None
 
@@ -86,6 +87,10 @@ class OpenPush(SourceKind):
             return PushedSource(PushChannel(context.stream), ended=True)
         self.channel.open(context.resume)
         return PushedSource(self.channel)
+
+    def had_ended(self) -> None:
+        """See `SourceKind`."""
+        self.channel.end()
 
 
 class PushedSource:

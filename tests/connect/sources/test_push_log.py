@@ -344,6 +344,43 @@ def test_the_log_is_beside_the_checkpoint(tmp_path: Path) -> None:
     again["s"].close()
 
 
+def test_a_fresh_run_takes_nothing_from_the_log(tmp_path: Path) -> None:
+    channels: dict[str, PushChannel] = {}
+    app = with_channels(application(tmp_path, checkpoint="state"), channels)
+    source = open_sources(app)["s"]
+    channels["s"].put([(1,)], lambda: 0.0)
+    source.close()
+    fresh = open_sources(with_channels(application(tmp_path, checkpoint="state"), {}, fresh=True))["s"]
+    assert fresh.poll(1.0) is None
+    assert not fresh.exhausted
+    fresh.close()
+
+
+def test_a_run_that_stops_ends_no_stream(tmp_path: Path) -> None:
+    """Rows that were not taken out are there after a restart, even if no more are to come."""
+    source = channel(tmp_path / "log")
+    source.put([(1, "a")], lambda: 0.0)
+    source.end()
+    source.close()
+    assert not source.over
+    assert source.waiting == 0
+    assert source.position == {"given": 0, "reached": None}
+    again = channel(tmp_path / "log", source.position)
+    assert again.take(1.0, None).num_rows == 1
+    again.take(1.0, None)
+    again.end()
+    assert again.over
+    again.close()
+
+
+def test_nothing_can_be_pushed_into_a_stream_that_had_ended(tmp_path: Path) -> None:
+    channels: dict[str, PushChannel] = {}
+    app = with_channels(application(tmp_path, checkpoint="state"), channels)
+    assert open_sources(app, resume={"s": {"ended": True}})["s"].exhausted
+    with pytest.raises(ApplicationError, match="nothing can be pushed: it was ended"):
+        channels["s"].put([(1,)], lambda: 0.0)
+
+
 def test_a_log_needs_a_checkpoint_on_this_machine(tmp_path: Path) -> None:
     with pytest.raises(ApplicationError, match="a log is kept until a checkpoint covers it, and there are none"):
         with_channels(application(tmp_path), {})

@@ -43,6 +43,7 @@ HEADLINES = {
     "twin": {"error_p50", "error_p90", "best_agrees", "compared"},
     "server": {"ingest_over_feeder", "ingest_tuples_per_second", "listeners_cost"},
     "policies": {"claims", "agreement", "policies", "one_burst", "fixed_cost", "costs"},
+    "chaos": {"lost", "repeated", "kills", "kills_in_checkpoint", "kills_in_commit", "seconds"},
     "decisions": {"microseconds", "growth", "share_of_unit_call", "unit_call_microseconds"},
     "simulator": {"speedup_over_simpy", "event_loop_over_simpy"},
 }
@@ -53,6 +54,7 @@ LONG = {
     "burst": "it searches for the rate that a query can carry",
     "twin": "it searches for the rate that keeps the processors busy",
     "server": "it starts servers",
+    "chaos": "it starts a JVM for each kill, and two more",
     "policies": "each of its runs plans twenty operators anew",
 }
 
