@@ -51,10 +51,15 @@ class PythonDataSource(SourceKind):
         return True
 
     def settings(self) -> dict[str, Any]:
-        """See `Connector`; a class is named."""
+        """See `Connector`; a class is named, and options are texts."""
         given = self.implementation
         name = f"{given.__module__}:{given.__qualname__}" if isinstance(given, type) else given
-        return super().settings() | {"implementation": name}
+        return super().settings() | {"implementation": name, "options": self._texts()}
+
+    def _texts(self) -> dict[str, str]:
+        return {
+            name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in self.options.items()
+        }
 
     def check(self, stream: Stream, place: str, folder: Path) -> None:
         """See `SourceKind`."""
@@ -75,7 +80,7 @@ class PythonDataSource(SourceKind):
         if not (isinstance(found, type) and issubclass(found, DataSource)):
             remedy = "name a class that is derived from pyspark.sql.datasource.DataSource"
             raise ApplicationError(place, f"{shown(found)} is not a data source", remedy)
-        options = CaseInsensitiveDict({name: _option(value) for name, value in self.options.items()})
+        options = CaseInsensitiveDict(self._texts())
         try:
             schema = from_arrow_schema(_columns(stream))
             return _stream_reader(found(options), schema)
@@ -86,10 +91,6 @@ class PythonDataSource(SourceKind):
             said = " ".join(str(error).split())
             problem = f"{found.__name__} cannot be opened: {type(error).__name__}: {said}"
             raise ApplicationError(place, problem, "check its options and the stream's schema") from error
-
-
-def _option(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _columns(stream: Stream) -> pa.Schema:

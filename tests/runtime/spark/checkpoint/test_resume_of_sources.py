@@ -10,21 +10,32 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql.datasource import DataSource
 
 import headgate as hg
-from tests.connect.sources.test_data_source import Parts
+from tests.connect.sources.test_data_source import PartitionReader
 
 SCHEMA = "k INT, t STRING"
 NAMES = ("logs", "files", "numbers")
 
 
+class Numbers(DataSource):
+    """As many rows as a file says when it is opened."""
+
+    def streamReader(self, schema: Any) -> Any:
+        return PartitionReader(int(Path(self.options["count"]).read_text()), schema)
+
+
 def application(folder: Path, numbers: int) -> hg.Application:
+    (folder / "count").write_text(str(numbers))
     checkpoint = {"path": str(folder / "state"), "interval": "1 hour"}
     app = hg.Application(rehearse=False, folder=folder, checkpoint=checkpoint)
     sources = {
         "logs": hg.sources.Folder(path="logs/*.csv", grows=True, interval=0.02),
         "files": hg.sources.Folder(path="files/*.json", interval=0.02),
-        "numbers": hg.sources.PythonDataSource(implementation=Parts, options={"rows": numbers}, interval=0.02),
+        "numbers": hg.sources.PythonDataSource(
+            implementation=Numbers, options={"count": folder / "count"}, interval=0.02
+        ),
     }
     for name in NAMES:
         app.stream(name, SCHEMA, source=sources[name])
