@@ -169,6 +169,11 @@ class Core:
         limit = self.memory.limit_bytes
         return self.memory.short or (limit is not None and self.memory.used > limit // 2)
 
+    def may_read(self, replayable: bool) -> bool:
+        """May a source be read now? One that can be replayed waits as soon as memory is short, so that others need
+        not; these wait when the disk is full, too. Needs no lock."""
+        return not (self.memory_short if replayable else self.memory.full)
+
     @property
     def idle(self) -> bool:
         """Is there nothing left to do, now or later?"""

@@ -94,9 +94,8 @@ class EpochSinkKind(SinkKind):
         """See `SinkKind`."""
         target = self.connect(context)
         try:
-            return StagedSink(
-                target, self.shape(context), self.waits(context), self.every, context.resume, context.content
-            )
+            shape, held, query = self.shape(context), self.waits(context), context.query.name
+            return StagedSink(target, shape, held, self.every, context.resume, context.content, query)
         except BaseException:
             target.close()
             raise

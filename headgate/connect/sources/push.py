@@ -94,9 +94,10 @@ class OpenPush(SourceKind):
 
 
 class PushedSource:
-    """The `Source` at the run's end of a channel. It may be left unread while memory is short; then pushes wait."""
+    """The `Source` at the run's end of a channel. It is read for as long as queues have room, on disk at the latest;
+    then the channel fills up, and pushes wait."""
 
-    replayable = True
+    replayable = False
     rejected = 0
 
     def __init__(self, channel: PushChannel, ended: bool = False) -> None:

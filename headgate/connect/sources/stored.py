@@ -21,7 +21,7 @@ from headgate.connect.sources.rows import as_arrow, rows_to_table
 from headgate.errors import ApplicationError
 from headgate.plan.arrow_types import arrow_schema
 from headgate.plan.model import Stream, Table
-from headgate.settings.sections import Filled, refuse, shown
+from headgate.settings.sections import Duration, Filled, refuse, shown
 
 
 def _replay(value: Any) -> Any:
@@ -150,9 +150,10 @@ class TableKind(Connector):
 
 
 class StoredTable(TableKind):
-    """A table in a file, which is read when a run starts."""
+    """A table in a file, which is read when a run starts, and again every `reload` if the file has changed."""
 
     path: Filled
+    reload: Annotated[Duration, Field(gt=0)] | None = None
 
     @property
     def files(self) -> list[str]:

@@ -7,7 +7,7 @@ import pickle
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,7 @@ from headgate.runtime.spark.slots import SlotThreads
 from headgate.runtime.spark.source_thread import Opening, open_sources
 from headgate.runtime.spark.source_threads import SourceThreads
 from headgate.runtime.spark.spill import SpillFolder
+from headgate.runtime.spark.table_reloads import TableReloads
 from headgate.scheduling.calls import Call
 from headgate.scheduling.core import Core
 from headgate.scheduling.core_settings import CoreSettings
@@ -79,7 +80,6 @@ from headgate.twin.snapshot import take_snapshot
 
 log = logging.getLogger("headgate.spark")
 
-QUEUE_BYTES = 512 * 2**20  # queues in memory; above it they spill, and replayable sources wait at half of it
 LINGER_S = 0.005  # of classes and queries that do not say: as long as a round of the sources takes
 GRACE_S = 10.0  # how long calls in flight may take to end when a run stops
 
@@ -96,7 +96,6 @@ class SparkRuntime:
         self,
         app: CheckedApplication,
         spark: SparkSession | None = None,
-        queue_bytes: int = QUEUE_BYTES,
         ways: Ways | None = None,
         monitor: Monitor | None = None,
         announce: Callable[[str], None] = lambda doing: None,
@@ -118,28 +117,26 @@ class SparkRuntime:
             self.checkpoints = RunCheckpoints(app, self._spark, fresh)
             self._opened.callback(self.checkpoints.close)
             self.checkpoints.announce_to(announce)
-            self._set_up(queue_bytes, ways, monitor, record)
+            self._set_up(ways, monitor, record)
         except BaseException:
             self._opened.close()
             raise
 
-    def _set_up(self, queue_bytes: int, ways: Ways | None, monitor: Monitor | None, record: Path | None) -> None:
+    def _set_up(self, ways: Ways | None, monitor: Monitor | None, record: Path | None) -> None:
         app = self._app = self.checkpoints.app
         beginning = self.checkpoints.beginning
         self.clock = RunClock(beginning.epoch_us, beginning.at)
         self._announce(f"letting Spark check {len(app.plan.queries)} queries")
-        self.caller = make_caller(own_session(self._spark), app, ways)
-        self._opened.callback(self.caller.close)
-        spill = SpillFolder()
-        self._opened.callback(spill.close)
+        self.caller = self._opened.enter_context(closing(make_caller(own_session(self._spark), app, ways)))
+        queues = app.queues
+        spill = self._opened.enter_context(closing(SpillFolder(queues.folder)))
         goes_with_spark(self._spark, spill.path)
         settings = CoreSettings(app.plan, app.policy.name, app.policy.parameters, app.slots, app.seed, LINGER_S)
         if record is not None:
             self.checkpoints.refuse_recording()
-        self._log = None if record is None else EventLog(record, settings, queue_bytes)
-        if self._log is not None:
-            self._opened.callback(self._log.close)
-        memory = SharedMemory(queue_bytes, spill)
+        recorded = None if record is None else closing(EventLog(record, settings, queues.memory_bytes))
+        self._log = None if recorded is None else self._opened.enter_context(recorded)
+        memory = SharedMemory(queues.memory_bytes, spill, disk_bytes=queues.disk_bytes)
         self.core = Core(settings, make_policy, memory, monitor, began=self.clock.start_now)
         forecasts = BackgroundForecasts(self.snapshot, app.optimizer.candidates, lambda: promised(self.core), self.now)
         self._opened.callback(forecasts.close)
@@ -150,6 +147,8 @@ class SparkRuntime:
         self._done = threading.Event()
         self._fatal: Exception | None = None
         self._over = False  # the report is made: calls that end later are ignored
+        reloads = TableReloads(self.caller.changing, self.core, self._changed, self.now)
+        self._reloads = self._opened.enter_context(closing(reloads))
         self.sinks = QuerySinks(beginning.sinks, app.checkpoint is not None)
         self.sources = SourceThreads(self.core, self.sinks, self.now, self.deliver, self.ended, self._break)
         # Stream -> where its source goes on after what was delivered, or ENDED.
@@ -370,6 +369,7 @@ class SparkRuntime:
         with self._changed:
             instructions = self._handle_locked(TuplesArrived(self.now(), came, complete, upto))
             refused = {one.stream: one.error for one in instructions if isinstance(one, StreamRefused)}
+            self._reloads.delivered(complete, upto)
             self.positions.update({name: at for name, at in (positions or {}).items() if name not in refused})
         return refused
 

@@ -114,7 +114,7 @@ class SourceThread(threading.Thread):
         deliver: Deliver,
         ended: Callable[[str, Exception | None], None],
         broken: Callable[[Exception], None],
-        memory_short: Callable[[], bool],
+        may_read: Callable[[bool], bool],
         next_boundary: Callable[[float], float],
         read: Callable[[], Collection[str]],
         reopen: Reopen,
@@ -128,7 +128,7 @@ class SourceThread(threading.Thread):
         self._deliver = deliver
         self._ended = ended
         self._broken = broken
-        self._memory_short = memory_short
+        self._may_read = may_read
         self._next_boundary = next_boundary
         self._read = read
         self._retries = Retries(reopen, jitter)
@@ -191,7 +191,7 @@ class SourceThread(threading.Thread):
 
     def _poll(self, name: str, source: Source, now: float, came: dict[str, pa.Table]) -> int | None:
         """Read a source once; returns how many tuples arrived. None: it has to wait, for memory or for a sink."""
-        if source.replayable and (self._memory_short() or name in self._held_up()):
+        if not self._may_read(source.replayable) or (source.replayable and name in self._held_up()):
             return None
         table = source.poll(now, ROWS_A_ROUND)
         if table is None or not table.num_rows:

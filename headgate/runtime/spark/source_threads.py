@@ -42,7 +42,7 @@ class SourceThreads:
             deliver=self._deliver,
             ended=self._ended,
             broken=self._broken,
-            memory_short=lambda: self._core.memory_short,
+            may_read=self._core.may_read,
             next_boundary=self._core.next_boundary,
             read=lambda: self._core.time.open,
             reopen=reopen,

@@ -98,7 +98,8 @@ def _headgate(spark: SparkSession, servers: str, source: str, target: str, folde
 @contextmanager
 def _stock(spark: SparkSession, servers: str, source: str, target: str, folder: Path) -> Iterator[None]:
     brokers = {"kafka.bootstrap.servers": servers}
-    read = spark.readStream.format("kafka").options(**brokers, subscribe=source).load()
+    settings = {**brokers, "subscribe": source, "startingOffsets": "earliest"}
+    read = spark.readStream.format("kafka").options(**settings).load()
     read.selectExpr(f"inline(array(from_json(CAST(value AS STRING), '{kafka_load.SCHEMA}')))").createOrReplaceTempView(
         "stock_clicks"
     )

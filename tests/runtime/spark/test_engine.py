@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headgate.application.checked import CheckedApplication, PolicySettings, RunLimits
+from headgate.application.checked import CheckedApplication, PolicySettings, QueueSettings, RunLimits
 from headgate.connect.sinks.memory import MemorySink
 from headgate.connect.sources import SourceContext, source_for_run
 from headgate.connect.sources.base import ENDED
@@ -220,7 +220,7 @@ def test_replacing_the_policy_while_running_changes_no_answer(spark: Any, unit: 
 
 
 def test_spilling_keeps_every_tuple(spark: Any) -> None:
-    runtime = SparkRuntime(app_of(simple_plan("v >= 0")), spark, queue_bytes=50_000)
+    runtime = SparkRuntime(replace(app_of(simple_plan("v >= 0")), queues=QueueSettings(50_000)), spark)
     runtime.open()
     tables = [numbers(2000, seed, first=2000 * seed) for seed in range(6)]
     for table in tables:

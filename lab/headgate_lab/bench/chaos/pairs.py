@@ -86,7 +86,7 @@ def kafka_to_postgresql(folder: Path) -> Iterator[Pair]:
 
     def read(statement: str, *values: Any) -> list[tuple[Any, ...]]:
         with psycopg.connect(server.url, password=PASSWORD) as connection:
-            return connection.execute(statement, values).fetchall()  # type: ignore[call-overload,no-any-return]
+            return connection.execute(statement, values).fetchall()
 
     def epoch(query: str) -> int:
         """As the sink notes it beside its table."""
