@@ -34,6 +34,7 @@ from headgate.settings.errors import first_error
 from headgate.sql.schema import EXTRA
 
 DEFAULT_CLASS = "default"
+_OF_STREAM = "the file of stream "
 _NO_PATH = (OSError, ValueError, RuntimeError)  # what `Path.resolve` raises for an impossible file name
 
 
@@ -241,9 +242,7 @@ class _Planner:
             named.append(("the application file", self._path.absolute()))
         named += [("an extension", name) for name in self._file.extensions if name.endswith(".py")]
         named += [
-            (f"the file of stream '{name}'", path)
-            for name, one in self._file.streams.items()
-            for path in one.source.files
+            (f"{_OF_STREAM}'{name}'", path) for name, one in self._file.streams.items() for path in one.source.files
         ]
         named += [
             (f"the file of table '{name}'", path) for name, table in self._file.tables.items() for path in table.files
@@ -379,7 +378,7 @@ def _refuse_shared_path(
             raise ApplicationError(
                 place, f"'{file.name}' is {which}, which the {what} would replace", "write them elsewhere"
             )
-        if file in target.parents:  # it is a folder
+        if which.startswith(_OF_STREAM) and file in target.parents:  # the stream reads a folder
             problem = f"'{path}' lies in '{file.name}', whose files a stream reads"
             raise ApplicationError(place, problem, f"write the {what} elsewhere, or they would be read as rows")
     for other, query in written.items():

@@ -73,4 +73,4 @@ def _scaled(plan: Plan, factor: float) -> Plan:
     return replace(plan, streams=steady)
 
 
-_ENDLESS: dict[str, Any] = {"changes": (), "pauses": (), "rows": None}
+_ENDLESS: dict[str, Any] = {"changes": [], "pauses": [], "rows": None}
