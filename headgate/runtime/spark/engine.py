@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headgate.application.checked import CheckedApplication, PolicySettings, RunLimits
@@ -36,6 +35,7 @@ from headgate.runtime.spark.launch.session import goes_with_spark, own_session, 
 from headgate.runtime.spark.overview import Sight, look, look_at_query, overview, query_overview
 from headgate.runtime.spark.promises import promised, refuse_without_room, shedding_steps
 from headgate.runtime.spark.query_sinks import QuerySinks
+from headgate.runtime.spark.references.entry import make_entry
 from headgate.runtime.spark.slots import SlotThreads, join_all
 from headgate.runtime.spark.source_thread import TICK_S, SourceThread, open_sources
 from headgate.runtime.spark.spill import SpillFolder
@@ -71,6 +71,7 @@ from headgate.scheduling.instructions import (
     WakeSlots,
 )
 from headgate.scheduling.queue import SharedMemory
+from headgate.scheduling.reference import Rows
 from headgate.twin.background import BackgroundForecasts
 from headgate.twin.snapshot import take_snapshot
 
@@ -78,6 +79,7 @@ log = logging.getLogger("headgate.spark")
 
 QUEUE_BYTES = 512 * 2**20  # queues in memory; above it they spill, and replayable sources wait at half of it
 LINGER_S = 0.005  # of classes and queries that do not say: as long as a round of the sources takes
+Refusals = dict[str, Exception]  # stream -> why its tuples could not be queued
 GRACE_S = 10.0  # how long calls in flight may take to end when a run stops
 
 
@@ -192,6 +194,7 @@ class SparkRuntime:
             memory_short=lambda: self.core.memory_short,
             next_boundary=self.core.next_boundary,
             read=lambda: self.core.time.open,
+            references=make_entry(self.core, self.caller, self._changed),
         )
         self._source_threads.append(thread)
         thread.start()
@@ -277,7 +280,7 @@ class SparkRuntime:
         return look(self.core, self.now(), self._app.slots, self.errors)
 
     def unfinished(self) -> dict[str, int]:
-        """By query, the tuples that wait in its queues or that calls in flight have taken."""
+        """See `Core.unfinished`."""
         with self._changed:
             return self.core.unfinished()
 
@@ -373,15 +376,10 @@ class SparkRuntime:
 
     # Data comes in -----------------------------------------------------------------------------------------------
 
-    def deliver(
-        self, came: Mapping[str, pa.Table], complete: Collection[str] = (), upto: float = 0.0
-    ) -> dict[str, Exception]:
-        """Tuples arrived; on the `complete` streams, these are all up to the time `upto`. Slots see them in one step.
-
-        Returns the streams whose tuples could not be queued, and why.
-        """
-        instructions = self._handle(lambda at: TuplesArrived(at, came, complete, upto))
-        return {one.stream: one.error for one in instructions if isinstance(one, StreamRefused)}
+    def deliver(self, came: Mapping[str, Rows], complete: Collection[str] = (), upto: float = 0.0) -> Refusals:
+        """Tuples arrived; on the `complete` streams, these are all up to the time `upto`. Slots see them in one step."""
+        answer = self._handle(lambda at: TuplesArrived(at, came, complete, upto))
+        return {one.stream: one.error for one in answer if isinstance(one, StreamRefused)}
 
     def ended(self, stream: str, error: Exception | None = None) -> None:
         """No more tuples will arrive on a stream. With an error, the queries that read it end."""

@@ -7,14 +7,14 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 
-import pyarrow as pa
-
 from headgate.application.checked import CheckedApplication
 from headgate.connect.dead_letters import DeadLetters
 from headgate.connect.sources import Source, make_source
 from headgate.connect.sources.delayed import DelayedSource
 from headgate.connect.sources.push import PushedSource
 from headgate.connect.sources.rejects import OnReject
+from headgate.runtime.spark.references.entry import ReferenceEntry, Wait
+from headgate.scheduling.reference import Rows
 
 log = logging.getLogger("headgate.source")
 
@@ -65,12 +65,13 @@ class SourceThread(threading.Thread):
         self,
         sources: Mapping[str, Source],
         now: Callable[[], float],
-        deliver: Callable[[Mapping[str, pa.Table], Collection[str], float], Mapping[str, Exception]],
+        deliver: Callable[[Mapping[str, Rows], Collection[str], float], Mapping[str, Exception]],
         ended: Callable[[str, Exception | None], None],
         broken: Callable[[Exception], None],
         memory_short: Callable[[], bool],
         next_boundary: Callable[[float], float],
         read: Callable[[], Collection[str]],
+        references: ReferenceEntry | None = None,
     ) -> None:
         super().__init__(name="headgate-sources", daemon=True)
         self._open = dict(sources)
@@ -81,6 +82,7 @@ class SourceThread(threading.Thread):
         self._memory_short = memory_short
         self._next_boundary = next_boundary
         self._read = read
+        self._references = references
         self._stopping = threading.Event()
         self.rejected: dict[str, int] = dict.fromkeys(sources, 0)
 
@@ -96,11 +98,13 @@ class SourceThread(threading.Thread):
             self._broken(error)
         for source in self._open.values():
             source.close()
+        if self._references is not None:
+            self._references.close()
 
     def read_round(self) -> bool:
         """Read every source once; True if there may be more to read at once."""
         now, hurry, held = self._now(), False, 0
-        came: dict[str, pa.Table] = {}
+        came: dict[str, Rows] = {}
         complete: list[str] = []
         over: dict[str, Exception | None] = {}
         for name in self._open.keys() - self._read():
@@ -128,15 +132,23 @@ class SourceThread(threading.Thread):
             self._ended(name, error)
         return hurry
 
-    def _poll(self, name: str, source: Source, now: float, came: dict[str, pa.Table]) -> int | None:
-        """Read a source once; returns how many tuples arrived. None: it has to wait for memory."""
+    def _poll(self, name: str, source: Source, now: float, came: dict[str, Rows]) -> int | None:
+        """Read a source once; returns how many tuples arrived. None: more are there, but they have to wait."""
         if source.replayable and self._memory_short():
             return None
+        referred = None if self._references is None else self._references.poll(name, source, now)
+        if isinstance(referred, Wait):
+            return None
+        if referred is not None:
+            came[name] = referred
+            return referred.num_rows
         table = source.poll(now, ROWS_A_ROUND)
-        if table is None or not table.num_rows:
-            return 0
-        came[name] = table
-        return table.num_rows
+        rows = 0 if table is None else table.num_rows
+        if self._references is not None:
+            self._references.read(name, rows)
+        if table is not None and rows:
+            came[name] = table
+        return rows
 
     def rest_s(self, spent: float) -> float:
         """Seconds until the next round, changed by up to a half so that it begins at a boundary."""
