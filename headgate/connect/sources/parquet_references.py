@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from headgate.connect.sources.base import without_stamps
 from headgate.connect.sources.kind import SourceContext
-from headgate.connect.sources.limits import make_limits
+from headgate.connect.sources.text_lengths import make_length_limit
 from headgate.plan.arrow_values import is_in_range
+from headgate.plan.windows import Clock
 from headgate.scheduling.reference import Reference, refer
 from headgate.sql.schema import CHANGE
 
@@ -31,9 +34,11 @@ class ReadableFile:
 
 def readable_file(path: Path, context: SourceContext) -> ReadableFile | None:
     """What a file says about itself. None: its rows must pass the driver, which can convert and refuse values."""
-    schema = context.schema
-    if CHANGE in schema.names or make_limits(context.stream) or not _UNSAFE.isdisjoint(str(path)):
+    schema, stream = context.schema, context.stream
+    if CHANGE in schema.names or make_length_limit(stream.schema) or not _UNSAFE.isdisjoint(str(path)):
         return None
+    if stream.max_jump_s is not None and stream.clock is Clock.LOGICAL:
+        return None  # whether a time is too far ahead depends on the tuples before
     try:
         with pq.ParquetFile(path) as file:
             found, columns = file.metadata, file.schema_arrow
@@ -41,7 +46,8 @@ def readable_file(path: Path, context: SourceContext) -> ReadableFile | None:
         return None  # whoever reads it in the driver reports it
     for field in without_stamps(schema):
         at = columns.get_field_index(field.name)
-        if at < 0 or columns.field(at).type != field.type or not _in_range(found, field):
+        last = _now(field.type) if field.name == context.time_column and stream.max_jump_s is not None else None
+        if at < 0 or columns.field(at).type != field.type or not _in_range(found, field, last):
             return None
     size = sum(found.row_group(at).total_byte_size for at in range(found.num_row_groups))
     return ReadableFile(path.resolve(), found.num_rows, size)
@@ -67,14 +73,14 @@ def refer_to_files(
     return refer(stream, "parquet", places, round(now * 1e6), sequence, size)
 
 
-def _in_range(found: pq.FileMetaData, field: pa.Field) -> bool:
-    """Do the statistics show that no row would be put aside for a time beyond the years 1 to 9999?"""
+def _in_range(found: pq.FileMetaData, field: pa.Field, last: pa.Scalar | None) -> bool:
+    """Do the statistics show that no row would be put aside for a time beyond the years 1 to 9999, or beyond `last`?"""
     if not (pa.types.is_timestamp(field.type) or pa.types.is_date(field.type)):
         return not pa.types.is_nested(field.type)  # of what is nested nobody has looked at the parts
-    return all(_group_in_range(found.row_group(at), field) for at in range(found.num_row_groups))
+    return all(_group_in_range(found.row_group(at), field, last) for at in range(found.num_row_groups))
 
 
-def _group_in_range(group: pq.RowGroupMetaData, field: pa.Field) -> bool:
+def _group_in_range(group: pq.RowGroupMetaData, field: pa.Field, last: pa.Scalar | None) -> bool:
     columns = [group.column(at) for at in range(group.num_columns)]
     found = next((column.statistics for column in columns if column.path_in_schema == field.name), None)
     if found is None:
@@ -82,6 +88,12 @@ def _group_in_range(group: pq.RowGroupMetaData, field: pa.Field) -> bool:
     if not found.has_min_max:
         return bool(found.null_count == group.num_rows)
     try:
-        return is_in_range(pa.array([found.min, found.max], field.type))
+        ends = pa.array([found.min, found.max], field.type)
     except (pa.ArrowException, OverflowError, ValueError, TypeError):  # beyond the years that Python knows
         return False
+    return is_in_range(ends) and (last is None or pc.less_equal(ends[1], last).as_py())
+
+
+def _now(kind: pa.DataType) -> pa.Scalar:
+    """Up to now no time is too far ahead, whatever came before (see `time_jumps`)."""
+    return pa.scalar(time.time_ns() // 1000, pa.int64()).cast(kind)

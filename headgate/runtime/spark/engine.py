@@ -377,7 +377,7 @@ class SparkRuntime:
     # Data comes in -----------------------------------------------------------------------------------------------
 
     def deliver(self, came: Mapping[str, Rows], complete: Collection[str] = (), upto: float = 0.0) -> Refusals:
-        """Tuples arrived; on the `complete` streams, these are all up to the time `upto`. Slots see them in one step."""
+        """Tuples arrived; on the `complete` streams, all up to the time `upto`. Slots see them in one step."""
         answer = self._handle(lambda at: TuplesArrived(at, came, complete, upto))
         return {one.stream: one.error for one in answer if isinstance(one, StreamRefused)}
 
