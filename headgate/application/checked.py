@@ -42,6 +42,15 @@ class Change:
 
 
 @dataclass(frozen=True)
+class CheckpointSettings:
+    """Where checkpoints are kept, and how often one is written."""
+
+    path: str  # a folder, from the application's on, or a URI that Hadoop knows
+    interval_s: float = 10.0
+    keep: int = 3  # so many of the latest stay
+
+
+@dataclass(frozen=True)
 class CheckedApplication:
     """Everything that a runtime needs to know. `folder` is where relative file names start."""
 
@@ -52,7 +61,7 @@ class CheckedApplication:
     folder: Path = Path()
     name: str = ""  # the file that it was read from, for messages
     dead_letters: Path | None = None  # where rows that were put aside are written; None: they are only counted
-    checkpoint: str | None = None
+    checkpoint: CheckpointSettings | None = None  # None: the run writes none
     optimizer: OptimizerSettings = field(default_factory=OptimizerSettings)
     simulator: SimulatorSettings = SimulatorSettings()
     changes: tuple[Change, ...] = ()  # for the simulator; on Spark, changes are made while it runs

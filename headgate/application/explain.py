@@ -5,6 +5,7 @@ The keys are stable. Numbers are in seconds, tuples and bytes; `null` is "not kn
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from headgate.application.checked import CheckedApplication
@@ -76,7 +77,7 @@ def explain(app: CheckedApplication) -> dict[str, Any]:
         "policy": {"name": app.policy.name, "parameters": dict(app.policy.parameters)},
         "slots": app.slots,
         "seed": app.seed,
-        "checkpoint": app.checkpoint,
+        "checkpoint": None if app.checkpoint is None else asdict(app.checkpoint),
         "warnings": list(plan.warnings),
     }
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
+from headgate.application.checked import CheckpointSettings
 from headgate.application.operator_sections import AnyOperator, StatsSection
 from headgate.connect.sinks import SINKS, Memory
 from headgate.connect.sources import SOURCES, TABLES
@@ -202,6 +203,23 @@ class OptimizerSection(Section):
         )
 
 
+class CheckpointSection(Section):
+    path: Filled
+    interval: Annotated[Duration, Field(ge=0.1)] = CheckpointSettings.interval_s
+    keep: Annotated[int, Field(gt=1, le=1000)] = CheckpointSettings.keep
+
+    def settings(self) -> CheckpointSettings:
+        """What the section says, for a run."""
+        return CheckpointSettings(self.path, self.interval, self.keep)
+
+
+def _checkpoint(value: Any) -> Any:
+    """`state/` is short for `{path: state/}`."""
+    return {"path": value} if isinstance(value, str) else value
+
+
+Checkpoint = Annotated[CheckpointSection, BeforeValidator(_checkpoint)]
+
 MAY_BE_EMPTY = {"may_be_empty": True}  # the context in which an application may have no streams and no queries
 
 
@@ -215,7 +233,7 @@ class ApplicationFile(Section):
     goals: Goals | None = None  # for the policy `adaptive`
     optimizer: OptimizerSection = OptimizerSection()
     slots: Annotated[int, Field(gt=0, le=1000)] = 2
-    checkpoint: Filled | None = None
+    checkpoint: Checkpoint | None = None  # default: none are written
     dead_letters: Filled | None = None  # default: beside the application file
     seed: Count = 0
     share: bool = False

@@ -47,7 +47,8 @@ class Allowed:
     def with_files(cls, folder: Path) -> Allowed:
         """Kinds with files, too, for files in this folder."""
         kinds = frozenset({"csv", "json"})
-        return cls(cls.sources | kinds, cls.sinks | kinds, cls.tables | kinds, folder.resolve())
+        read = kinds | {"parquet"}
+        return cls(cls.sources | read, cls.sinks | kinds, cls.tables | read, folder.resolve())
 
 
 def refuse_untrusted(

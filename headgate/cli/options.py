@@ -62,6 +62,7 @@ def load(
     slots: int | None = None,
     seed: int | None = None,
     rehearse: bool | None = None,
+    checkpoint: str | None = None,
 ) -> Application:
     """The application with the command line's changes: `--policy`, `--slots` and `--seed` first, then each `--set`.
 
@@ -69,7 +70,7 @@ def load(
     """
     from headgate.api.application import load as load_file
 
-    return load_file(path, overrides(changes, policy, slots, seed, rehearse))
+    return load_file(path, overrides(changes, policy, slots, seed, rehearse, checkpoint))
 
 
 def load_or_empty(
@@ -89,6 +90,7 @@ def overrides(
     slots: int | None = None,
     seed: int | None = None,
     rehearse: bool | None = None,
+    checkpoint: str | None = None,
 ) -> list[str | Override]:
     """The options as changes of the file, in the order in which they apply."""
     from headgate.application.overrides import Override
@@ -102,6 +104,9 @@ def overrides(
         options.append(Override(f"--seed {seed}", "seed", seed))
     if rehearse is not None:
         options.append(Override("--rehearse" if rehearse else "--no-rehearse", "rehearse", rehearse))
+    if checkpoint is not None:  # relative names start where the command runs, unlike those in the file
+        place = checkpoint if ":/" in checkpoint else str(Path(checkpoint).absolute())
+        options.append(Override(f"--checkpoint {checkpoint}", "checkpoint.path", place))
     return [*options, *(changes or ())]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from headgate.metrics.learning import TimeFit
 from headgate.metrics.recent_rate import RecentRate
@@ -66,6 +66,15 @@ class CallWork:
         for sums in (self._seconds, self._tuples, self._busy):
             sums.pop(query, None)
         self._fits.pop(query, None)
+
+    def state(self) -> dict[str, Any]:
+        """What tuples cost by the last calls, as values that JSON can hold."""
+        return {query: fit.state() for query, fit in self._fits.items()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state."""
+        for query, fit in state.items():
+            self._fits[query].restore(fit)
 
     def per_tuple(self, query: str) -> float | None:
         """Seconds that one more tuple of a query adds to a call, by its last calls; None: not known.

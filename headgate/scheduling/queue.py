@@ -6,8 +6,8 @@ Nothing here is thread-safe: the runtime holds its lock around every call, for a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from itertools import takewhile
+from collections.abc import Iterator, Mapping
+from itertools import groupby, takewhile
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from headgate.errors import InvariantError
 from headgate.plan.table_bytes import row_bytes, table_bytes
-from headgate.scheduling.reference import Reference, Rows
+from headgate.scheduling.reference import Reference, Rows, data_of, reference_of
 from headgate.sql.schema import ARRIVAL
 
 _PIECE = 16 << 20  # bytes per spill file: large enough for sequential disk speed, small enough to write under the lock
@@ -31,11 +31,12 @@ class SpillError(RuntimeError):
 class Spill(Protocol):
     """Where batches go when memory is short; `runtime.spark.spill.SpillFolder` is the real one.
 
-    `write` and `read` raise SpillError when they fail; `delete` never raises: a file that is left behind must
+    `write`, `hold` and `read` raise SpillError when they fail; `delete` never raises: a file that is left behind must
     not cost any tuples.
     """
 
     def write(self, table: pa.Table) -> Any: ...
+    def hold(self, handle: Any) -> Any: ...  # another handle of the same rows, to be deleted by itself
     def read(self, handle: Any) -> pa.Table: ...
     def delete(self, handle: Any) -> None: ...
 
@@ -86,6 +87,23 @@ class _Batch:
         left = self.rows - rows
         self.bytes = self.bytes * left // self.rows
         self.rows, self.offset, self._first = left, self.offset + rows, first
+
+
+class FiledRows:
+    """Rows that waited in a queue, on disk; the queue may have gone on without them. To be released."""
+
+    def __init__(self, folder: Spill, handle: Any, offset: int) -> None:
+        self._folder = folder
+        self._handle = folder.hold(handle)
+        self._offset = offset
+
+    def table(self) -> pa.Table:
+        """The rows. SpillError: they cannot be read."""
+        return self._folder.read(self._handle).slice(self._offset)
+
+    def release(self) -> None:
+        """They are not needed any more."""
+        self._folder.delete(self._handle)
 
 
 class SharedMemory:
@@ -265,6 +283,32 @@ class BatchQueue:
         if (held, filed) != (self.held, self._filed):
             raise InvariantError(f"queue {self.name}: bytes were miscounted")
 
+    def state(self) -> dict[str, Any]:
+        """What waits, and what came so far: values that JSON can hold, but for tables and rows on disk.
+
+        SpillError: rows on disk cannot be held.
+        """
+        rows: list[pa.Table | FiledRows | Mapping[str, Any]] = []
+        for in_memory, batches in groupby(self._batches, lambda batch: batch.table is not None):
+            if in_memory:
+                rows.append(pa.concat_tables([batch.table for batch in batches]))
+            else:
+                rows += [self._elsewhere(batch) for batch in batches]
+        return {
+            "entered": self.entered,
+            "taken": self.taken,
+            "shed": self.shed,
+            "thinned": self.thinned,
+            "rows": rows,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state, in which all rows are tables. Only for a queue that nothing has entered."""
+        self.entered, self.taken, self.shed = state["entered"], state["taken"], state["shed"]
+        self.thinned = state["thinned"]
+        for rows in state["rows"]:
+            self._add(self._accept(reference_of(rows) if isinstance(rows, Mapping) else rows), at_head=False)
+
     def close(self) -> None:
         """Drop all batches and delete their files."""
         if self._closed:
@@ -290,6 +334,12 @@ class BatchQueue:
             del self._batches[place]
         self._batches.insert(place, written.in_file(handle))
         self._count_in(written)
+
+    def _elsewhere(self, batch: _Batch) -> FiledRows | Mapping[str, Any]:
+        if batch.reference is not None:
+            return data_of(batch.reference)
+        assert self._memory.folder is not None
+        return FiledRows(self._memory.folder, batch.handle, batch.offset)
 
     # Inside -----------------------------------------------------------------------------------------------------
 

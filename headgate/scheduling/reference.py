@@ -8,7 +8,7 @@ whole or in part.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -102,3 +102,14 @@ def refer(
         for (place, (start, rows)), (before, _) in zip(places.items(), pairwise(ends), strict=True)
     )
     return Reference(stream, kind, parts, arrival_us, sequence, ends[-1], nbytes, options or {})
+
+
+def data_of(reference: Reference) -> dict[str, Any]:
+    """A reference as values that JSON can hold, for a checkpoint."""
+    return asdict(reference)
+
+
+def reference_of(data: Mapping[str, Any]) -> Reference:
+    """A reference from what `data_of` gave."""
+    parts, spans = (Part(**part) for part in data["parts"]), (Span(**span) for span in data["spans"])
+    return Reference(**{**data, "parts": tuple(parts), "spans": tuple(spans)})

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.application.checked import PolicySettings, SimulatorSettings
+from headgate.application.checked import CheckpointSettings, PolicySettings, SimulatorSettings
 from headgate.application.load import load_application
 from headgate.application.overrides import Override
 from headgate.plan import operators
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_whole_file(tmp_path: Path) -> None:
     app = load_application(write_app(tmp_path))
     assert app.policy == PolicySettings("rr", {"quantum": 0.05})
-    assert (app.slots, app.seed, app.checkpoint, app.folder) == (3, 5, "state/", tmp_path)
+    assert (app.slots, app.seed, app.checkpoint, app.folder) == (3, 5, CheckpointSettings("state/"), tmp_path)
     assert app.simulator == SimulatorSettings(noise=0.1, decision_s=1e-6, switch_s=5e-6, source_slots=1)
     assert app.spark == {"master": "local[2]", "spark.sql.shuffle.partitions": "1"}
     assert {name: c.priority for name, c in app.plan.classes.items()} == {"critical": 6, "normal": 3}

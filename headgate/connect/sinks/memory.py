@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections import deque
+from typing import Any
 
 import pyarrow as pa
 
@@ -18,8 +19,10 @@ class MemorySink:
 
     whole = False  # are these the rows of a relation as it stands, rather than one result after another?
 
-    def __init__(self, shape: Shape, limit: int | None = None) -> None:
-        self.rows = 0
+    def __init__(
+        self, shape: Shape, limit: int | None = None, resume: Any = None, content: pa.Table | None = None
+    ) -> None:
+        self.rows = 0 if resume is None else resume["rows"]
         self.mark = secrets.token_hex(4)  # tells it from other sinks, also from those of an earlier process
         self._shape = shape
         self._limit = limit
@@ -27,6 +30,19 @@ class MemorySink:
         self._kept_rows = 0
         self._changed = threading.Condition()
         self._closed = False
+        if content is not None:
+            self._keep(content)
+
+    @property
+    def position(self) -> dict[str, int]:
+        """See `base.position_of`."""
+        return {"rows": self.rows}
+
+    @property
+    def content(self) -> pa.Table | None:
+        """See `base.content_of`."""
+        with self._changed:
+            return pa.concat_tables(self._kept) if self._kept else None
 
     def write(self, table: pa.Table) -> None:
         """See `Sink`."""
@@ -35,11 +51,14 @@ class MemorySink:
         shaped = self._shape(table)
         with self._changed:
             self.rows += table.num_rows
-            self._kept.append(shaped)
-            self._kept_rows += shaped.num_rows
-            while self._limit is not None and self._kept_rows > self._limit:
-                self._drop(self._kept_rows - self._limit)
+            self._keep(shaped)
             self._changed.notify_all()
+
+    def _keep(self, shaped: pa.Table) -> None:
+        self._kept.append(shaped)
+        self._kept_rows += shaped.num_rows
+        while self._limit is not None and self._kept_rows > self._limit:
+            self._drop(self._kept_rows - self._limit)
 
     def _drop(self, rows: int) -> None:
         """Drop the oldest rows, at most those of one table."""
@@ -93,8 +112,13 @@ class MemorySink:
 class NoneSink:
     """Counts results and forgets them."""
 
-    def __init__(self) -> None:
-        self.rows = 0
+    def __init__(self, resume: Any = None) -> None:
+        self.rows = 0 if resume is None else resume["rows"]
+
+    @property
+    def position(self) -> dict[str, int]:
+        """See `base.position_of`."""
+        return {"rows": self.rows}
 
     def write(self, table: pa.Table) -> None:
         """See `Sink`."""

@@ -26,13 +26,16 @@ def csv_header(names: list[str]) -> bytes:
     return csv_lines(pa.table({str(at): [name] for at, name in enumerate(names)}))
 
 
-def csv_lines(table: pa.Table) -> bytes:
+def csv_lines(table: pa.Table, null: str | None = None, quote_texts: bool = False) -> bytes:
     """One line per row, UTF-8. Null is an empty field, and so an empty text is a quoted one.
 
-    In a table of one column null is quoted too: an empty line would be no row to most readers.
+    In a table of one column null is quoted too: an empty line would be no row to most readers. `null` asks for
+    something else, `quote_texts` for quotation marks around all texts.
     """
-    null = "" if table.num_columns > 1 else '""'
-    return _lines([_csv_field(column, null) for column in _whole(table)], [","] * (table.num_columns - 1), "", "")
+    if null is None:
+        null = "" if table.num_columns > 1 else '""'
+    fields = [_csv_field(column, null, quote_texts) for column in _whole(table)]
+    return _lines(fields, [","] * (table.num_columns - 1), "", "")
 
 
 def json_lines(table: pa.Table) -> bytes:
@@ -75,20 +78,22 @@ def _data(rows: pa.Array) -> bytes:
     return bytes(memoryview(rows.buffers()[2])[first:last])
 
 
-def _csv_field(column: pa.Array, null: str) -> pa.Array:
+def _csv_field(column: pa.Array, null: str, quote_texts: bool) -> pa.Array:
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return pc.fill_null(_quoted(column.cast(pa.string())), null)
+        return pc.fill_null(_quoted(column.cast(pa.string()), quote_texts), null)
     if pa.types.is_nested(kind) or pa.types.is_binary(kind):
-        return pc.fill_null(_quoted(_by_value(column)), null)
+        return pc.fill_null(_quoted(_by_value(column), quote_texts), null)
     return pc.fill_null(_plain(column), null)
 
 
-def _quoted(texts: pa.Array) -> pa.Array:
+def _quoted(texts: pa.Array, all_of_them: bool) -> pa.Array:
     """Quotation marks around the texts that need them."""
     empty = pc.equal(pc.binary_length(texts), 0)
     needy = pc.or_(pc.match_substring_regex(texts, _CSV_SPECIAL), empty)
-    if not pc.any(needy).as_py():
+    if all_of_them:
+        needy = pc.is_valid(texts)
+    elif not pc.any(needy).as_py():
         return texts
     doubled = pc.replace_substring(texts, '"', '""')
     return pc.if_else(needy, pc.binary_join_element_wise('"', doubled, '"', ""), texts)

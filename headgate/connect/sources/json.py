@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,11 +15,13 @@ import pyarrow.json as arrow_json
 from headgate.connect.sources.changes import PROBLEM, heading, read_change, read_changes
 from headgate.connect.sources.convert import convert, from_json, load_json
 from headgate.connect.sources.limits import Limit
+from headgate.connect.sources.placed_rows import PlacedRows
 from headgate.connect.sources.records import LONGEST
 from headgate.connect.sources.rejects import Reject, Rejects
+from headgate.connect.sources.stored_text import StoredText, Text
 from headgate.sql.schema import CHANGE
 
-_BLOCK_LINES = 8192  # lines read at a time
+BLOCK_LINES = 8192  # lines read at a time
 _BLOCK_BYTES = 1 << 22  # and bytes, after which no further line is read
 
 
@@ -30,45 +33,75 @@ class _BadRow(Exception):
         self.reject = reject
 
 
+class _Block(NamedTuple):
+    """Lines of a file."""
+
+    lines: list[bytes]
+    starts: list[int]  # the bytes at which they begin, and the one after them
+    number: int  # of the first line, from 1
+
+
 class JsonReader:
     """Reads one JSON object per line as typed columns. A missing key is null, a key without a column is ignored.
 
     Blocks are read by Arrow; a block that Arrow refuses is read again line by line, which finds the bad rows.
     """
 
-    def __init__(self, path: Path, schema: pa.Schema, place: str = "source", limits: Sequence[Limit] = ()) -> None:
-        self._path = path
+    def __init__(
+        self,
+        path: Path,
+        schema: pa.Schema,
+        place: str = "source",
+        limits: Sequence[Limit] = (),
+        text: Text | None = None,
+    ) -> None:
+        self._text = text or StoredText(path, place)
         self._schema = schema
-        self._place = place
         self._limits = limits
         self._quick = _quick_schema(schema)
         self.rejects = Rejects(path.name)
 
-    def blocks(self) -> Iterator[pa.Table]:
-        """The rows in order; malformed ones are left out and counted."""
-        number = 1
-        with pa.input_stream(str(self._path), compression="detect") as stream:
-            file = io.BufferedReader(stream)
-            while lines := self._lines(file, number):
-                table = self._by_block(lines)
-                yield self._by_line(lines, number) if table is None else table
-                number += len(lines)
+    def blocks(self, at: Mapping[str, Any] | None = None) -> Iterator[PlacedRows]:
+        """The rows from a place on, in order; malformed ones are left out and counted."""
+        self._text.check(at)
+        return self._blocks(at)
+
+    def _blocks(self, at: Mapping[str, Any] | None) -> Iterator[PlacedRows]:
+        number, byte = (1, 0) if at is None else (at["line"], at["byte"])
+        with self._text.open(at) as file:
+            while (block := self._block(file, number, byte)).lines:
+                table = self._by_block(block.lines)
+                if table is None:
+                    yield self._by_line(block)
+                else:
+                    yield PlacedRows(table, partial(self._place, block, None))
+                number, byte = number + len(block.lines), block.starts[-1]
         self.rejects.summarize()
 
-    def _lines(self, file: BinaryIO, number: int) -> list[bytes]:
+    def _place(self, block: _Block, left: Sequence[int] | None, row: int) -> dict[str, Any]:
+        """The place of a row of a block, of which the lines `left` are rows; None: all that are not blank."""
+        if left is None:
+            left = [at for at, line in enumerate(block.lines) if not line.isspace()]
+        line = left[row] if row < len(left) else len(block.lines)
+        return self._text.place(block.starts[line], block.number + line)
+
+    def _block(self, file: BinaryIO, number: int, byte: int) -> _Block:
         """The next lines; a line that is too long becomes a blank one."""
         lines: list[bytes] = []
-        size = 0
-        while len(lines) < _BLOCK_LINES and size < _BLOCK_BYTES and (line := file.readline(LONGEST + 1)):
+        starts, size = [byte], 0
+        while len(lines) < BLOCK_LINES and size < _BLOCK_BYTES and (line := file.readline(LONGEST + 1)):
+            byte += len(line)
             if len(line) > LONGEST and not line.endswith(b"\n"):
                 text = line[:LONGEST].decode(errors="replace")
                 self.rejects.add(number + len(lines), Reject(None, text, f"is longer than {LONGEST} bytes"), text)
                 while (line := file.readline(LONGEST)) and not line.endswith(b"\n"):
-                    pass
+                    byte += len(line)
+                byte += len(line)
                 line = b"\n"
             lines.append(line)
+            starts.append(byte)
             size += len(line)
-        return lines
+        return _Block(lines, starts, number)
 
     def _by_block(self, lines: list[bytes]) -> pa.Table | None:
         if self._quick is None:
@@ -96,7 +129,8 @@ class JsonReader:
         table = pa.Table.from_arrays(columns, schema=self._schema)
         return None if any(limit.may_have(table) for limit in self._limits) else table
 
-    def _by_line(self, lines: list[bytes], number: int) -> pa.Table:
+    def _by_line(self, block: _Block) -> PlacedRows:
+        lines, number = block.lines, block.number
         columns: list[list[Any]] = [[] for _ in self._schema]
         numbers: list[int] = []  # of the lines that were read
         for offset, line in enumerate(lines):
@@ -117,7 +151,11 @@ class JsonReader:
             beyond |= limit.beyond(table, beyond)
         for at, reject in beyond.items():
             self.rejects.add(number + numbers[at], reject, _shown(lines[numbers[at]]))
-        return table.filter(pa.array([at not in beyond for at in range(table.num_rows)])) if beyond else table
+        good = [at for at in range(table.num_rows) if at not in beyond]
+        left = [numbers[at] for at in good]
+        return PlacedRows(
+            table.take(pa.array(good, pa.int64())) if beyond else table, partial(self._place, block, left)
+        )
 
     def _values(self, line: bytes) -> list[Any]:
         try:

@@ -28,8 +28,17 @@ class ReadableFile:
     """A file that executors read as the driver would: its columns have the very types of the stream."""
 
     path: Path
-    rows: int
+    group_rows: tuple[int, ...]  # of each row group
     bytes: int
+
+    @property
+    def rows(self) -> int:
+        """In all row groups."""
+        return sum(self.group_rows)
+
+    def row_at(self, group: int, row: int) -> int:
+        """The number in the file of a row of a row group."""
+        return sum(self.group_rows[:group]) + row
 
 
 def readable_file(path: Path, context: SourceContext) -> ReadableFile | None:
@@ -46,11 +55,14 @@ def readable_file(path: Path, context: SourceContext) -> ReadableFile | None:
         return None  # whoever reads it in the driver reports it
     for field in without_stamps(schema):
         at = columns.get_field_index(field.name)
+        if not field.nullable:
+            return None  # whether a value is missing is seen row by row
         last = _now(field.type) if field.name == context.time_column and stream.max_jump_s is not None else None
         if at < 0 or columns.field(at).type != field.type or not _in_range(found, field, last):
             return None
-    size = sum(found.row_group(at).total_byte_size for at in range(found.num_row_groups))
-    return ReadableFile(path.resolve(), found.num_rows, size)
+    groups = [found.row_group(at) for at in range(found.num_row_groups)]
+    size = sum(group.total_byte_size for group in groups)
+    return ReadableFile(path.absolute(), tuple(group.num_rows for group in groups), size)
 
 
 def refer_to_files(

@@ -76,8 +76,8 @@ def look(core: Core, at: float, slots: int, errors: Mapping[str, str]) -> Sight:
     )
 
 
-def overview(seen: Sight) -> dict[str, Any]:
-    """The run as a whole."""
+def overview(seen: Sight, sources: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The run as a whole, with the states of its sources."""
     plan = seen.plan
     readers = {name: plan.readers(name) for name in plan.streams}
     classes = {name: _class_overview(seen, name) for name in plan.classes}
@@ -104,6 +104,7 @@ def overview(seen: Sight) -> dict[str, Any]:
                 "queries": len(readers[name]),
                 "open": name in seen.open,
                 "late": seen.late.get(name, 0),
+                "source": sources.get(name),
             }
             for name in plan.streams
         },

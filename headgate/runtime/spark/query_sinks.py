@@ -5,10 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import pyarrow as pa
 
-from headgate.connect.sinks import Sink, make_sink
+from headgate.connect.sinks import Sink, StagedSink, make_sink
+from headgate.connect.sinks.base import content_of, position_of
 from headgate.plan.model import Plan
 from headgate.scheduling.timekeeper import Timekeeper
 
@@ -20,11 +23,39 @@ Failed = Mapping[str, Exception]  # query -> why
 class QuerySinks(dict[str, Sink]):
     """Sinks by query."""
 
+    def __init__(self, saved: Mapping[str, Any] = MappingProxyType({}), checkpointed: bool = False) -> None:
+        super().__init__()
+        self._saved = saved  # by query, what `state` said of its sink in the checkpoint that the run goes on from
+        self._checkpointed = checkpointed
+
     def open(self, plan: Plan, folder: Path, application: str = "") -> None:
         """Open a sink for each query. ApplicationError: one cannot be opened; those opened before must be closed."""
         for query in plan.queries.values():
             schema, flow = plan.schemas[query.root], plan.flows[query.root]
-            self[query.name] = make_sink(query, schema, folder, flow, application)
+            at = self._saved.get(query.name, {"position": None, "content": None})
+            place = (folder, flow, application, at["position"], at["content"], self._checkpointed)
+            self[query.name] = make_sink(query, schema, *place)
+
+    def end_epochs(self) -> dict[str, Any]:
+        """At the cut of a checkpoint, between writes: by query, where its sink stands, with what it holds."""
+        for sink in self.staged:
+            sink.take()
+        return {query: {"position": position_of(sink), "content": content_of(sink)} for query, sink in self.items()}
+
+    @property
+    def staged(self) -> list[StagedSink]:
+        """The sinks whose results wait for a checkpoint."""
+        return [sink for sink in self.values() if isinstance(sink, StagedSink) and sink.held]
+
+    def flush(self, running: Collection[str]) -> Failed:
+        """Get what was written onto disks; returns the errors."""
+        failed = {}
+        for query in running:
+            try:
+                self[query].flush()
+            except Exception as error:
+                failed[query] = error
+        return failed
 
     def write(
         self,

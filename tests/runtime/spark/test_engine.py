@@ -14,7 +14,7 @@ import pytest
 
 from headgate.application.checked import CheckedApplication, PolicySettings, RunLimits
 from headgate.connect.sinks.memory import MemorySink
-from headgate.connect.sources import make_source
+from headgate.connect.sources import SourceContext, source_for_run
 from headgate.plan.model import Plan, Stream
 from headgate.plan.operators import Function, Port, Project, Select
 from headgate.runtime.spark import engine, source_thread
@@ -155,13 +155,13 @@ def test_a_failing_source_stops_only_its_readers(spark: Any, tmp_path: Path, mon
         [_csv("good", tmp_path, "k,v\n1,0.5\n2,0.25\n"), _csv("bad", tmp_path, "k,v\n1,0.5\n")],
     )
 
-    def make(stream: Stream, *rest: Any) -> Any:
-        source = make_source(stream, *rest)
-        if stream.name == "bad":
-            monkeypatch.setattr(source, "poll", lambda *_: (_ for _ in ()).throw(OSError("the disk is gone")))
+    def make(context: SourceContext, since: float) -> Any:
+        source = source_for_run(context, since)
+        if context.stream.name == "bad":
+            monkeypatch.setattr(source, "poll", lambda *_: (_ for _ in ()).throw(ValueError("the disk is gone")))
         return source
 
-    monkeypatch.setattr(source_thread, "make_source", make)
+    monkeypatch.setattr(source_thread, "source_for_run", make)
     runtime = SparkRuntime(replace(app_of(plan), folder=tmp_path), spark)
     runtime.start()
     runtime.wait(RunLimits(until_idle=True, seconds=30))

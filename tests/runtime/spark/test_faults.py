@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from headgate.application.checked import RunLimits
 from headgate.connect.sinks.memory import MemorySink
-from headgate.connect.sources import make_source
+from headgate.connect.sources import SourceContext, source_for_run
 from headgate.plan.model import Edge, Plan, Stream
 from headgate.plan.operators import Port, Select
 from headgate.runtime.spark import source_thread
@@ -67,14 +67,14 @@ def test_a_source_that_fails_when_it_looks_ahead_ends(
         (tmp_path / f"{name}.csv").write_text("k,v\n1,0.5\n2,0.25\n")
         return Stream(name, parse_schema("k INT, v DOUBLE", name), {"kind": "csv", "path": f"{name}.csv"})
 
-    def make(stream: Stream, folder: Path, seed: int, epoch_us: int, quiet: bool = False, on_reject: Any = None) -> Any:
-        source = make_source(stream, folder, seed, epoch_us, quiet, on_reject)
-        if stream.name == "bad" and not quiet:
+    def make(context: SourceContext, since: float) -> Any:
+        source = source_for_run(context, since)
+        if context.stream.name == "bad" and not context.sample:
             failing = type("Failing", (type(source),), {"exhausted": property(lambda _: 1 / 0)})
             monkeypatch.setattr(source, "__class__", failing)
         return source
 
-    monkeypatch.setattr(source_thread, "make_source", make)
+    monkeypatch.setattr(source_thread, "source_for_run", make)
     runtime = SparkRuntime(replace(app_of(plan_of_two_queries(csv("good"), csv("bad"))), folder=tmp_path), spark)
     runtime.start()
     runtime.wait(RunLimits(until_idle=True, seconds=20))

@@ -21,6 +21,7 @@ class FakeSource:
         self.rejected = 0
         self.closed = False
         self._left = list(given)
+        self.position = 0  # polls that gave something
 
     @property
     def exhausted(self) -> bool:
@@ -30,6 +31,7 @@ class FakeSource:
         given = self._left.pop(0)
         if isinstance(given, Exception):
             raise given
+        self.position += given is not None
         return given
 
     def close(self) -> None:
@@ -41,6 +43,7 @@ class Reports:
 
     def __init__(self, sources: Mapping[str, Any], refused: str = "", boundary: float = math.inf) -> None:
         self.seen: list[Any] = []
+        self.positions: dict[str, Any] = {}
         self.now = 7.0
         self.memory_short = False
         self.read = set(sources)
@@ -55,11 +58,16 @@ class Reports:
             memory_short=lambda: self.memory_short,
             next_boundary=lambda now: boundary,
             read=lambda: self.read,
+            reopen=lambda name, position: pytest.fail("not opened again"),
         )
 
-    def _deliver(self, tables: Mapping[str, pa.Table], complete: Any, now: float) -> dict[str, Exception]:
+    def _deliver(
+        self, tables: Mapping[str, pa.Table], complete: Any, now: float, positions: Mapping[str, Any]
+    ) -> dict[str, Exception]:
         if self.breaks is not None:
             raise self.breaks
+        assert positions.keys() == tables.keys()
+        self.positions.update(positions)
         self.seen.append(({name: table.num_rows for name, table in tables.items()}, list(complete), now))
         return {name: OSError("full") for name in tables if name == self._refused}
 
@@ -77,6 +85,15 @@ def test_a_round_is_handed_over_at_once():
     assert reports.seen == [({"a": 3, "c": 2}, ["a", "b"], 7.0), ("c", None)]
     reports.thread.run()
     assert reports.seen[2:] == [({"b": 1}, [], 7.0), ("a", None), ("b", None)]
+
+
+def test_positions_are_handed_over_with_their_tables():
+    reports = Reports({"a": FakeSource(rows(3), None, rows(1), None), "b": FakeSource(None, rows(1), None, None)})
+    after = []
+    for _ in range(3):
+        reports.thread.read_round()
+        after.append(dict(reports.positions))
+    assert after == [{"a": 1}, {"a": 1, "b": 1}, {"a": 2, "b": 1}]
 
 
 def test_a_large_round_is_handed_over_in_parts(monkeypatch: pytest.MonkeyPatch):

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from enum import Enum
 from typing import Any
 
-from headgate.connect.sources.base import Source, can_refer
+from headgate.connect.sources.base import ReferringSource, Source, can_refer
 from headgate.runtime.spark.calls.caller import Caller
 from headgate.runtime.spark.calls.ways import MOST_REFERRED_ROWS as MOST_ROWS
 from headgate.scheduling.core import Core
@@ -53,7 +53,7 @@ class ReferenceEntry:
         self._least = least
         self._most = most
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="headgate-surveys")
-        self._surveys: dict[str, tuple[Reference, Future[Reference]]] = {}
+        self._surveys: dict[str, tuple[Source, Reference, Future[Reference]]] = {}
         self._refused: dict[str, int] = {}  # stream -> tuples that still have to come through the driver
 
     def poll(self, stream: str, source: Source, now: float) -> Reference | Wait | None:
@@ -61,7 +61,9 @@ class ReferenceEntry:
         if self._least is None or not can_refer(source) or stream in self._refused:
             return None
         if stream in self._surveys:
-            return self._surveyed(stream, source)
+            if self._surveys[stream][0] is source:
+                return self._surveyed(stream, source)
+            del self._surveys[stream]  # it failed, and was opened again: it may be elsewhere
         if not self._wanted(stream):
             return None
         if self._waiting(stream) >= self._most:
@@ -69,7 +71,7 @@ class ReferenceEntry:
         reference = source.refer(now, self._least, self._most)
         if reference is None:
             return None
-        self._surveys[stream] = (reference, self._beside.submit(self._survey, reference))
+        self._surveys[stream] = (source, reference, self._beside.submit(self._survey, reference))
         return Wait.LATER
 
     def read(self, stream: str, rows: int) -> None:
@@ -82,8 +84,8 @@ class ReferenceEntry:
         """No more sources are read; a survey that is under way is left to itself."""
         self._beside.shutdown(wait=False, cancel_futures=True)
 
-    def _surveyed(self, stream: str, source: Source) -> Reference | Wait | None:
-        reference, survey = self._surveys[stream]
+    def _surveyed(self, stream: str, source: ReferringSource) -> Reference | Wait | None:
+        _, reference, survey = self._surveys[stream]
         if not survey.done():
             return Wait.LATER
         del self._surveys[stream]
@@ -93,7 +95,6 @@ class ReferenceEntry:
             log.warning("stream %s: %d tuples come through the driver: %s", stream, reference.num_rows, error)
         else:
             if self._wanted(stream) and self._admits(found):
-                assert can_refer(source)
                 source.skip(found)
                 return found
             log.info("stream %s: %d tuples come through the driver: some may be late", stream, reference.num_rows)

@@ -15,7 +15,6 @@ from headgate.application.checked import RunLimits
 from headgate.runtime.spark.calls.ways import Ways
 from headgate.runtime.spark.engine import SparkRuntime
 from tests.applications import application
-from tests.runtime.spark.references.parquet_source import ParquetFiles
 
 pytestmark = pytest.mark.spark
 
@@ -74,7 +73,7 @@ def run(
             "schema": SCHEMA,
             "time": "ts",
             "slack": slack,
-            "source": ParquetFiles(path=str(folder / name)),
+            "source": {"kind": "folder", "path": name, "format": "parquet", "watch": False},
         }
         for name in ("s", "r")
         if (folder / name).is_dir()

@@ -1,0 +1,64 @@
+"""What an administrator changed while an application ran: it survives a restart, unless the file says otherwise now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from headgate.plan.model import Plan, PolicySettings, Query, QueryClass
+from headgate.plan.quality import QosGraph, QosMeasure
+
+
+def settings_of(plan: Plan) -> dict[str, Any]:
+    """The settings that may be changed while it runs, as values that JSON can hold."""
+    return {
+        "classes": {name: {"priority": one.priority, "linger": one.linger_s} for name, one in plan.classes.items()},
+        "queries": {name: _query_settings(query) for name, query in plan.queries.items()},
+    }
+
+
+def with_changes(plan: Plan, before: Mapping[str, Any], after: Mapping[str, Any]) -> Plan:
+    """A plan with what was changed from `before` to `after`, two results of `settings_of`.
+
+    A setting that is not the same in the plan as it was `before` has been changed by hand since, and stays.
+    """
+    here = settings_of(plan)
+    classes = dict(plan.classes)
+    for name, one in after["classes"].items():
+        now = _merged(here["classes"].get(name), before["classes"].get(name), one)
+        classes[name] = QueryClass(name, now["priority"], now["linger"])
+    plan = replace(plan, classes=classes)
+    for name in plan.queries.keys() & after["queries"].keys():
+        now = _merged(here["queries"][name], before["queries"].get(name), after["queries"][name])
+        plan = _with_settings(plan, name, now)
+    return plan
+
+
+def _merged(here: dict[str, Any] | None, before: dict[str, Any] | None, after: dict[str, Any]) -> dict[str, Any]:
+    if here is None or before is None:
+        return after if here is None else here
+    return {key: after[key] if here[key] == before[key] else here[key] for key in after}
+
+
+def _query_settings(query: Query) -> dict[str, Any]:
+    policy = query.policy
+    return {
+        "class": query.class_name,
+        "policy": None if policy is None else {"name": policy.name, "parameters": dict(policy.parameters)},
+        "linger": query.linger_s,
+        "qos": {one.name: one.as_data() for one in query.qos},
+        "tolerance": query.tolerance,
+        "shed": query.shed,
+    }
+
+
+def _with_settings(plan: Plan, name: str, now: Mapping[str, Any]) -> Plan:
+    policy = now["policy"]
+    measures = [
+        QosMeasure(measure, one["priority"], QosGraph(tuple((at, value) for at, value in one["points"])))
+        for measure, one in now["qos"].items()
+    ]
+    plan = plan.with_policy(name, None if policy is None else PolicySettings(policy["name"], policy["parameters"]))
+    plan = plan.with_linger(name, now["linger"]).with_qos(name, tuple(measures))
+    return plan.with_tolerance(name, now["tolerance"], now["shed"]).with_class(name, now["class"])
