@@ -43,10 +43,16 @@ class DeadLetters:
                 self._try(self._clear)
 
     def put(
-        self, kind: str, stream: str, position: int, row: Mapping[str, Any] | str, reason: str, query: str | None = None
+        self,
+        kind: str,
+        stream: str,
+        position: int | str,
+        row: Mapping[str, Any] | str,
+        reason: str,
+        query: str | None = None,
     ) -> None:
         """Put one row aside. `kind` is malformed, max_jump or failed; `position` the line of a row that never became
-        a tuple, else its number in the stream."""
+        a tuple, or the message (`topic-partition@offset`), else its number in the stream."""
         letter: dict[str, Any] = {"kind": kind, "stream": stream, "position": position}
         if query is not None:
             letter["query"] = query

@@ -17,6 +17,7 @@ from headgate.errors import ApplicationError
 LIVE: list[dict[str, Any]] = [
     {"kind": "tcp", "host": "localhost", "port": 9999},
     {"kind": "stdin"},
+    {"kind": "kafka", "servers": "localhost:9092", "topic": "t"},
     {"kind": "data_source", "implementation": "rows:Rows"},
 ]
 ROWS = """

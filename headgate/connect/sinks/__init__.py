@@ -11,6 +11,7 @@ from headgate.connect.connector import connector_of
 from headgate.connect.sinks.base import CannotResume, Shape, Sink
 from headgate.connect.sinks.builtin import Callback, Csv, Json, Memory, Nothing
 from headgate.connect.sinks.files import CsvSink, JsonSink
+from headgate.connect.sinks.kafka import Kafka
 from headgate.connect.sinks.kind import EachBatch, EpochSinkKind, SinkContext, SinkKind
 from headgate.connect.sinks.lock import OutputInUse
 from headgate.connect.sinks.memory import MemorySink, NoneSink
@@ -34,6 +35,7 @@ __all__ = [
     "EpochSinkKind",
     "Json",
     "JsonSink",
+    "Kafka",
     "Memory",
     "MemorySink",
     "NoneSink",
@@ -50,7 +52,7 @@ __all__ = [
     "make_sink",
 ]
 
-_OWN = (Memory, Csv, Json, Parquet, Postgresql, Nothing, Callback)
+_OWN = (Memory, Csv, Json, Parquet, Postgresql, Kafka, Nothing, Callback)
 SINKS: Registry[SinkKind] = Registry("sink", SinkKind, "kind", "headgate.sinks", _OWN)
 
 

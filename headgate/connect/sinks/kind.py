@@ -82,16 +82,21 @@ class EpochSinkKind(SinkKind):
         """Where the epochs go; called once, at the start of a run. An OSError is reported as the user's."""
         raise NotImplementedError(f"{type(self).__name__} does not define `connect`")
 
+    def waits(self, context: SinkContext) -> bool:
+        """Do results wait for a checkpoint, so that each becomes visible exactly once?"""
+        return context.checkpointed and self.delivery == "exactly_once"
+
     def shape(self, context: SinkContext) -> Shape:
         """What `connect`'s target gets; unless redefined, the results as the user asked for them."""
         return context.shape
 
     def open(self, context: SinkContext) -> StagedSink:
         """See `SinkKind`."""
-        held = context.checkpointed and self.delivery == "exactly_once"
         target = self.connect(context)
         try:
-            return StagedSink(target, self.shape(context), held, self.every, context.resume, context.content)
+            return StagedSink(
+                target, self.shape(context), self.waits(context), self.every, context.resume, context.content
+            )
         except BaseException:
             target.close()
             raise

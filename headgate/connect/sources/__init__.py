@@ -13,6 +13,7 @@ from headgate.connect.sources.base import ENDED, Source
 from headgate.connect.sources.data_source import PythonDataSource
 from headgate.connect.sources.feeder import Feeder
 from headgate.connect.sources.folder import Folder
+from headgate.connect.sources.kafka import Kafka
 from headgate.connect.sources.kind import SourceContext, SourceKind
 from headgate.connect.sources.parquet import Parquet, ParquetTable
 from headgate.connect.sources.push import Push, PushedSource
@@ -32,6 +33,7 @@ __all__ = [
     "Feeder",
     "Folder",
     "Json",
+    "Kafka",
     "Parquet",
     "Push",
     "PythonDataSource",
@@ -46,7 +48,7 @@ __all__ = [
     "source_for_run",
 ]
 
-_OWN = (Csv, Json, Parquet, Folder, Feeder, Push, Tcp, Stdin, PythonDataSource)
+_OWN = (Csv, Json, Parquet, Folder, Feeder, Push, Tcp, Stdin, Kafka, PythonDataSource)
 SOURCES: Registry[SourceKind] = Registry("source", SourceKind, "kind", "headgate.sources", _OWN)
 TABLES: dict[str, type[TableKind]] = {kind.kind: kind for kind in (CsvTable, JsonTable, ParquetTable, RowsTable)}
 

@@ -93,6 +93,10 @@ class Records:
                 found.append((at, line))
         return found
 
+    def is_one(self, text: bytes) -> bool:
+        """Is this one whole record, without the end of its line?"""
+        return self._record.fullmatch(text + b"\n") is not None
+
     def start_of(self, block: Block, record: int) -> tuple[int, int]:
         """Where one record of a block begins, counted from 0 without blank lines: the place in its text, and the line.
 

@@ -14,7 +14,7 @@ from headgate.application.checked import CheckedApplication
 from headgate.connect.dead_letters import DeadLetters
 from headgate.connect.sources import Source, SourceContext, source_for_run
 from headgate.connect.sources.base import forget, is_complete, lag_of, position_of
-from headgate.connect.sources.rejects import OnReject
+from headgate.connect.sources.rejects import OnReject, Position
 from headgate.connect.sources.run_source import EndedSource, RunSource, goes_on_from
 from headgate.runtime.spark.failures.error_messages import essence
 from headgate.runtime.spark.references.entry import ReferenceEntry, Wait
@@ -90,8 +90,8 @@ class Opening:
 
 
 def _to_dead_letters(letters: DeadLetters, stream: str) -> OnReject:
-    def put_aside(line: int, row: str, reason: str, kind: str) -> None:
-        letters.put(kind, stream, line, row, reason)
+    def put_aside(position: Position, row: str, reason: str, kind: str) -> None:
+        letters.put(kind, stream, position, row, reason)
 
     return put_aside
 

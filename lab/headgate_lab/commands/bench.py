@@ -25,6 +25,7 @@ BENCHES = {
     "state": "the cost of windows on Spark, and a replay compared with Structured Streaming",
     "start": "the time from a command to its first result, compared with a bare PySpark script",
     "classes": "queries of unequal importance, compared with stock Structured Streaming",
+    "sources": "tuples of a Kafka topic: how long their results take, compared with Structured Streaming",
     "many": "hundreds of queries: the time to start them, memory, and latencies",
     "burst": "a burst beyond capacity, with and without a tolerance: latency, and the error of what was shed",
     "optimizer": "the cost of looking after promises, and what lingering by promise saves",

@@ -37,6 +37,7 @@ HEADLINES = {
         "completed_over_stock",
         "highest_rate",
     },
+    "sources": {"latency_over_stock"},
     "many": {"start_seconds", "memory_mb", "mean_seconds", "completed"},
     "burst": {"share_shed", "capacity"},
     "optimizer": {"cpu_share", "microseconds_a_look", "cpu_per_tuple_over_default_linger"},
@@ -49,6 +50,7 @@ HEADLINES = {
 LONG = {
     "start": "it starts four JVMs",
     "classes": "it starts two Sparks, and runs every way of both for seconds",
+    "sources": "it starts a broker, and a Spark with the connector",
     "many": "it starts two Sparks",
     "burst": "it searches for the rate that a query can carry",
     "twin": "it searches for the rate that keeps the processors busy",
