@@ -23,7 +23,7 @@ from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
 from headgate.plan.table_bytes import row_bytes
 from headgate.runtime.spark.analysis.schemas import PlanSchemas
-from headgate.runtime.spark.call_sizes import CallSizes
+from headgate.runtime.spark.call_sizes import CallSizes, Volume
 from headgate.runtime.spark.calls.call_data import CallData, KnownShape, call_result
 from headgate.runtime.spark.calls.composer import Composer, Tables
 from headgate.runtime.spark.calls.job import JobShape, separate, shape_of
@@ -100,6 +100,7 @@ class Caller:
         self.calls: Counter[str] = Counter()  # by way
         self._in_flight = 0  # calls, of all slots
         self._trains = CallSizes()
+        self._volume = Volume()
         self.fallbacks: dict[str, str] = {}  # unit -> why each of its calls is planned
         self.states = states
         self.session = session
@@ -147,6 +148,7 @@ class Caller:
         with self._lock:
             self.calls[way] += 1
             self._trains.add(shape.operators, rows)
+            self._volume.add(inputs.values(), table)
         outputs, grown = separate(table, shape, self._names)
         self.states.grow(within, {**grown, **apart, **{name: tables[edge] for name, edge in shape.copies}})
         seconds = time.perf_counter() - started
@@ -226,15 +228,16 @@ class Caller:
     def forget_calls(self) -> None:
         """Reset the counts of calls: those so far were the rehearsal."""
         self.calls.clear()
-        self._trains = CallSizes()
+        self._trains, self._volume = CallSizes(), Volume()
 
     def report(self, plan: Plan) -> dict[str, Any]:
         """The report's sections on calls and state, by the plan's present classes."""
         with self._lock:
-            trains = self._trains.by_class(plan)
+            trains, volume = self._trains.by_class(plan), self._volume.as_data()
         return {
             "calls": {way: self.calls[way] for way in WAYS},
             "trains": trains,
+            "references": volume,
             "fallbacks": dict(self.fallbacks),
             "state": self.states.sizes(),
         }
