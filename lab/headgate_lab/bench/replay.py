@@ -69,10 +69,10 @@ def write_files(folder: Path, files: int, rows: int, seed: int = 1) -> int:
     return size
 
 
-def headgate_replay(spark: SparkSession | None, folder: Path, query: str, settings: Mapping[str, str]) -> Replayed:
+def headgate_replay(spark: SparkSession, folder: Path, query: str) -> Replayed:
     """Replay a folder through one query."""
     source = {"kind": "folder", "path": str(folder), "format": "parquet", "watch": False}
-    app = hg.Application(policy={"name": "fifo", "unit": "query"}, spark=dict(settings), rehearse=True)
+    app = hg.Application(policy={"name": "fifo", "unit": "query"}, rehearse=True)
     app.stream("events", SCHEMA, time="ts", source=source)
     app.query("replay", query, sink={"kind": "memory"})
     runtime = SparkRuntime(app.checked(), spark, ways=Ways(referred_rows=10_000))

@@ -87,8 +87,8 @@ def compare_replays(spark: SparkSession, folder: Path, sizes: SourcesBenchSize) 
     for number in range(sizes.rounds + 1):
         batch, passed = replay.batch_replay(spark, files)
         streaming, _ = replay.streaming_replay(spark, files, folder / f"replayed-{number}")
-        select = replay.headgate_replay(spark, files, replay.SELECT, {})
-        windows = replay.headgate_replay(spark, files, replay.WINDOWED, {})
+        select = replay.headgate_replay(spark, files, replay.SELECT)
+        windows = replay.headgate_replay(spark, files, replay.WINDOWED)
         if select.results != passed:
             raise RuntimeError(f"the replay gave {select.results} results, Spark {passed}")
         if number:  # the first round warms up
