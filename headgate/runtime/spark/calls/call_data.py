@@ -8,7 +8,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from headgate.plan.model import Edge, Plan
+from headgate.plan.model import Edge, Plan, Stream
 from headgate.plan.operators.base import Port
 from headgate.plan.table_bytes import table_bytes
 from headgate.runtime.spark.calls.job import JobShape
@@ -39,6 +39,7 @@ class CallData:
     logs: Mapping[LogName, Log]
     bounds: Mapping[str, Bounds]
     now_us: int
+    streams: Mapping[str, Stream]  # what references may refer to
 
     @property
     def shape(self) -> JobShape:

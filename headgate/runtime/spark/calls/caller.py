@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from headgate.plan.arrow_values import python_rows
-from headgate.plan.model import Edge, Plan
+from headgate.plan.model import Edge, Plan, Stream
 from headgate.plan.operators.base import Port
 from headgate.plan.table_bytes import row_bytes
 from headgate.runtime.spark.analysis.schemas import PlanSchemas
@@ -137,7 +137,8 @@ class Caller:
         shape, schemas = known.shape, known.schemas
         tables = {e: _conform(inputs[e], s) if e in inputs else s.empty_table() for e, s in schemas.items()}
         within = {name: (bounds or {})[name] for name in known.stateful}
-        call = CallData(known, tables, self.states.logs(shape.logs), within, now_us)
+        streams = (plan or self._plan).streams
+        call = CallData(known, tables, self.states.logs(shape.logs), within, now_us, streams)
         rows = sum(table.num_rows for table in inputs.values())
         started = time.perf_counter()
         with self._counted_in_flight():
@@ -398,7 +399,7 @@ class Caller:
         partitions = self._parallelism if call.referred else partitions_for(call.rows, self._parallelism)
         composer = self._composer(partitions == 1 and not call.referred, self._spread_tables)
         session, plan, markers = self.session, self._plan, self.markers
-        inputs = {edge: self._read(edge, rows) for edge, rows in call.inputs.items()}
+        inputs = {edge: self._read(edge, rows, call.streams) for edge, rows in call.inputs.items()}
         found = run_partitioned(
             session, plan, call.shape, inputs, call.logs, call.instants, composer, markers, partitions
         )
@@ -411,11 +412,11 @@ class Caller:
             self._parallelism = cores
             self.session.conf.set("spark.sql.shuffle.partitions", str(cores))
 
-    def _read(self, edge: Edge, rows: Rows) -> pa.Table | DataFrame:
+    def _read(self, edge: Edge, rows: Rows, streams: Mapping[str, Stream]) -> pa.Table | DataFrame:
         """What a call reads at an edge; the tuples of a reference as a frame that the executors read."""
         if not isinstance(rows, Reference):
             return rows
-        frame = stamped_frame(self.session, rows, self._plan.streams[rows.stream])
+        frame = stamped_frame(self.session, rows, streams[rows.stream])
         return frame.select(*cols(self._schema(edge).names))
 
     def _note_fallback(self, shape: JobShape, reason: str) -> None:

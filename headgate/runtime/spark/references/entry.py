@@ -77,7 +77,7 @@ class ReferenceEntry:
     def read(self, stream: str, rows: int) -> None:
         """The source was read, because `poll` gave None; it has delivered so many tuples."""
         left = self._refused.pop(stream, 0) - rows
-        if left > 0 and rows:
+        if left > 0:
             self._refused[stream] = left
 
     def close(self) -> None:

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from headgate.plan.table_bytes import row_bytes
+from headgate.runtime.spark.calls.ways import PARTITIONED_BYTES
 from headgate.runtime.spark.internals.collect import collect
 from headgate.runtime.spark.stateful.base import LogSpec
 from headgate.runtime.spark.stateful.frames import col, long
@@ -45,9 +46,15 @@ class KeptChunk(Chunk):
 
     @property
     def table(self) -> pa.Table:
-        """Its rows, brought to the driver: for calls over few rows in all, which run in one partition."""
+        """Its rows, brought to the driver: for calls over few rows in all, which run in one partition, and for
+        checkpoints. If they are few, they stay there, too."""
+        if self._table.num_rows == self.rows:
+            return self._table
         assert self._frame is not None
-        return collect(self._frame, self._schema)
+        rows = collect(self._frame, self._schema)
+        if rows.nbytes < PARTITIONED_BYTES:
+            self._table = rows
+        return rows
 
     def frame(self, session: SparkSession) -> DataFrame:
         """See `Chunk`."""
