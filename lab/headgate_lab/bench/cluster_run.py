@@ -58,9 +58,7 @@ def main() -> None:
 
 def _replay(spark: Any, asked: dict[str, Any]) -> dict[str, Any]:
     """The first run warms the executors up."""
-    runs = [
-        replay.headgate_replay(spark, Path(asked["folder"]), replay.WINDOWED, {}) for _ in range(asked["rounds"] + 1)
-    ]
+    runs = [replay.headgate_replay(spark, Path(asked["folder"]), replay.WINDOWED) for _ in range(asked["rounds"] + 1)]
     return {"seconds": [one.seconds for one in runs[1:]], "driver_share": runs[-1].driver_share}
 
 
