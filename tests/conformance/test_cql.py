@@ -193,7 +193,7 @@ def test_references_give_the_reference_answer(spark: Any, folder: Path) -> None:
 @pytest.mark.parametrize("part", range(4))
 def test_references_give_the_reference_answer_for_all_queries(spark: Any, folder: Path, part: int) -> None:
     queries = dict([*QUERIES.items(), *MORE.items()][part::4])
-    needed = {"sums": QUERIES["sums"], "few": MORE["few"]}  # others read them
+    needed = {"sums": QUERIES["sums"], "came": QUERIES["came"], "few": MORE["few"]}  # others read them
     check(spark, folder, {**needed, **queries}, [Cut(size=11, policy=FIFO)], referred=True)
 
 
