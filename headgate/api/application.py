@@ -65,6 +65,7 @@ class Application:
         share: bool | None = None,
         rehearse: bool | None = None,
         driver_share: float | None = None,
+        queues: Mapping[str, Any] | None = None,
         dead_letters: str | None = None,
         checkpoint: str | Mapping[str, Any] | None = None,
         extensions: Sequence[str] | None = None,
@@ -81,6 +82,7 @@ class Application:
             "share": share,
             "rehearse": rehearse,
             "driver_share": driver_share,
+            "queues": None if queues is None else dict(queues),
             "dead_letters": dead_letters,
             "checkpoint": dict(checkpoint) if isinstance(checkpoint, Mapping) else checkpoint,
             "extensions": None if extensions is None else list(extensions),
@@ -363,6 +365,10 @@ class Application:
 
         app = self.checked()
         limits = _limits(seconds, seconds is None if until_idle is None else until_idle)
+        if app.checkpoint is not None:
+            log.warning(
+                "%sa simulation neither writes checkpoints nor goes on from one", f"{app.name}: " if app.name else ""
+            )
         with self._draft.located():
             return Report(simulate(app, limits).report)
 
@@ -395,16 +401,27 @@ class Application:
                 with self.located():
                     raise nobody_can_push(stream.name)
 
-    def start(self, spark: Any = None, *, force: bool = False, stay_open: bool = False, fresh: bool = False) -> Run:
+    def start(
+        self,
+        spark: Any = None,
+        *,
+        force: bool = False,
+        stay_open: bool = False,
+        fresh: bool = False,
+        since: Mapping[str, float] | None = None,
+    ) -> Run:
         """Start on Spark and return the run once it has begun; a `with` block around it stops it.
 
         `spark` is a session to use; without one, the session of this process, or a new one, which ends with the run.
         `force`, `fresh`: see `run`. One that is to `stay_open`, as in a server, goes on until it is stopped, even when
-        nothing is left to do. It may begin without queries, and without streams.
+        nothing is left to do. It may begin without queries, and without streams. `since` is for who keeps the
+        application up to date while it runs, also over a crash: by place (`queries.fire`), the time by `Run.clock` at
+        which a query was last started, or a stream added. State in a checkpoint from before that is of another, and the
+        application's settings count.
         """
         from headgate.api.start import start
 
-        return start(self.copy(), spark, force, stay_open, fresh)
+        return start(self.copy(), spark, force, stay_open, fresh, since)
 
     def __repr__(self) -> str:
         data = self._draft.data

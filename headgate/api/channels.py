@@ -17,12 +17,12 @@ _URI = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:/")
 
 
 def with_channels(
-    app: CheckedApplication, channels: dict[str, PushChannel], still_read: Collection[str] = ()
+    app: CheckedApplication, channels: dict[str, PushChannel], still_read: Collection[str] = (), fresh: bool = False
 ) -> CheckedApplication:
     """The application with a channel for every pushed stream: the one in `channels`, or a new one that is added there.
 
     A channel is replaced if a query reads its stream now and none did before: it was closed, or is about to be.
-    `still_read` are the streams that a run reads.
+    `still_read` are the streams that a run reads. A `fresh` run takes nothing from logs of earlier runs.
     """
     streams = dict(app.plan.streams)
     for name, stream in streams.items():
@@ -30,7 +30,7 @@ def with_channels(
             read = bool(app.plan.consumers[Port(name)])
             if name not in channels or (read and (channels[name].closed or name not in still_read)):
                 log = log_folder(name, stream.connector.log, app)
-                channels[name] = PushChannel(stream, stream.connector.memory, log, channels.get(name))
+                channels[name] = PushChannel(stream, stream.connector.memory, log, channels.get(name), fresh)
                 if not read:
                     channels[name].close()  # nothing would take rows out
             push = stream.connector

@@ -144,13 +144,13 @@ class Run:
         """The report as of now; the last one, once the run was stopped."""
         return self._report or Report(self._runtime.report())
 
-    def overview(self) -> dict[str, Any]:
+    def overview(self, over_time: bool = False) -> dict[str, Any]:
         """The run as people watch it, as plain data: classes, queries, streams, queues, shedders, the policy.
 
-        Cheap enough to be asked for every second, with a thousand queries: docs/operations.md has the keys. After
-        `stop`, what was there last.
+        With `over_time`, each class has its latencies of the last minutes, too. Cheap enough to be asked for every
+        second, with a thousand queries: docs/operations.md has the keys. After `stop`, what was there last.
         """
-        return self._last or {"began": self._began, "running": self.running, **self._runtime.overview()}
+        return self._last or {"began": self._began, "running": self.running, **self._runtime.overview(over_time)}
 
     def query_overview(self, query: str) -> dict[str, Any]:
         """One query as people watch it, as plain data: its operators, queues, latencies, promises and decisions."""
@@ -390,6 +390,11 @@ class Run:
     # The end -----------------------------------------------------------------------------------------------------
 
     @property
+    def clock(self) -> float:
+        """Now by the clock of the run, as a Unix time. It goes on with a run that goes on from a checkpoint."""
+        return self._runtime.clock.unix
+
+    @property
     def seconds(self) -> float:
         """How long the run has lasted."""
         return self._report.seconds if self._report else self._runtime.clock.lasted
@@ -435,7 +440,7 @@ class Run:
                 try:
                     with self._app.located():
                         self._report = Report(self._runtime.stop())
-                        last = {"began": self._began, "running": False, **self._runtime.overview()}
+                        last = {"began": self._began, "running": False, **self._runtime.overview(over_time=True)}
                         self._last = last | {"at": self._report.seconds}
                 finally:
                     self._over.set()

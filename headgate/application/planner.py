@@ -20,6 +20,7 @@ from headgate.connect.sinks.output_files import is_part
 from headgate.errors import ApplicationError, known_names
 from headgate.language.risky_expressions import redirect_inputs, split_risky_expressions
 from headgate.language.rules.share import share
+from headgate.plan.changing_tables import refuse_late_lookups
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
 from headgate.plan.operators.base import Operator, Port
@@ -73,6 +74,7 @@ def check(
         name=name,
         dead_letters=folder / letters if letters else None,
         checkpoint=None if file.checkpoint is None else file.checkpoint.settings(),
+        queues=file.queues.settings(folder),
         rehearse=file.rehearse,
         driver_share=file.driver_share,
         optimizer=file.optimizer.settings(),
@@ -166,6 +168,7 @@ class _Planner:
         self._raise_first()
         places = {operator.id: self._place_of(operator) for operator in operators} | wiring.places
         plan = stats.completed(build_plan(streams, tables, classes, operators, queries, places, built.grows))
+        refuse_late_lookups(plan)
         self._check_shedding(plan)
         return plan
 

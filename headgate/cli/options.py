@@ -74,14 +74,18 @@ def load(
 
 
 def load_or_empty(
-    path: Path | None, changes: Sequence[str] | None = None, policy: str | None = None, slots: int | None = None
+    path: Path | None,
+    changes: Sequence[str] | None = None,
+    policy: str | None = None,
+    slots: int | None = None,
+    checkpoint: str | None = None,
 ) -> Application:
     """The application in a file; without one, an application with these settings alone."""
     from headgate.api.application import Application
 
     if path is None:
-        return Application.empty(overrides(changes, policy, slots))
-    return load(path, changes, policy, slots)
+        return Application.empty(overrides(changes, policy, slots, checkpoint=checkpoint))
+    return load(path, changes, policy, slots, checkpoint=checkpoint)
 
 
 def overrides(

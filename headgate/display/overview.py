@@ -140,7 +140,7 @@ def _troubles(streams: Mapping[str, Any]) -> list[Text]:
     return found
 
 
-def _errors(queries: Mapping[str, Any]) -> list[Text]:
+def failures(queries: Mapping[str, Any]) -> list[Text]:
     """Why queries have failed, one line for each of the first few."""
     failed = [f"{name}: {one['error']}" for name, one in queries.items() if one["state"] == "failed"]
     more = [f"and {len(failed) - _ERRORS} more that failed"] if len(failed) > _ERRORS else []
@@ -167,7 +167,7 @@ class OverviewScreen:
             return len(console.render_lines(what, options.update(height=None), pad=False))
 
         classes = class_table(self._overview["classes"])
-        above: list[RenderableType] = [*head(self._overview), *_errors(self._overview["queries"]), "", classes, ""]
+        above: list[RenderableType] = [*head(self._overview), *failures(self._overview["queries"]), "", classes, ""]
         room = (options.height or console.height) - sum(map(lines, above)) - 1
         yield from above
         yield from self._queries(room, lines)

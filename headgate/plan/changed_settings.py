@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from headgate.plan.model import Plan, PolicySettings, Query, QueryClass
-from headgate.plan.quality import QosGraph, QosMeasure
+from headgate.plan.quality import MeasureName, QosGraph, QosMeasure
 
 
 def settings_of(plan: Plan) -> dict[str, Any]:
@@ -31,8 +32,14 @@ def with_changes(plan: Plan, before: Mapping[str, Any], after: Mapping[str, Any]
     plan = replace(plan, classes=classes)
     for name in plan.queries.keys() & after["queries"].keys():
         now = _merged(here["queries"][name], before["queries"].get(name), after["queries"][name])
-        plan = _with_settings(plan, name, now)
+        changed = {key: value for key, value in now.items() if value != here["queries"][name][key]}
+        plan = _with_settings(plan, name, changed)
     return plan
+
+
+def policy_data(policy: PolicySettings) -> dict[str, Any]:
+    """A policy as values that JSON can hold; what is no plain value stands there as its text."""
+    return {"name": policy.name, "parameters": json.loads(json.dumps(dict(policy.parameters), default=str))}
 
 
 def _merged(here: dict[str, Any] | None, before: dict[str, Any] | None, after: dict[str, Any]) -> dict[str, Any]:
@@ -42,23 +49,32 @@ def _merged(here: dict[str, Any] | None, before: dict[str, Any] | None, after: d
 
 
 def _query_settings(query: Query) -> dict[str, Any]:
-    policy = query.policy
     return {
         "class": query.class_name,
-        "policy": None if policy is None else {"name": policy.name, "parameters": dict(policy.parameters)},
+        "policy": None if query.policy is None else policy_data(query.policy),
         "linger": query.linger_s,
         "qos": {one.name: one.as_data() for one in query.qos},
-        "tolerance": query.tolerance,
-        "shed": query.shed,
+        "tolerance": [query.tolerance, query.shed],
     }
 
 
-def _with_settings(plan: Plan, name: str, now: Mapping[str, Any]) -> Plan:
-    policy = now["policy"]
-    measures = [
-        QosMeasure(measure, one["priority"], QosGraph(tuple((at, value) for at, value in one["points"])))
-        for measure, one in now["qos"].items()
-    ]
-    plan = plan.with_policy(name, None if policy is None else PolicySettings(policy["name"], policy["parameters"]))
-    plan = plan.with_linger(name, now["linger"]).with_qos(name, tuple(measures))
-    return plan.with_tolerance(name, now["tolerance"], now["shed"]).with_class(name, now["class"])
+def _with_settings(plan: Plan, name: str, changed: Mapping[str, Any]) -> Plan:
+    """A plan in which these settings of a query are others."""
+    for key, value in changed.items():
+        match key:
+            case "class":
+                plan = plan.with_class(name, value)
+            case "policy":
+                policy = None if value is None else PolicySettings(value["name"], value["parameters"])
+                plan = plan.with_policy(name, policy)
+            case "linger":
+                plan = plan.with_linger(name, value)
+            case "qos":
+                plan = plan.with_qos(name, tuple(_measure(each, one) for each, one in value.items()))
+            case "tolerance":
+                plan = plan.with_tolerance(name, *value)
+    return plan
+
+
+def _measure(name: MeasureName, data: Mapping[str, Any]) -> QosMeasure:
+    return QosMeasure(name, data["priority"], QosGraph(tuple((at, value) for at, value in data["points"])))

@@ -3,8 +3,7 @@
 It decides everything that is not computation: which tuples wait where, which units are ready, what a slot runs next and
 how much input it takes, what a finished or failed call changes, when queries end and when the run is over. It has no
 threads, no clock and no I/O of its own; queues may spill through the `SharedMemory` that they are given. The Spark
-runtime drives it under one lock; tests drive it with a caller in plain Python; a recorded run can be replayed.
-docs/core.md explains it.
+runtime drives it under one lock, tests with a caller in plain Python. docs/core.md explains it.
 """
 
 from __future__ import annotations
@@ -170,6 +169,11 @@ class Core:
         limit = self.memory.limit_bytes
         return self.memory.short or (limit is not None and self.memory.used > limit // 2)
 
+    def may_read(self, replayable: bool) -> bool:
+        """May a source be read now? One that can be replayed waits as soon as memory is short, so that others need
+        not; these wait when the disk is full, too. Needs no lock."""
+        return not (self.memory_short if replayable else self.memory.full)
+
     @property
     def idle(self) -> bool:
         """Is there nothing left to do, now or later?"""
@@ -271,11 +275,8 @@ class Core:
 
     def _enter(self, edge: Edge, table: Rows) -> None:
         """Queue tuples that arrived for one operator, or what its shedder leaves of them."""
-        if isinstance(table, Reference):
-            self.queues[edge].put(table)
-            return
         shedder = self.shedders.get(edge)
-        if shedder is None:
+        if shedder is None or isinstance(table, Reference):  # of a reference nothing may be shed
             self.queues[edge].put(as_read(self.plan, edge, table))
             return
         kept = shedder.kept(table)

@@ -107,7 +107,8 @@ class FiledRows:
 
 
 class SharedMemory:
-    """The memory that all queues share. Without `limit_bytes` or `folder` it is unlimited.
+    """The memory that all queues share. Without `limit_bytes` or `folder` it is unlimited; without `disk_bytes`, the
+    disk is.
 
     When the batches in memory exceed the limit, the newest batches of the largest queues go to disk until a quarter of
     the limit is free, so that small batches do not each make a small file. A batch that waits in several queues counts
@@ -115,7 +116,11 @@ class SharedMemory:
     """
 
     def __init__(
-        self, limit_bytes: int | None = None, folder: Spill | None = None, piece_bytes: int | None = None
+        self,
+        limit_bytes: int | None = None,
+        folder: Spill | None = None,
+        piece_bytes: int | None = None,
+        disk_bytes: int | None = None,
     ) -> None:
         if limit_bytes is not None and limit_bytes < 0:
             raise ValueError(f"the memory limit must be 0 or more bytes, not {limit_bytes}")
@@ -124,6 +129,7 @@ class SharedMemory:
         self.spilled_bytes = 0  # bytes of the batches on disk, as they would be in memory
         self.waiting = 0  # tuples in all queues
         self.folder = folder
+        self._disk_bytes = disk_bytes
         self._piece = piece_bytes or min(_PIECE, max(_SMALLEST_PIECE, (limit_bytes or 0) // 8))
         self._queues: list[BatchQueue] = []
 
@@ -131,6 +137,11 @@ class SharedMemory:
     def short(self) -> bool:
         """Is memory short? Sources that can be replayed should then not be read."""
         return self.spilled_bytes > 0 or not self.fits(0)
+
+    @property
+    def full(self) -> bool:
+        """Is the disk used up, too? Then no source should be read."""
+        return self._disk_bytes is not None and self.spilled_bytes >= self._disk_bytes
 
     def fits(self, size: int) -> bool:
         """Can this many more bytes stay in memory?"""

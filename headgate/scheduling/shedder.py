@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from headgate.plan.model import Edge, Plan, Query
 from headgate.plan.weighing import PARTS, WEIGHED, lacks_weights, sheddable
 from headgate.seeds import derived_seed
+from headgate.scheduling.reference import Rows
 from headgate.sql.schema import ARRIVAL, EXTRA, LATE, SEQUENCE
 
 Bools = NDArray[np.bool_]
@@ -201,7 +202,7 @@ def shedders_of(plan: Plan, seed: int) -> dict[Edge, Shedder]:
     return found
 
 
-def as_read(plan: Plan, edge: Edge, table: pa.Table) -> pa.Table:
+def as_read(plan: Plan, edge: Edge, table: Rows) -> Rows:
     """Tuples of a stream as the operator at a queue reads them, when nothing is shed."""
     return _with_extra(table, None) if is_weighed(plan, edge) else table
 

@@ -53,7 +53,7 @@ class PostgreSQLServer:
         }
         said = [part for key, value in options.items() for part in ("-c", f"{key}={value}")]
         with (self._folder / "log").open("ab") as log:
-            command = [self._bin / "postgres", "-D", self._folder / "data", *said]
+            command = [str(self._bin / "postgres"), "-D", str(self._folder / "data"), *said]
             self._process = subprocess.Popen(command, stdout=log, stderr=log, user=self._user, cwd="/")
         deadline = time.monotonic() + _START_S
         while not self._answers():
@@ -86,7 +86,7 @@ class PostgreSQLServer:
         if self._user is not None:
             shutil.chown(words, self._user)
         said = ["--username=headgate", "--auth=scram-sha-256", f"--pwfile={words}", "--no-sync", "--encoding=UTF8"]
-        command = [self._bin / "initdb", "-D", self._folder / "data", *said, "--locale=C.UTF-8"]
+        command = [str(self._bin / "initdb"), "-D", str(self._folder / "data"), *said, "--locale=C.UTF-8"]
         done = subprocess.run(command, capture_output=True, text=True, check=False, user=self._user, cwd="/")
         if done.returncode:
             raise RuntimeError(f"initdb failed: {done.stderr[-2000:]}")

@@ -80,6 +80,14 @@ def test_requests_may_name_parquet_files_where_they_may_name_csv_files(tmp_path:
                     refuse_untrusted(key, "s", section, allowed, tmp_path)
 
 
+def test_requests_may_not_have_tables_read_all_the_time(tmp_path: Path) -> None:
+    section = {"schema": "k INT", "kind": "csv", "path": "data/in.csv", "reload": "0.5 seconds"}
+    with pytest.raises(ApplicationError, match="more often") as refused:
+        refuse_untrusted("tables", "t", section, Allowed.with_files(tmp_path / "data"), tmp_path)
+    assert refused.value.place == "tables.t.reload"
+    refuse_untrusted("tables", "t", section | {"reload": 1}, Allowed.with_files(tmp_path / "data"), tmp_path)
+
+
 def test_a_parquet_table_in_a_file(tmp_path: Path) -> None:
     pq.write_table(pa.table({"k": [1], "place": ["hall"]}), tmp_path / "places.parquet")
     file = application(tmp_path, {"kind": "feeder", "rate": 10, "rows": 5})

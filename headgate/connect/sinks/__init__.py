@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from headgate.connect.connector import connector_of
 from headgate.connect.sinks.base import CannotResume, Shape, Sink
 from headgate.connect.sinks.builtin import Callback, Csv, Json, Memory, Nothing
+from headgate.connect.sinks.console import Console
 from headgate.connect.sinks.files import CsvSink, JsonSink
 from headgate.connect.sinks.kafka import Kafka
 from headgate.connect.sinks.kind import EachBatch, EpochSinkKind, SinkContext, SinkKind
@@ -29,6 +28,7 @@ __all__ = [
     "SINKS",
     "Callback",
     "CannotResume",
+    "Console",
     "Csv",
     "CsvSink",
     "EachBatch",
@@ -52,7 +52,7 @@ __all__ = [
     "make_sink",
 ]
 
-_OWN = (Memory, Csv, Json, Parquet, Postgresql, Kafka, Nothing, Callback)
+_OWN = (Memory, Csv, Json, Parquet, Postgresql, Kafka, Console, Nothing, Callback)
 SINKS: Registry[SinkKind] = Registry("sink", SinkKind, "kind", "headgate.sinks", _OWN)
 
 
@@ -63,7 +63,7 @@ def make_sink(
     flow: Flow | None = None,
     application: str = "",
     resume: Any = None,
-    content: pa.Table | None = None,
+    content: Any = None,
     checkpointed: bool = False,
 ) -> Sink:
     """The sink of a query whose results have `schema`; the runtime calls it once per query, at the start of a run.

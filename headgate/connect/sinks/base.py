@@ -76,11 +76,12 @@ def position_of(sink: Sink) -> Any:
     return getattr(sink, "position", None)
 
 
-def content_of(sink: Sink) -> pa.Table | None:
+def content_of(sink: Sink) -> Any:
     """Rows that belong to a sink's position and are too many for JSON: results that it keeps in memory, for example.
 
-    A checkpoint holds them as Arrow data (two columns may have the same name), and the sink gets them back as
-    `SinkContext.content`. None: there are none.
+    A table or a list of tables. A checkpoint holds them as Arrow data (two columns may have the same name), and the
+    sink gets them back as `SinkContext.content`. A table that was in the checkpoint before is not written again. None:
+    there are none.
     """
     return getattr(sink, "content", None)
 

@@ -135,7 +135,8 @@ class Messages:
             produce(self.producer, self._topic, self._encode, table, self._delivered)
             self.producer.flush()  # ends with `message.timeout.ms` at the latest
             if self._failed:
-                raise failure(self._failed[0], f"{len(self._failed)} messages were not delivered: ")
+                kind = ValueError if self._failed[0].name() in _NEVER else OSError
+                raise kind(f"{len(self._failed)} messages were not delivered: {self._failed[0].str()}")
         except BaseException:
             self.close()
             self.producer = self._made()  # an error may have ended the one before for good
@@ -205,6 +206,8 @@ class Transactions:
             self.producer.commit_transaction(_COMMIT_S)
         except self._confluent.KafkaException as error:
             raise self._given_up(error) from None
+        except OSError as error:  # from `produce`, which has the cause
+            raise self._given_up(error.__cause__ or error) from None
         except BaseException:
             self._drop()
             raise
@@ -231,11 +234,10 @@ class Transactions:
 
     def _given_up(self, error: BaseException) -> Exception:
         """The error to raise, after letting go of the producer."""
-        found = error.args[0]
         self._drop()
-        if found.name() in _FENCED:
+        if name_of(error) in _FENCED or "fenced" in reason(error).lower():
             return ValueError(_TAKEN_OVER)
-        return failure(found)
+        return (ValueError if name_of(error) in _NEVER else OSError)(reason(error))
 
     def _drop(self) -> None:
         producer, self.producer, self._begun = self.producer, None, False
@@ -254,7 +256,9 @@ def produce(producer: Any, topic: str, encode: Encode, table: pa.Table, delivere
                 except BufferError:  # it has as many as it can hold
                     producer.poll(0.1)
                 except Exception as error:
-                    raise failure(error.args[0], f"a result of {len(value):,} bytes: ") from None
+                    if name_of(error) in _NEVER:
+                        raise ValueError(f"a result of {len(value):,} bytes: {reason(error)}") from None
+                    raise OSError(reason(error)) from error
             if at % 1000 == 0:
                 producer.poll(0)
 
@@ -266,7 +270,7 @@ def let_go(producer: Any) -> None:
         producer.flush(1)
 
 
-def failure(error: Any, before: str = "") -> Exception:
-    """OSError for what may succeed later, ValueError for what never will."""
-    name = error.name() if hasattr(error, "name") else ""
-    return (ValueError if name in _NEVER else OSError)(f"{before}{reason(Exception(error))}")
+def name_of(error: BaseException) -> str:
+    """What librdkafka calls an error."""
+    found = error.args[0] if error.args else error
+    return str(found.name()) if hasattr(found, "name") else ""

@@ -29,7 +29,7 @@ class SinkContext:
     folder: Path = Path()  # where relative file names start
     application: str = ""  # identifies this run to others that want to write there
     resume: Any = None  # a position to go on from (see `base.position_of`); None: from the beginning
-    content: pa.Table | None = None  # what belongs to that position (see `base.content_of`)
+    content: Any = None  # what belongs to that position (see `base.content_of`)
     checkpointed: bool = False  # does the runtime take checkpoints?
 
     @property
@@ -94,9 +94,8 @@ class EpochSinkKind(SinkKind):
         """See `SinkKind`."""
         target = self.connect(context)
         try:
-            return StagedSink(
-                target, self.shape(context), self.waits(context), self.every, context.resume, context.content
-            )
+            shape, held, query = self.shape(context), self.waits(context), context.query.name
+            return StagedSink(target, shape, held, self.every, context.resume, context.content, query)
         except BaseException:
             target.close()
             raise

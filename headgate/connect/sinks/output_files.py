@@ -42,7 +42,7 @@ def current_file(path: Path, endings: Sequence[str], parts: int) -> Path:
     if is_single(path, endings):
         return path
     known = {part(path, number, endings) for number in range(parts)}
-    for entry in path.iterdir():
+    for entry in path.iterdir() if path.is_dir() else ():
         if is_part(entry) and entry not in known:
             entry.unlink()
     return part(path, parts - 1, endings)

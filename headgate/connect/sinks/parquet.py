@@ -40,7 +40,11 @@ class Parquet(EpochSinkKind):
         """See `EpochSinkKind`. A run that begins anew removes the files of the run before."""
         self._check(context.shape, context.place)
         if "://" in self.path:
-            files, path = fs.FileSystem.from_uri(self.path)
+            try:
+                files, path = fs.FileSystem.from_uri(self.path)
+            except ValueError as error:  # no such scheme
+                remedy = "use file, s3, gs or hdfs, or a path without a scheme"
+                raise ApplicationError(f"{context.place}.path", str(error), remedy) from None
             return ParquetFolder(files, path, self.partition_by, anew=context.resume is None)
         local = context.folder / self.path
         lock = locked(local, context.application)

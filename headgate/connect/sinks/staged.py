@@ -34,10 +34,10 @@ class Epoch(NamedTuple):
 class StagedSink:
     """A `Sink` around an `EpochSink`. A thread of its own commits, so nobody waits for the target.
 
-    With `held` an epoch waits for a checkpoint, and each row becomes visible exactly once: the runtime calls `take` at
-    the cut, saves `position` and `content`, and calls `release` when the checkpoint is durable. Without, the sink
-    commits by itself every `every_s` seconds, and after a restart rows may come twice. `position` and `content` are
-    those of the latest `take`.
+    With checkpoints, the runtime calls `take` at the cut, saves `position` and `content`, which are those of the latest
+    `take`, and calls `release` when the checkpoint is durable. With `held` an epoch waits for that, and each row is
+    shown exactly once. Without, the sink commits by itself every `every_s` seconds, and after a restart rows may come
+    twice.
 
     A commit that fails is repeated with growing pauses; meanwhile results wait here. Once they are `full`, the runtime
     stops reading the streams of the query where it can; with twice as many, `write` raises OSError.
@@ -51,8 +51,10 @@ class StagedSink:
         every_s: float = 1.0,
         resume: Any = None,
         content: pa.Table | None = None,
+        query: str = "",
     ) -> None:
         self.rows = 0
+        self._query = query  # for the log
         self.held = held
         self._target = target
         self._shape = shape
@@ -180,8 +182,9 @@ class StagedSink:
             first += rows
         expected = position["epochs"][0][0] - 1 if position["epochs"] else newest
         if self._last < expected:
+            said = (self._query, expected, self._last)
             log.warning(
-                "epochs up to %d were committed before, the target has only those up to %d", expected, self._last
+                "results of query %s: epochs up to %d were committed, but the target has only %d of them", *said
             )
         self._last = max(self._last, newest)
 
@@ -213,13 +216,20 @@ class StagedSink:
     # The thread --------------------------------------------------------------------------------------------------
 
     def _commit_all(self) -> None:
-        while (epoch := self._next()) is not None:
-            try:
-                self._target.commit(*epoch)
-            except Exception as error:
-                self._failed(epoch, error)
-            else:
-                self._succeeded(epoch)
+        while self._commit_next():
+            pass
+
+    def _commit_next(self) -> bool:
+        epoch = self._next()
+        if epoch is None:
+            return False
+        try:
+            self._target.commit(*epoch)
+        except Exception as error:
+            self._failed(epoch, error)
+        else:
+            self._succeeded(epoch)
+        return True
 
     def _next(self) -> Epoch | None:
         """Wait for an epoch that may be committed; None: the run ends, and there is none."""
@@ -244,7 +254,8 @@ class StagedSink:
             self._epoch_bytes -= epoch.table.nbytes
             self._committed = epoch.number
             if self._failures:
-                log.info("epoch %d was committed at attempt %d", epoch.number, self._failures + 1)
+                tries = self._failures + 1
+                log.info("results of query %s: epoch %d was committed at attempt %d", self._query, epoch.number, tries)
             self._failures, self._error = 0, None
             self._changed.notify_all()
 
@@ -256,6 +267,7 @@ class StagedSink:
                 return
             pause = min(RETRY_S * 2**self._failures, LONGEST_RETRY_S)
             self._failures += 1
-            log.warning("epoch %d was not committed: %s; trying again in %g s", epoch.number, RowText(error), pause)
+            said = (self._query, epoch.number, RowText(error), pause)
+            log.warning("results of query %s: epoch %d was not committed: %s; trying again in %g s", *said)
             closing = self._closing
             self._changed.wait_for(lambda: self._closing != closing, pause)

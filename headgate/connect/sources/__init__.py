@@ -80,6 +80,7 @@ def source_for_run(context: SourceContext, since: float = 0.0) -> RunSource | En
     """
     kind, position = source_of(context.stream), context.resume
     if position == ENDED:
+        kind.had_ended()
         return EndedSource(context.schema)
     if position is not None and goes_on_from(position):
         source = kind.open(replace(context, resume=position["at"]))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
+from headgate.connect.sources.good_rows import good_rows
 from headgate.connect.sources.limits import Limit
 from headgate.connect.sources.placed_rows import PlacedRows
-from headgate.connect.sources.rejects import Reject, Rejects
+from headgate.connect.sources.rejects import Rejects
 from headgate.connect.sources.rows import rows_to_table
 from headgate.errors import ApplicationError
 
@@ -35,7 +37,8 @@ class BatchReader:
             found = rows_to_table(batch, self._schema)
             count = found.table.num_rows
             if first + count > skip:
-                yield self._typed(found.table, found.bad, first, max(0, skip - first))
+                table, numbers = good_rows(found, self._limits, self.rejects, first, max(0, skip - first))
+                yield PlacedRows(table, partial(_place, numbers))
             first += count
         if first < skip:
             problem = f"there were {skip} rows before the run was interrupted, and now there are only {first}"
@@ -43,16 +46,6 @@ class BatchReader:
             raise ApplicationError(f"streams.{self._stream}.source", problem, remedy)
         self.rejects.summarize()
 
-    def _typed(self, table: pa.Table, bad: Mapping[int, Any], first: int, skip: int) -> PlacedRows:
-        """The rows of a batch after the first `skip` of them; row 0 of it is row `first` of all."""
-        table = table.slice(skip)
-        beyond = {at - skip: Reject(*one) for at, one in bad.items() if at >= skip}
-        for limit in self._limits:
-            beyond |= limit.beyond(table, beyond)
-        for at, reject in sorted(beyond.items()):
-            self.rejects.add(first + skip + at, reject, str(reject.value))
-        good = [at for at in range(table.num_rows) if at not in beyond] if beyond else range(table.num_rows)
-        left = [*good, table.num_rows] if beyond else range(table.num_rows + 1)
-        return PlacedRows(
-            table.take(pa.array(good, pa.int64())) if beyond else table, lambda row: {"row": first + skip + left[row]}
-        )
+
+def _place(numbers: Sequence[int], row: int) -> dict[str, int]:
+    return {"row": numbers[row]}

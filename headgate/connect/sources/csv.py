@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -114,23 +114,27 @@ class CsvReader:
         for limit in self._limits:
             bad |= limit.beyond(table, bad)
         count = table.num_rows + len(wrong)
+        place = self._places_in(block, count)
         if not bad and not wrong:
-            return PlacedRows(table, lambda row: self._place(block, row, count))
+            return PlacedRows(table, place)
         aside = {record for record, _ in wrong}
         records = [record for record in range(count) if record not in aside]  # by row
         self._put_aside(block, {records[at]: reject for at, reject in bad.items()}, wrong)
         good = [at for at in range(table.num_rows) if at not in bad]
         left = [*(records[at] for at in good), count]
-        return PlacedRows(
-            table.take(pa.array(good, pa.int64())) if bad else table, lambda row: self._place(block, left[row], count)
-        )
+        return PlacedRows(table.take(pa.array(good, pa.int64())) if bad else table, lambda row: place(left[row]))
 
-    def _place(self, block: Block, record: int, count: int) -> dict[str, Any]:
-        """The place of a record of a block, which has `count` of them; record `count` begins after the block."""
-        if record == count:
-            return self._text.place(block.end, block.line + lines_in(block.text))
-        at, line = self._records.start_of(block, record)
-        return self._text.place(block.byte + at, line)
+    def _places_in(self, block: Block, count: int) -> Callable[[int], dict[str, Any]]:
+        """A function for the places of the `count` records of a block, and of what comes after them."""
+        find = self._records.finder(block)
+
+        def place(record: int) -> dict[str, Any]:
+            if record == count:
+                return self._text.place(block.end, block.line + lines_in(block.text))
+            at, line = find(record)
+            return self._text.place(block.byte + at, line)
+
+        return place
 
     def _put_aside(self, block: Block, bad: Mapping[int, Reject], wrong: list[tuple[int, str]]) -> None:
         """Report the bad and the wrong records, in file order."""

@@ -18,6 +18,7 @@ from headgate.connect.sources.limits import make_limits
 from headgate.connect.sources.live import LiveSource
 from headgate.connect.sources.placed_rows import PlacedRows
 from headgate.connect.sources.rejects import Reject, Rejects
+from headgate.connect.sources.rows import rows_to_table
 from headgate.errors import ApplicationError
 from headgate.plan.arrow_types import arrow_schema
 from headgate.plan.model import Stream
@@ -50,10 +51,15 @@ class PythonDataSource(SourceKind):
         return True
 
     def settings(self) -> dict[str, Any]:
-        """See `Connector`; a class is named."""
+        """See `Connector`; a class is named, and options are texts."""
         given = self.implementation
         name = f"{given.__module__}:{given.__qualname__}" if isinstance(given, type) else given
-        return super().settings() | {"implementation": name}
+        return super().settings() | {"implementation": name, "options": self._texts()}
+
+    def _texts(self) -> dict[str, str]:
+        return {
+            name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in self.options.items()
+        }
 
     def check(self, stream: Stream, place: str, folder: Path) -> None:
         """See `SourceKind`."""
@@ -74,7 +80,7 @@ class PythonDataSource(SourceKind):
         if not (isinstance(found, type) and issubclass(found, DataSource)):
             remedy = "name a class that is derived from pyspark.sql.datasource.DataSource"
             raise ApplicationError(place, f"{shown(found)} is not a data source", remedy)
-        options = CaseInsensitiveDict({name: _option(value) for name, value in self.options.items()})
+        options = CaseInsensitiveDict(self._texts())
         try:
             schema = from_arrow_schema(_columns(stream))
             return _stream_reader(found(options), schema)
@@ -85,10 +91,6 @@ class PythonDataSource(SourceKind):
             said = " ".join(str(error).split())
             problem = f"{found.__name__} cannot be opened: {type(error).__name__}: {said}"
             raise ApplicationError(place, problem, "check its options and the stream's schema") from error
-
-
-def _option(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _columns(stream: Stream) -> pa.Schema:
@@ -197,10 +199,10 @@ class _BatchReader:
         assert self._batch is not None
         start, end = self._start, self._end
         piece, more = _take(self._batch)
-        count = _count(piece)
-        skip = min(count, max(0, self._skip - self._row))
-        table, numbers = good_rows(piece, self._columns, self._limits, self._rejects, self._row, skip)
-        self._row += count
+        found = rows_to_table(piece, self._columns)
+        skip = min(found.table.num_rows, max(0, self._skip - self._row))
+        table, numbers = good_rows(found, self._limits, self._rejects, self._row, skip)
+        self._row += found.table.num_rows
         if not more:
             self._end_batch()
         return PlacedRows(table, lambda at: {"start": start, "end": end, "row": numbers[at]})
@@ -245,7 +247,3 @@ def _take(batch: Iterator[Any]) -> tuple[Any, bool]:
         if len(rows) == _ROWS:
             return rows, True
     return rows, False
-
-
-def _count(piece: Any) -> int:
-    return piece.num_rows if isinstance(piece, pa.RecordBatch) else len(piece)

@@ -86,13 +86,15 @@ class _Piece:
     def __init__(self, piece: bytes) -> None:
         self.piece = piece
 
-    def open(self, at: Mapping[str, Any] | None = None) -> io.BufferedReader:
-        return io.BufferedReader(io.BytesIO(self.piece))
-
     def check(self, at: Mapping[str, Any] | None) -> None:
         """See `Text`."""
 
+    def open(self, at: Mapping[str, Any] | None = None) -> io.BufferedReader:
+        """See `Text`. The piece is what begins there."""
+        return io.BufferedReader(io.BytesIO(self.piece))
+
     def place(self, byte: int, line: int) -> dict[str, Any]:
+        """See `Text`."""
         return {"byte": byte, "line": line}
 
 

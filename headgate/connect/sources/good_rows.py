@@ -1,15 +1,15 @@
-"""Rows of any form as typed rows, without those that do not fit, which are put aside."""
+"""Typed rows without those that do not fit, which are put aside."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from headgate.connect.sources.limits import Limit
 from headgate.connect.sources.rejects import Reject, Rejects
-from headgate.connect.sources.rows import rows_to_table
+from headgate.connect.sources.rows import Rows
 
 
 class GoodRows(NamedTuple):
@@ -19,14 +19,8 @@ class GoodRows(NamedTuple):
     numbers: Sequence[int]
 
 
-def good_rows(
-    rows: Any, schema: pa.Schema, limits: Sequence[Limit], rejects: Rejects, first: int = 0, skip: int = 0
-) -> GoodRows:
-    """Row 0 of them has the number `first`; the first `skip` of them do not count, they were read before.
-
-    ValueError: these are no rows, or columns of a table are missing or unknown.
-    """
-    found = rows_to_table(rows, schema)
+def good_rows(found: Rows, limits: Sequence[Limit], rejects: Rejects, first: int = 0, skip: int = 0) -> GoodRows:
+    """Row 0 of them has the number `first`; the first `skip` of them do not count, they were read before."""
     table = found.table.slice(skip)
     first += skip
     beyond = {at - skip: Reject(*one) for at, one in found.bad.items() if at >= skip}

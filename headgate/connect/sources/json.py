@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -60,16 +60,22 @@ class JsonReader:
                 if table is None:
                     yield self._by_line(block)
                 else:
-                    yield PlacedRows(table, partial(self._place, block, None))
+                    yield PlacedRows(table, self._places_in(block))
                 number, byte = number + len(block.lines), block.starts[-1]
         self.rejects.summarize()
 
-    def _place(self, block: _Block, left: Sequence[int] | None, row: int) -> dict[str, Any]:
-        """The place of a row of a block, of which the lines `left` are rows; None: all that are not blank."""
-        if left is None:
-            left = [at for at, line in enumerate(block.lines) if not line.isspace()]
-        line = left[row] if row < len(left) else len(block.lines)
-        return self._text.place(block.starts[line], block.number + line)
+    def _places_in(self, block: _Block, left: Sequence[int] | None = None) -> Callable[[int], dict[str, Any]]:
+        """A function for the places of the rows of a block: the lines `left`, or if None all that are not blank."""
+
+        @cache
+        def lines() -> Sequence[int]:
+            return [at for at, line in enumerate(block.lines) if not line.isspace()] if left is None else left
+
+        def place(row: int) -> dict[str, Any]:
+            line = lines()[row] if row < len(lines()) else len(block.lines)
+            return self._text.place(block.starts[line], block.number + line)
+
+        return place
 
     def _block(self, file: BinaryIO, number: int, byte: int) -> _Block:
         """The next lines; a line that is too long becomes a blank one."""
@@ -105,6 +111,4 @@ class JsonReader:
             self.rejects.add(number + numbers[at], reject, shown_text(lines[numbers[at]]))
         good = [at for at in range(table.num_rows) if at not in beyond]
         left = [numbers[at] for at in good]
-        return PlacedRows(
-            table.take(pa.array(good, pa.int64())) if beyond else table, partial(self._place, block, left)
-        )
+        return PlacedRows(table.take(pa.array(good, pa.int64())) if beyond else table, self._places_in(block, left))

@@ -90,6 +90,9 @@ class SourceKind(Connector):
         source.report_rejects(context.sample, context.on_reject)
         return source
 
+    def had_ended(self) -> None:
+        """The stream had ended when the run was interrupted. Called instead of `open`."""
+
     def check(self, stream: Stream, place: str, folder: Path) -> None:
         """Raise ApplicationError when the settings do not suit the stream. Called before anything runs."""
 

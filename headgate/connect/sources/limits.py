@@ -7,6 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from headgate.connect.sources.nulls import make_null_limit
 from headgate.connect.sources.rejects import Reject
 from headgate.connect.sources.text_lengths import make_length_limit
 from headgate.connect.sources.time_jumps import JumpLimit, make_jump_limit
@@ -31,9 +32,10 @@ def reached_of(limits: Iterable[Limit]) -> int | None:
 
 
 def make_limits(of: Stream | Table, reached: int | None = None) -> tuple[Limit, ...]:
-    """The limits in the order in which they are asked: a row that is too long says nothing about time.
+    """The limits in the order in which they are asked: a row that is put aside for something else says nothing of time.
 
     `reached` is the latest time of the rows before those that will be read, in ticks.
     """
-    found = (make_length_limit(of.schema), make_jump_limit(of, reached) if isinstance(of, Stream) else None)
+    jumps = make_jump_limit(of, reached) if isinstance(of, Stream) else None
+    found = (make_null_limit(of.schema), make_length_limit(of.schema), jumps)
     return tuple(limit for limit in found if limit is not None)

@@ -15,7 +15,7 @@ from headgate.connect.sources.good_rows import good_rows
 from headgate.connect.sources.limits import Limit
 from headgate.connect.sources.placed_rows import PlacedRows
 from headgate.connect.sources.rejects import Rejects
-from headgate.connect.sources.rows import spark_type
+from headgate.connect.sources.rows import rows_to_table, spark_type
 from headgate.errors import ApplicationError, known_names
 from headgate.sql.schema import CHANGE
 
@@ -127,5 +127,5 @@ class ParquetReader:
 
     def _placed(self, rows: pa.Table, group: int, row: int, before: int, skip: int) -> PlacedRows:
         """Rows from number `row` of a row group on, without the first `skip`."""
-        table, numbers = good_rows(rows, self._schema, self._limits, self.rejects, before + row, skip)
+        table, numbers = good_rows(rows_to_table(rows, self._schema), self._limits, self.rejects, before + row, skip)
         return PlacedRows(table, lambda at: {"group": group, "row": numbers[at] - before})

@@ -88,11 +88,16 @@ class OpenPush(SourceKind):
         self.channel.open(context.resume)
         return PushedSource(self.channel)
 
+    def had_ended(self) -> None:
+        """See `SourceKind`."""
+        self.channel.end()
+
 
 class PushedSource:
-    """The `Source` at the run's end of a channel. It may be left unread while memory is short; then pushes wait."""
+    """The `Source` at the run's end of a channel. It is read for as long as queues have room, on disk at the latest;
+    then the channel fills up, and pushes wait."""
 
-    replayable = True
+    replayable = False
     rejected = 0
 
     def __init__(self, channel: PushChannel, ended: bool = False) -> None:

@@ -35,11 +35,16 @@ class PushChannel:
     """Where pushed rows wait until the run takes them: any thread puts rows in, the source thread takes them out.
 
     With a `log`, a folder, rows are on disk before `put` returns. `before` is the channel that the stream had before
-    in the same run: its rows do not come again.
+    in the same run: its rows do not come again. A `fresh` one deletes the log of earlier runs.
     """
 
     def __init__(
-        self, stream: Stream, memory: int = MEMORY, log: Path | None = None, before: PushChannel | None = None
+        self,
+        stream: Stream,
+        memory: int = MEMORY,
+        log: Path | None = None,
+        before: PushChannel | None = None,
+        fresh: bool = False,
     ) -> None:
         self._stream = stream
         self.schema = SourceContext(stream).schema
@@ -56,6 +61,7 @@ class PushChannel:
         self._in_hand = 0  # rows that the last poll took out: they are on their way until the next one
         self._held_back = False  # had rows arrived at the last poll that were not on disk yet?
         self._log_folder = log
+        self._fresh = fresh
         self._log: PushLog | None = None
         self._again: Iterator[Entry] | None = None  # rows of an earlier run, from the log
         self._again_until = 0
@@ -68,7 +74,7 @@ class PushChannel:
         reached = None if resume is None else resume["reached"]
         if self._log_folder is not None:
             place = f"streams.{self._stream.name}.source.log"
-            self._log = PushLog(self._log_folder, self._columns, place, begin)
+            self._log = PushLog(self._log_folder, self._columns, place, begin, self._fresh)
             self._again, self._again_until = self._log.read(), self._log.end
             begin, self._end = self._log.first, self._log.end
             reached = reached if self._log.reached is None else self._log.reached
@@ -140,7 +146,7 @@ class PushChannel:
         try:
             log.append(chunk.arrival_us, reached_of(limits), chunk.table)
         except OSError:
-            self._take_back(log.end)
+            self._take_back(chunk.end - chunk.table.num_rows)
             raise
 
     def _sync(self, log: PushLog, end: int) -> None:
@@ -206,7 +212,6 @@ class PushChannel:
             self._chunks.clear()
             self._again = None
             self._bytes = self._in_hand = 0
-            self._given = self._end
             self._changed.notify_all()
         if self._log is not None:
             self._log.close()
@@ -215,18 +220,18 @@ class PushChannel:
     def waiting(self) -> int:
         """Rows that the run has not taken in yet."""
         with self._changed:
-            return self._end - self._given + self._in_hand
+            return self.lag + self._in_hand
 
     @property
     def lag(self) -> int:
         """Rows that were not taken out yet."""
-        return self._end - self._given
+        return 0 if self._closed else self._end - self._given
 
     @property
     def over(self) -> bool:
-        """Has the stream ended, and were all of its rows taken out?"""
+        """Has the stream ended, and were all of its rows taken out? A run that stops ends no stream."""
         with self._changed:
-            return self._closed or (self._ended and not self._chunks and self._again is None)
+            return self._ended and not self._closed and not self._chunks and self._again is None
 
     @property
     def complete(self) -> bool:

@@ -48,12 +48,15 @@ class Entry(NamedTuple):
 class PushLog:
     """The log in a folder, open for writing; `append` and `sync` may be called by any thread, `read` by one.
 
-    `first` is the number of the row that a run goes on with; None: with the first one in the log. ApplicationError: the
-    folder has rows of other columns, or row `first` is not there anymore, or it is damaged elsewhere than at its end,
-    where a crash leaves half a record: that is cut off. OutputInUse: another run has it.
+    `first` is the number of the row that a run goes on with; None: with the first one in the log, or with `fresh` with
+    none of them: they are deleted. ApplicationError: the folder has rows of other columns, or row `first` is not there
+    anymore, or it is damaged elsewhere than at its end, where a crash leaves half a record: that is cut off.
+    OutputInUse: another run has it.
     """
 
-    def __init__(self, folder: Path, columns: pa.Schema, place: str, first: int | None = None) -> None:
+    def __init__(
+        self, folder: Path, columns: pa.Schema, place: str, first: int | None = None, fresh: bool = False
+    ) -> None:
         self._folder = folder
         self._columns = columns
         self._place = place
@@ -63,6 +66,8 @@ class PushLog:
         self._broken: OSError | None = None
         with self._lock.released_on_failure():
             folder.mkdir(exist_ok=True)
+            if fresh:
+                self.remove()
             begin, last = self._check()
             self.end = begin if last is None else last.end  # the number of the row after those that were written
             self.first = begin if first is None else first
@@ -128,7 +133,7 @@ class PushLog:
         self._lock.release()
 
     def remove(self) -> None:
-        """Delete the log, which is closed: all of its rows are processed."""
+        """Delete the log, which is not written anymore, with all of its rows."""
         for path in self._files():
             path.unlink(missing_ok=True)
 

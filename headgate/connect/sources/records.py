@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 CHUNK = 1 << 20  # bytes read at a time
 LONGEST = 1 << 24  # bytes of a record; a longer one is set aside
@@ -97,15 +99,25 @@ class Records:
         """Is this one whole record, without the end of its line?"""
         return self._record.fullmatch(text + b"\n") is not None
 
-    def start_of(self, block: Block, record: int) -> tuple[int, int]:
-        """Where one record of a block begins, counted from 0 without blank lines: the place in its text, and the line.
+    def finder(self, block: Block) -> Callable[[int], tuple[int, int]]:
+        """A function that says where a record of a block begins, counted from 0 without blank lines: the place in its
+        text, and the line. It looks at the text once, when it is called; quickly where every line is a record."""
 
-        Quick where every line is a record.
-        """
-        if record and not _UNEVEN.search(block.text) and block.text[:1] != b"\n":
-            line_ends = np.flatnonzero(np.frombuffer(block.text, np.uint8) == ord("\n"))
-            return int(line_ends[record - 1]) + 1, block.line + record
-        return self.starts(block)[record]
+        @cache
+        def line_ends() -> NDArray[np.int64] | None:
+            if _UNEVEN.search(block.text) or block.text.startswith(b"\n"):
+                return None
+            return np.flatnonzero(np.frombuffer(block.text, np.uint8) == ord("\n"))
+
+        starts = cache(lambda: self.starts(block))
+
+        def find(record: int) -> tuple[int, int]:
+            ends = line_ends()
+            if ends is None:
+                return starts()[record]
+            return (int(ends[record - 1]) + 1 if record else 0), block.line + record
+
+        return find
 
     def split_first(self, block: Block) -> tuple[bytes, Block]:
         """The first record that is not a blank line (empty: there is none), and the block after it."""

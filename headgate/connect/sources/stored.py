@@ -21,7 +21,7 @@ from headgate.connect.sources.rows import as_arrow, rows_to_table
 from headgate.errors import ApplicationError
 from headgate.plan.arrow_types import arrow_schema
 from headgate.plan.model import Stream, Table
-from headgate.settings.sections import Filled, refuse, shown
+from headgate.settings.sections import Duration, Filled, refuse, shown
 
 
 def _replay(value: Any) -> Any:
@@ -150,9 +150,10 @@ class TableKind(Connector):
 
 
 class StoredTable(TableKind):
-    """A table in a file, which is read when a run starts."""
+    """A table in a file, which is read when a run starts, and again every `reload` if the file has changed."""
 
     path: Filled
+    reload: Annotated[Duration, Field(gt=0)] | None = None
 
     @property
     def files(self) -> list[str]:
@@ -216,7 +217,10 @@ class RowsTable(TableKind):
         except ValueError as error:
             problem, _, remedy = str(error).partition("; ")
             raise ApplicationError(place, problem, remedy) from None
-        for at, (column, value, problem) in sorted(found.bad.items()):
+        bad = dict(found.bad)
+        for limit in make_limits(table):
+            bad |= {at: (one.column, one.value, one.problem) for at, one in limit.beyond(found.table, bad).items()}
+        for at, (column, value, problem) in sorted(bad.items()):
             where = f"{place}[{at}]" + (f", column {column}" if column else "")
             raise ApplicationError(where, f"{value!r} {problem}", "change the row, or the schema")
         return found.table

@@ -42,7 +42,7 @@ class StoredText:
         self._head: bytes | None = None  # read when it is needed
 
     def check(self, at: Mapping[str, Any] | None) -> None:
-        """Raise what `open` would raise; it is called when reading begins, which may be later."""
+        """See `Text`."""
         if at is not None:
             self.open(at).close()
 

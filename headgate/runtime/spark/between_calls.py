@@ -24,13 +24,13 @@ class BetweenCalls:
         self._core = core
 
     @contextmanager
-    def hold(self) -> Iterator[None]:
+    def hold(self, patience_s: float = PATIENCE_S) -> Iterator[None]:
         """The block has the lock, and no call is in flight. CallsTakeLong: one does not end."""
         with self._lock:
             self.held = True
             try:
-                if not self._lock.wait_for(lambda: not self._core.board.calls_in_flight, PATIENCE_S):
-                    raise CallsTakeLong(f"a call takes more than {PATIENCE_S:g} s, and checkpoints come between calls")
+                if not self._lock.wait_for(lambda: not self._core.board.calls_in_flight, patience_s):
+                    raise CallsTakeLong("a call in flight does not end, and checkpoints come between calls")
                 yield
             finally:
                 self.held = False

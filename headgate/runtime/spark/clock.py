@@ -38,6 +38,11 @@ class RunClock:
         return 0.0 if self._zero is None else time.monotonic() - self._zero
 
     @property
+    def unix(self) -> float:
+        """Now, as a Unix time that fits `now`: the clock of the machine may have been set since."""
+        return (self.epoch_us or 0) / 1e6 + self.now()
+
+    @property
     def lasted(self) -> float:
         """Seconds since the start."""
         return max(0.0, self.now() - self.started)

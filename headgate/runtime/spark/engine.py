@@ -7,7 +7,7 @@ import pickle
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from headgate.plan.model import Plan
 from headgate.policies.parameters import whole
 from headgate.policies.registry import make_policy
 from headgate.qos.settings import make_optimizer
-from headgate.runtime.spark.between_calls import BetweenCalls
+from headgate.runtime.spark.between_calls import PATIENCE_S, BetweenCalls
 from headgate.runtime.spark.call_runner import CallRunner
 from headgate.runtime.spark.caller_setup import make_caller
 from headgate.runtime.spark.calls.rehearsal import rehearsal_s, rehearses, sample, warm_up
@@ -45,6 +45,7 @@ from headgate.runtime.spark.slots import SlotThreads
 from headgate.runtime.spark.source_thread import Opening, open_sources
 from headgate.runtime.spark.source_threads import SourceThreads
 from headgate.runtime.spark.spill import SpillFolder
+from headgate.runtime.spark.table_reloads import TableReloads
 from headgate.scheduling.calls import Call
 from headgate.scheduling.core import Core
 from headgate.scheduling.core_settings import CoreSettings
@@ -80,7 +81,6 @@ from headgate.twin.snapshot import take_snapshot
 
 log = logging.getLogger("headgate.spark")
 
-QUEUE_BYTES = 512 * 2**20  # queues in memory; above it they spill, and replayable sources wait at half of it
 LINGER_S = 0.005  # of classes and queries that do not say: as long as a round of the sources takes
 GRACE_S = 10.0  # how long calls in flight may take to end when a run stops
 
@@ -97,7 +97,6 @@ class SparkRuntime:
         self,
         app: CheckedApplication,
         spark: SparkSession | None = None,
-        queue_bytes: int = QUEUE_BYTES,
         ways: Ways | None = None,
         monitor: Monitor | None = None,
         announce: Callable[[str], None] = lambda doing: None,
@@ -118,26 +117,27 @@ class SparkRuntime:
         try:
             self.checkpoints = RunCheckpoints(app, self._spark, fresh)
             self._opened.callback(self.checkpoints.close)
-            self._set_up(queue_bytes, ways, monitor, record)
+            self.checkpoints.announce_to(announce)
+            self._set_up(ways, monitor, record)
         except BaseException:
             self._opened.close()
             raise
 
-    def _set_up(self, queue_bytes: int, ways: Ways | None, monitor: Monitor | None, record: Path | None) -> None:
+    def _set_up(self, ways: Ways | None, monitor: Monitor | None, record: Path | None) -> None:
         app = self._app = self.checkpoints.app
         beginning = self.checkpoints.beginning
         self.clock = RunClock(beginning.epoch_us, beginning.at)
         self._announce(f"letting Spark check {len(app.plan.queries)} queries")
-        self.caller = make_caller(own_session(self._spark), app, ways)
-        self._opened.callback(self.caller.close)
-        spill = SpillFolder()
-        self._opened.callback(spill.close)
+        self.caller = self._opened.enter_context(closing(make_caller(own_session(self._spark), app, ways)))
+        queues = app.queues
+        spill = self._opened.enter_context(closing(SpillFolder(queues.folder)))
         goes_with_spark(self._spark, spill.path)
         settings = CoreSettings(app.plan, app.policy.name, app.policy.parameters, app.slots, app.seed, LINGER_S)
-        self._log = None if record is None else EventLog(record, settings, queue_bytes)
-        if self._log is not None:
-            self._opened.callback(self._log.close)
-        memory = SharedMemory(queue_bytes, spill)
+        if record is not None:
+            self.checkpoints.refuse_recording()
+        recorded = None if record is None else closing(EventLog(record, settings, queues.memory_bytes))
+        self._log = None if recorded is None else self._opened.enter_context(recorded)
+        memory = SharedMemory(queues.memory_bytes, spill, disk_bytes=queues.disk_bytes)
         self.core = Core(settings, make_policy, memory, monitor, began=self.clock.start_now)
         forecasts = BackgroundForecasts(self.snapshot, app.optimizer.candidates, lambda: promised(self.core), self.now)
         self._opened.callback(forecasts.close)
@@ -148,13 +148,15 @@ class SparkRuntime:
         self._done = threading.Event()
         self._fatal: Exception | None = None
         self._over = False  # the report is made: calls that end later are ignored
-        entry = partial(make_entry, self.core, self.caller, self._changed)
-        self.sources = SourceThreads(self.core, self.now, self.deliver, self.ended, self._break, entry)
+        reloads = TableReloads(self.caller.changing, self.core, self._changed, self.now)
+        self._reloads = self._opened.enter_context(closing(reloads))
+        self.sinks = QuerySinks(beginning.sinks, app.checkpoint is not None)
+        to_sources = (self.core, self.sinks, self.now, self.deliver, self.ended, self._break)
+        self.sources = SourceThreads(*to_sources, partial(make_entry, self.core, self.caller, self._changed))
         # Stream -> where its source goes on after what was delivered, or ENDED.
         self.positions: dict[str, Any] = dict(beginning.sources)
         self.errors: dict[str, str] = {}  # query -> why it ended
         self.unprocessed: dict[str, int] = {}  # query that ended -> tuples that waited for it
-        self.sinks = QuerySinks(beginning.sinks, app.checkpoint is not None)
         self.dead_letters = DeadLetters(app.dead_letters, app.name)
         context = self._spark.sparkContext
         self.call_runner = CallRunner(context, self.caller, self.core, self.sinks, self.dead_letters, self._break)
@@ -168,7 +170,7 @@ class SparkRuntime:
         """Open the sinks and start the clock. `step` and `deliver` work from here on."""
         self.checkpoints.begin()
         self.sinks.open(self._app.plan, self._app.folder, self._app.name)
-        self.dead_letters.begin()
+        self.dead_letters.begin(self.checkpoints.goes_on)
         self.clock.start()
 
     def start(self) -> None:
@@ -270,11 +272,12 @@ class SparkRuntime:
         with self._changed:
             return self.core.is_complete(query)
 
-    def overview(self) -> dict[str, Any]:
+    def overview(self, over_time: bool = False) -> dict[str, Any]:
         """What people see of the run; see `Run.overview`."""
         with self._changed:
-            seen = self._look()
-        return overview(seen, self.sources.states) | {"dead_letters": self.dead_letters.rows}
+            seen = self._look(over_time)
+        more = {"dead_letters": self.dead_letters.rows, "checkpoint": self.checkpoints.report()}
+        return overview(seen, self.sources.states) | more
 
     def query_overview(self, query: str) -> dict[str, Any]:
         """What people see of a query, running or ended; see `Run.query_overview`."""
@@ -282,8 +285,8 @@ class SparkRuntime:
             own = look_at_query(self.core, self._look(), query, self.optimizer, LINGER_S)
         return query_overview(own, self.unprocessed.get(query, 0))
 
-    def _look(self) -> Sight:
-        return look(self.core, self.now(), self._app.slots, self.errors)
+    def _look(self, over_time: bool = False) -> Sight:
+        return look(self.core, self.now(), self._app.slots, self.errors, over_time)
 
     def unfinished(self) -> dict[str, int]:
         """See `Core.unfinished`."""
@@ -362,12 +365,13 @@ class SparkRuntime:
     ) -> dict[str, Exception]:
         """Tuples arrived; on the `complete` streams, these are all up to the time `upto`. Slots see them in one step.
 
-        `positions` says where the sources of these tuples go on; who holds the lock sees them together with the tuples.
-        Returns the streams whose tuples could not be queued, and why.
+        `positions` says where the sources of these tuples go on; who holds the lock sees both together. Returns the
+        streams whose tuples could not be queued, and why.
         """
         with self._changed:
             instructions = self._handle_locked(TuplesArrived(self.now(), came, complete, upto))
             refused = {one.stream: one.error for one in instructions if isinstance(one, StreamRefused)}
+            self._reloads.delivered(complete, upto)
             self.positions.update({name: at for name, at in (positions or {}).items() if name not in refused})
         return refused
 
@@ -411,7 +415,7 @@ class SparkRuntime:
                 self._handle_locked(CallEnded(self.now(), call.slot, *report))
 
     def _cut(self) -> Cut:
-        with self._between_calls.hold():
+        with self._between_calls.hold(0.0 if self.call_runner.stopping else PATIENCE_S):
             app, states = self._app, self.caller.states
             return take_cut(app, self.core, states, self.sinks, self.positions, self.clock, self.joining)
 
@@ -494,4 +498,4 @@ class SparkRuntime:
         found = run_report(self.core, self._app.slots, seconds, self.optimizer, self.sources)
         found |= {"dead_letters": self.dead_letters.report(), "checkpoints": self.checkpoints.report()}
         found |= {"errors": dict(self.errors), "unprocessed": dict(self.unprocessed)}
-        return found | self.caller.report(self.core.plan)
+        return found | self.sinks.report(self.errors) | self.caller.report(self.core.plan)

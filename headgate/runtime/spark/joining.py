@@ -47,12 +47,13 @@ class Joining:
         for key, found in settings_of(plan).items():
             self.given[key] = {**found, **self.given[key]}
 
-    def restore(self, groups: Iterable[Group], given: Mapping[str, Any], fresh: Collection[str]) -> None:
-        """Go on from a checkpoint; queries in `fresh` are still to join."""
-        self.groups = [([name for name in names if name not in fresh], list(beside)) for names, beside in groups]
+    def restore(self, groups: Iterable[Group], given: Mapping[str, Any]) -> None:
+        """Go on from a checkpoint. Queries that do not go on leave their group: they may join again, in another."""
+        here = self._runtime.core.plan.queries
+        kept = [([name for name in names if name in here], list(beside)) for names, beside in groups]
+        self.groups = [group for group in kept if group[0]]
         self.given = {key: dict(found) for key, found in given.items()}
-        for name in fresh:
-            self.given["queries"].pop(name, None)
+        self.given["queries"] = {name: one for name, one in self.given["queries"].items() if name in here}
 
     def add(
         self, app: CheckedApplication, slots: int, force: bool, resume: Mapping[str, Any] = MappingProxyType({})

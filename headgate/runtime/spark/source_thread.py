@@ -103,7 +103,8 @@ class SourceThread(threading.Thread):
     the positions of the sources behind these tables. A source that fails is opened again where it was, if the error may
     pass and the source has a position; else it ends. The others go on. A source whose stream is no longer in `read()`
     is closed: its queries have ended. If a window boundary is near, the next round begins there, because many units
-    have something to do then.
+    have something to do then. Streams that are `held_up()` are left unread if they can
+    be: the target of a query's sink does not keep up.
     """
 
     def __init__(
@@ -113,10 +114,11 @@ class SourceThread(threading.Thread):
         deliver: Deliver,
         ended: Callable[[str, Exception | None], None],
         broken: Callable[[Exception], None],
-        memory_short: Callable[[], bool],
+        may_read: Callable[[bool], bool],
         next_boundary: Callable[[float], float],
         read: Callable[[], Collection[str]],
         reopen: Reopen,
+        held_up: Callable[[], Collection[str]] = tuple,
         jitter: Callable[[], float] = random.random,
         references: ReferenceEntry | None = None,
     ) -> None:
@@ -127,12 +129,13 @@ class SourceThread(threading.Thread):
         self._deliver = deliver
         self._ended = ended
         self._broken = broken
-        self._memory_short = memory_short
+        self._may_read = may_read
         self._next_boundary = next_boundary
         self._read = read
         self._references = references
         self._retries = Retries(reopen, jitter)
         self._positions: dict[str, Any] = {name: position_of(source) for name, source in sources.items()}
+        self._held_up = held_up
         self._stopping = threading.Event()
         self._rejected_before: dict[str, int] = dict.fromkeys(sources, 0)  # by sources that failed since
         self.rejected: dict[str, int] = dict.fromkeys(sources, 0)
@@ -177,7 +180,8 @@ class SourceThread(threading.Thread):
                 elif rows is not None and rows < ROWS_A_ROUND and is_complete(source):
                     complete.append(name)
                 hurry |= source.replayable and (rows or 0) >= ROWS_IN_A_HURRY
-                self._note_passed(name, source, rows or 0, now)
+                if rows is not None:
+                    self._note_passed(name, source, rows, now)
             except Exception as problem:
                 failed[name] = problem
             if held >= ROWS_A_ROUND:
@@ -190,8 +194,9 @@ class SourceThread(threading.Thread):
         return hurry
 
     def _poll(self, name: str, source: Source, now: float, came: dict[str, Rows]) -> int | None:
-        """Read a source once; returns how many tuples arrived. None: more are there, but they have to wait."""
-        if source.replayable and self._memory_short():
+        """Read a source once; returns how many tuples arrived. None: more are there, but they have to wait, for
+        memory, for a sink, or for a survey."""
+        if not self._may_read(source.replayable) or (source.replayable and name in self._held_up()):
             return None
         referred = None if self._references is None else self._references.poll(name, source, now)
         if isinstance(referred, Wait):
@@ -208,6 +213,7 @@ class SourceThread(threading.Thread):
         return rows
 
     def _note_passed(self, name: str, source: Source, rows: int, now: float) -> None:
+        """A source was polled without an error."""
         self._retries.passed(name, rows, now)
         self.rejected[name] = self._rejected_before[name] + source.rejected
         lag = lag_of(source)

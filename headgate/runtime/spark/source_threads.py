@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from headgate.connect.sources import Source
+from headgate.runtime.spark.query_sinks import QuerySinks
 from headgate.runtime.spark.references.entry import ReferenceEntry
 from headgate.runtime.spark.slots import join_all
 from headgate.runtime.spark.source_retries import Reopen
@@ -20,6 +21,7 @@ class SourceThreads:
     def __init__(
         self,
         core: Core,
+        sinks: QuerySinks,
         now: Callable[[], float],
         deliver: Deliver,
         ended: Callable[[str, Exception | None], None],
@@ -28,6 +30,7 @@ class SourceThreads:
     ) -> None:
         self._references = references
         self._core = core
+        self._sinks = sinks
         self._now = now
         self._deliver = deliver
         self._ended = ended
@@ -42,11 +45,12 @@ class SourceThreads:
             deliver=self._deliver,
             ended=self._ended,
             broken=self._broken,
-            memory_short=lambda: self._core.memory_short,
+            may_read=self._core.may_read,
             next_boundary=self._core.next_boundary,
             read=lambda: self._core.time.open,
             reopen=reopen,
             references=self._references(),
+            held_up=lambda: self._sinks.held_up(self._core.plan),
         )
         self._threads.append(thread)
         thread.start()

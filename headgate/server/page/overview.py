@@ -103,7 +103,7 @@ class _Summary:
         """Show the run as it is now."""
         queues, states = found["queues"], [one["state"] for one in found["queries"].values()]
         show = self._figures.show
-        show("load", words.share(found["load"]), f"of {found['slots']} slots")
+        show("load", words.share(found["load"]), f"of {found['slots']} slot{'' if found['slots'] == 1 else 's'}")
         spilled = f", {words.size(queues['spilled_bytes'])} on disk" if queues["spilled_bytes"] else ""
         show("waiting", words.count(queues["tuples"]), words.size(queues["bytes"]) + spilled)
         show("in", words.rate(found["inputs_per_second"]))

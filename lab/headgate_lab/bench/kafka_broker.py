@@ -29,6 +29,8 @@ _SETTINGS = {
     "share.coordinator.state.topic.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
     "auto.create.topics.enable": "false",
+    "broker.session.timeout.ms": "2000",  # one that was killed is let in again after so long
+    "broker.heartbeat.interval.ms": "500",
     "log.retention.ms": "-1",  # messages may carry old times
     "log.retention.check.interval.ms": "500",
     "log.initial.task.delay.ms": "500",

@@ -79,7 +79,7 @@ def main(servers: str, source: str, target: str, rate: int, warm_s: float, secon
     while time.monotonic() < until and (writer.is_alive() or len(came) < len(writer.passed)):
         messages = consumer.consume(1000, 0.001)
         now = time.time_ns() // 1000
-        came += [(json.loads(message.value())["sent"], now) for message in messages if message.error() is None]
+        came += [(json.loads(message.value() or b"")["sent"], now) for message in messages if message.error() is None]
     writer.join()
     consumer.close()
     if missing := len(set(writer.passed) - {sent for sent, _ in came}):

@@ -29,6 +29,7 @@ BENCHES = {
     "cluster": "a replay on one and on two workers of a Spark cluster, and a join larger than the driver's memory",
     "many": "hundreds of queries: the time to start them, memory, and latencies",
     "burst": "a burst beyond capacity, with and without a tolerance: latency, and the error of what was shed",
+    "overload": "ten minutes at three times the capacity: memory against its bound, and what was refused",
     "optimizer": "the cost of looking after promises, and what lingering by promise saves",
     "twin": "what a run forecasts of other policies, compared with what they then do",
     "server": "what comes in over HTTP, and what listeners and open pages cost the queries",

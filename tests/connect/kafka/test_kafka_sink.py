@@ -21,6 +21,8 @@ from headgate.sql.schema import parse_schema
 from headgate_lab.bench.kafka_broker import make_topic
 from tests.kafka import consume
 
+pytestmark = pytest.mark.slow  # a broker is started
+
 
 def context(sink: Kafka, checkpointed: bool = True) -> SinkContext:
     query = Query("q", "default", Port("q/o"), ("q/o",), sink.settings(), connector=sink)

@@ -22,6 +22,8 @@ from headgate.sql.schema import SEQUENCE, parse_schema
 from headgate_lab.bench.kafka_broker import Broker, make_topic
 from tests.kafka import produce, read_all
 
+pytestmark = pytest.mark.slow  # a broker is started
+
 SCHEMA = "k INT, v DOUBLE"
 Letters = list[tuple[Any, str, str, str]]
 

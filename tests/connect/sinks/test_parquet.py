@@ -179,6 +179,7 @@ def test_values_are_those_of_the_results(tmp_path: Path) -> None:
     [
         ({"partition_by": ["x"]}, None, r"queries.q.sink.partition_by: the results have no column 'x'; known: k, s"),
         ({"partition_by": ["k", "s"]}, None, "no column is left"),
+        ({"path": "ftp://host/out"}, None, r"queries.q.sink.path: .*ftp.*; use file, s3, gs or hdfs"),
         ({}, LOSES, "cannot take rows back.*format: changes"),
     ],
 )

@@ -24,6 +24,7 @@ from headgate.plan.flows import Flow
 from headgate.plan.model import Query
 from headgate.plan.operators.base import Port
 from headgate.sql.schema import FOREVER, Column, Schema, parse_schema
+from headgate.testing import check_sink
 from headgate_lab.postgresql import PASSWORD, NoPostgreSQL, PostgreSQLServer
 from tests.tiers import examples
 
@@ -105,6 +106,11 @@ def test_rows_and_epochs(database: PostgreSQLServer) -> None:
     checkpoint(sink)
     sink.close()
     assert [k for k, _ in ask(database, "SELECT * FROM t ORDER BY k")] == [0, 1, 2, 3, 4]
+
+
+def test_what_every_sink_is_checked_for(database: PostgreSQLServer) -> None:
+    said = {"url": database.url, "password_env": "THE_PASSWORD", "table": "t", "create": True}
+    check_sink(Postgresql(**said), read=lambda: ask(database, "SELECT * FROM t"))
 
 
 def test_without_checkpoints_epochs_go_on(database: PostgreSQLServer) -> None:

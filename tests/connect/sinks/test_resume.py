@@ -21,6 +21,7 @@ from headgate.plan.model import Query
 from headgate.plan.operators.base import Port
 from headgate.plan.windows import Clock
 from headgate.sql.schema import FOREVER, RELATION_STAMPS, Column, Schema, parse_schema
+from tests.tiers import examples
 
 KS = parse_schema("k INT, s STRING", "q")
 LOSES = Flow(Clock.LOGICAL, relation=True, retracts=True)
@@ -39,16 +40,21 @@ def open_sink(folder: Path, flow: Flow | None, resume: Any = None, content: Any 
     return make_sink(query, KS, folder, flow, "test", resume, content, checkpointed=True)
 
 
-def saved(sink: Sink) -> tuple[Any, pa.Table | None]:
-    """What a checkpoint would hold: JSON, and a table that went through Arrow's file format."""
+def saved(sink: Sink) -> tuple[Any, Any]:
+    """What a checkpoint would hold: JSON, and tables that went through Arrow's file format."""
     position, content = json.loads(json.dumps(position_of(sink))), content_of(sink)
-    if content is not None:
-        held = pa.BufferOutputStream()
-        with pa.ipc.new_file(held, content.schema) as file:
-            file.write_table(content)
-        content = pa.ipc.open_file(held.getvalue()).read_all()
+    content = [through_a_file(one) for one in content] if isinstance(content, list) else through_a_file(content)
     sink.flush()
     return position, content
+
+
+def through_a_file(table: pa.Table | None) -> pa.Table | None:
+    if table is None:
+        return None
+    held = pa.BufferOutputStream()
+    with pa.ipc.new_file(held, table.schema) as file:
+        file.write_table(table)
+    return pa.ipc.open_file(held.getvalue()).read_all()
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -57,7 +63,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("kind", [CsvSink, JsonSink])
 @pytest.mark.parametrize("path", ["out.{}", "out"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(15, 300))
 @given(BATCHES, BATCHES, BATCHES, st.booleans())
 def test_files_are_as_if_nothing_had_happened(
     kind: type[CsvSink | JsonSink], path: str, before: Any, lost: Any, after: Any, closes: bool
@@ -103,7 +109,7 @@ CHANGES = st.lists(st.tuples(st.lists(st.integers(0, 4), max_size=4), st.sampled
         (LOSES, {"kind": "json", "path": "out"}),
     ],
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(15, 300))
 @given(CHANGES, CHANGES, CHANGES)
 def test_relations_and_memory_are_as_if_nothing_had_happened(
     flow: Flow | None, said: dict[str, Any], before: Any, lost: Any, after: Any
@@ -160,15 +166,17 @@ def test_columns_of_one_name_and_nested_values_come_back(tmp_path: Path, kind: s
 
 
 @pytest.mark.parametrize("path", ["out.csv", "out"])
-@pytest.mark.parametrize("harm", ["shorter", "gone"])
+@pytest.mark.parametrize("harm", ["shorter", "gone", "folder gone"])
 def test_a_file_that_somebody_changed_is_refused(tmp_path: Path, path: str, harm: str) -> None:
     sink = open_sink(tmp_path, None, kind="csv", path=path)
     sink.write(rows([1, 2, 3]))
     position, _ = saved(sink)
     sink.close()
     file = tmp_path / path if path.endswith("csv") else tmp_path / path / "part-00000.csv"
-    if harm == "gone":
+    if harm.endswith("gone"):
         file.unlink()
+        if harm == "folder gone" and file.parent != tmp_path:
+            file.parent.rmdir()
     else:
         file.write_text("k,s\n")
     with pytest.raises(

@@ -193,6 +193,34 @@ def test_any_growth_and_restart_gives_every_row_once(tmp_path_factory: pytest.Te
     assert source.rejected == 0
 
 
+@given(st.data())
+def test_files_that_grow_together_give_every_row_once(tmp_path_factory: pytest.TempPathFactory, data: Any) -> None:
+    folder = tmp_path_factory.mktemp("together")
+    (folder / "in").mkdir()
+    of = growing("json")
+    texts = {
+        name: "".join(f'{{"k": {at}, "t": "{name}"}}\n' for at in range(data.draw(st.integers(0, 6)))) for name in "ab"
+    }
+    source, found, now = opened(of, folder), [], 0.0
+    while any(texts.values()):
+        name = data.draw(st.sampled_from([one for one in texts if texts[one]]))
+        end = data.draw(st.integers(1, 60))
+        add(folder / "in" / f"{name}.json", texts[name][:end])
+        texts[name] = texts[name][end:]
+        now += 1.0
+        table = source.poll(now, data.draw(st.integers(1, 3)))
+        if table is not None:
+            found += [(row["k"], row["t"], row["_sequence"]) for row in table.to_pylist()]
+        if data.draw(st.booleans()):
+            source, now = restarted(source, of, folder), 0.0
+    found += read(source, now + 10.0)
+    assert [number for _, _, number in found] == list(range(len(found)))
+    for name in "ab":
+        own = [k for k, t, _ in found if t == name]
+        lines = folder / "in" / f"{name}.json"
+        assert own == list(range(len(lines.read_text().splitlines()) if lines.exists() else 0))
+
+
 def test_a_writer_that_does_not_wait(tmp_path: Path, inside: Path) -> None:
     rows = 3000
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,7 @@ def test_types_that_need_conversion(tmp_path: Path) -> None:
 def test_a_relation_has_its_changes_in_a_column(tmp_path: Path) -> None:
     write(tmp_path / "in.parquet", pa.table({"change": ["+", "-"], "k": [1, 1], "t": ["a", "a"]}))
     of = stream(kind="parquet", path="in.parquet")
-    table = opened(of.__class__(**{**of.__dict__, "relation": True}), tmp_path).poll(0.0)
+    table = opened(replace(of, relation=True), tmp_path).poll(0.0)
     assert table is not None
     assert table.column("_change").to_pylist() == [1, -1]
 

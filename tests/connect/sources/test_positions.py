@@ -61,7 +61,7 @@ def json_text(rows: list[tuple[Any, ...]], line_end: str) -> bytes:
 ROWS = st.lists(
     st.tuples(
         st.sampled_from([1, 2, 3, 4, 5, "bad"]),
-        st.sampled_from(["a", "b,c", 'q"', "two\nx", "too long", None]),
+        st.sampled_from(["a", "b,c", 'q"', "two\nx", "too long", "far too long" * 30, None]),
         st.one_of(st.none(), st.integers(-20, 60), st.just(500)),
     ),
     max_size=30,
@@ -124,6 +124,8 @@ def test_any_cut_of_a_stored_source(kind: str, replay: Any, tmp_path: Path, monk
         pytest.skip("batches have no replay by event time")
     monkeypatch.setattr(records, "CHUNK", 64)
     monkeypatch.setattr(json_source, "BLOCK_LINES", 4)
+    for module in (records, json_source):
+        monkeypatch.setattr(module, "LONGEST", 200)
 
     @given(
         ROWS,

@@ -146,7 +146,7 @@ def test_files_that_a_checkpoint_covers_are_deleted(tmp_path: Path, monkeypatch:
     assert 0 < len(list(folder.iterdir())) < before
     assert numbers(log) == list(range(10, 20))
     log.close()
-    with pytest.raises(ApplicationError, match="begins with row .*, and the run goes on with row 0"):
+    with pytest.raises(ApplicationError, match=r"begins with row .*, and the run goes on with row 0"):
         opened(folder, first=0)
     log.remove()
     assert not list(folder.iterdir())
@@ -270,7 +270,7 @@ def test_after_a_failed_sync_nothing_more_is_accepted(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(push_log, "sync_data", fails)
     for _ in range(2):
-        with pytest.raises(OSError, match="cannot be written: .*Input/output error"):
+        with pytest.raises(OSError, match=r"cannot be written: .*Input/output error"):
             source.put([(2, "a")], lambda: 0.0)
     assert source.take(1.0, None).column("k").to_pylist() == [1]
     assert source.waiting == 1  # in hand
@@ -342,6 +342,43 @@ def test_the_log_is_beside_the_checkpoint(tmp_path: Path) -> None:
     found = again["s"].poll(2.0)
     assert found.to_pylist() == [{"k": k, "_arrival": 0, "_sequence": k - 1} for k in (2, 3)]
     again["s"].close()
+
+
+def test_a_fresh_run_takes_nothing_from_the_log(tmp_path: Path) -> None:
+    channels: dict[str, PushChannel] = {}
+    app = with_channels(application(tmp_path, checkpoint="state"), channels)
+    source = open_sources(app)["s"]
+    channels["s"].put([(1,)], lambda: 0.0)
+    source.close()
+    fresh = open_sources(with_channels(application(tmp_path, checkpoint="state"), {}, fresh=True))["s"]
+    assert fresh.poll(1.0) is None
+    assert not fresh.exhausted
+    fresh.close()
+
+
+def test_a_run_that_stops_ends_no_stream(tmp_path: Path) -> None:
+    """Rows that were not taken out are there after a restart, even if no more are to come."""
+    source = channel(tmp_path / "log")
+    source.put([(1, "a")], lambda: 0.0)
+    source.end()
+    source.close()
+    assert not source.over
+    assert source.waiting == 0
+    assert source.position == {"given": 0, "reached": None}
+    again = channel(tmp_path / "log", source.position)
+    assert again.take(1.0, None).num_rows == 1
+    again.take(1.0, None)
+    again.end()
+    assert again.over
+    again.close()
+
+
+def test_nothing_can_be_pushed_into_a_stream_that_had_ended(tmp_path: Path) -> None:
+    channels: dict[str, PushChannel] = {}
+    app = with_channels(application(tmp_path, checkpoint="state"), channels)
+    assert open_sources(app, resume={"s": {"ended": True}})["s"].exhausted
+    with pytest.raises(ApplicationError, match="nothing can be pushed: it was ended"):
+        channels["s"].put([(1,)], lambda: 0.0)
 
 
 def test_a_log_needs_a_checkpoint_on_this_machine(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from headgate.application.checked import RunLimits
+from headgate.application.checked import QueueSettings, RunLimits
 from headgate.connect.sinks.memory import MemorySink
 from headgate.connect.sources import SourceContext, source_for_run
 from headgate.plan.model import Edge, Plan, Stream
@@ -38,7 +38,7 @@ def plan_of_two_queries(*streams: Stream) -> Plan:
 
 
 def opened(spark: Any, unit: str = "operator", **settings: Any) -> SparkRuntime:
-    runtime = SparkRuntime(app_of(plan_of_two_queries(), unit=unit), spark, **settings)
+    runtime = SparkRuntime(replace(app_of(plan_of_two_queries(), unit=unit), **settings), spark)
     runtime.open()
     return runtime
 
@@ -85,7 +85,7 @@ def test_a_source_that_fails_when_it_looks_ahead_ends(
 
 
 def test_a_stopped_query_holds_no_memory(spark: Any, caplog: pytest.LogCaptureFixture) -> None:
-    runtime = opened(spark, queue_bytes=2 * numbers(2000, 1).nbytes - 1)
+    runtime = opened(spark, queues=QueueSettings(2 * numbers(2000, 1).nbytes - 1))
     for seed in range(3):
         runtime.deliver({"bad": numbers(2000, seed)})
     assert runtime.core.memory_short

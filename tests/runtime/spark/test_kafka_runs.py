@@ -61,7 +61,7 @@ def test_a_broker_that_is_stopped_in_mid_run(spark: Any, kafka: str, tmp_path: P
             for n in range(5):
                 run.push("ticks", [{"n": n}])
                 time.sleep(0.2)
-            wait_for(lambda: len(run.results("others")) == 5)
+            wait_for(lambda: run.results("others").to_arrow().num_rows == 5)
             broker.start()
             produce(broker.servers, source, clicks(range(300, 600)))
             found = consume(broker.servers, sink, 200, 60)

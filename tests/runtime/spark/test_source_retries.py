@@ -67,7 +67,7 @@ class Reading:
             deliver=self._deliver,
             ended=lambda name, error: self.ends.update({name: error}),
             broken=pytest.fail,
-            memory_short=lambda: False,
+            may_read=lambda replayable: True,
             next_boundary=lambda now: math.inf,
             read=lambda: self.read,
             reopen=reopen,

@@ -45,8 +45,9 @@ class Reports:
         self.seen: list[Any] = []
         self.positions: dict[str, Any] = {}
         self.now = 7.0
-        self.memory_short = False
+        self.memory_short = self.disk_full = False
         self.read = set(sources)
+        self.held_up: set[str] = set()
         self._refused = refused
         self.breaks: Exception | None = None  # what handing over tuples raises
         self.thread = SourceThread(
@@ -55,10 +56,11 @@ class Reports:
             deliver=self._deliver,
             ended=self._ended,
             broken=lambda error: self.seen.append(("broken", str(error))),
-            memory_short=lambda: self.memory_short,
+            may_read=lambda replayable: not (self.memory_short if replayable else self.disk_full),
             next_boundary=lambda now: boundary,
             read=lambda: self.read,
             reopen=lambda name, position: pytest.fail("not opened again"),
+            held_up=lambda: self.held_up,
         )
 
     def _deliver(
@@ -117,6 +119,16 @@ def test_a_source_that_fails_ends_and_the_others_go_on():
     assert bad.closed
 
 
+def test_a_stream_whose_results_nobody_takes_waits_if_it_can():
+    sources = {name: FakeSource(rows(1), None, replayable=name == "a") for name in "ab"}
+    reports = Reports(sources)
+    reports.held_up = {"a", "b"}
+    reports.thread.read_round()
+    reports.held_up = set()
+    reports.thread.read_round()
+    assert reports.seen == [({"b": 1}, ["b"], 7.0), ({"a": 1}, ["a"], 7.0), ("b", None)]
+
+
 def test_a_source_whose_stream_nobody_reads_is_closed():
     unread = FakeSource(rows(1), rows(1), rows(1))
     reports = Reports({"a": unread, "b": FakeSource(rows(1), rows(1), None)})
@@ -149,6 +161,13 @@ def test_only_replayable_sources_wait_for_memory():
     reports.memory_short = False
     assert reports.thread.read_round()  # there may be more
     assert [one[0] for one in reports.seen if isinstance(one[0], dict)] == [{"b": 1}, {"a": 2000}]
+
+
+def test_every_source_waits_for_the_disk():
+    reports = Reports({"a": FakeSource(rows(1), None, replayable=True), "b": FakeSource(rows(1), None)})
+    reports.memory_short = reports.disk_full = True
+    assert not reports.thread.read_round()
+    assert not [one for one in reports.seen if isinstance(one[0], dict) and one[0]]
 
 
 @pytest.mark.parametrize(

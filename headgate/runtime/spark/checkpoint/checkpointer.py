@@ -18,6 +18,7 @@ from headgate.scheduling.queue import FiledRows
 
 log = logging.getLogger("headgate.checkpoint")
 
+STOP_S = 60.0  # how long the end of a run waits for a checkpoint that is being written
 _LOOK_S = 0.2  # how often to look whether results wait for a checkpoint
 
 
@@ -84,11 +85,13 @@ class Checkpointer:
         self._thread = threading.Thread(target=self._run, name="headgate-checkpoints", daemon=True)
         self._thread.start()
 
-    def stop(self) -> None:
-        """Take no more; returns when the one that is being written is there."""
+    def stop(self) -> bool:
+        """Take no more by itself; False: one that is being written does not get done."""
         self._stopping.set()
-        if self._thread is not None:
-            self._thread.join()
+        if self._thread is None:
+            return True
+        self._thread.join(STOP_S)
+        return not self._thread.is_alive()
 
     def take(self) -> None:
         """Take a checkpoint now, and return when it is durable. OSError, RuntimeError: it is not there."""

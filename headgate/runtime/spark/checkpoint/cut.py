@@ -8,9 +8,8 @@ from typing import Any
 
 from headgate.application.checked import CheckedApplication, PolicySettings
 from headgate.application.fingerprint import fingerprint
-from headgate.plan.changed_settings import settings_of
+from headgate.plan.changed_settings import policy_data, settings_of
 from headgate.plan.model import Plan
-from headgate.runtime.spark.checkpoint.resumed import policy_data
 from headgate.runtime.spark.clock import RunClock
 from headgate.runtime.spark.joining import Joining
 from headgate.runtime.spark.query_sinks import QuerySinks
@@ -55,6 +54,6 @@ def take_cut(
         "operators": states.state(),
         "sources": dict(positions),
         "sinks": sinks.end_epochs(),
-        "staged": [query for query, sink in sinks.items() if sink in sinks.staged],
+        "staged": [query for query, sink in [*sinks.items()] if sink in sinks.staged],
     }
     return Cut(state, core.plan, {key: dict(found) for key, found in joining.given.items()}, app.seed)

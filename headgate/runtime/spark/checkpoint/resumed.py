@@ -11,7 +11,7 @@ from headgate.application.checked import CheckedApplication, PolicySettings
 from headgate.application.fingerprint import fingerprint, what_changed
 from headgate.errors import ApplicationError, first_few
 from headgate.plan.added_queries import merge_plans, plan_of_added
-from headgate.plan.changed_settings import with_changes
+from headgate.plan.changed_settings import policy_data, with_changes
 from headgate.plan.model import Plan
 from headgate.plan.weighing import weighed
 from headgate.runtime.spark.checkpoint.store import Saved
@@ -28,6 +28,7 @@ class Resumed:
     plan: Plan  # of the queries that go on
     fresh: tuple[str, ...]  # queries that begin anew: those that the checkpoint does not have, or that had ended
     policy: PolicySettings
+    later: frozenset[str]  # places of queries and streams that have a name of the checkpoint and are others
 
     @property
     def state(self) -> Mapping[str, Any]:
@@ -35,17 +36,30 @@ class Resumed:
         found: Mapping[str, Any] = self.saved.state
         return found
 
+    def parts(self, key: str, place: str) -> dict[str, Any]:
+        """What the checkpoint holds under `sinks` or `sources`, of the queries or streams that are still the same."""
+        return {name: one for name, one in self.state[key].items() if f"{place}.{name}" not in self.later}
+
 
 def resume(app: CheckedApplication, saved: Saved) -> Resumed:
     """Fit a checkpoint to an application. ApplicationError: streams or queries are not what they were."""
     state = saved.state
-    running = [name for name in state["running"] if name in app.plan.queries]
+    since = app.checkpoint.since if app.checkpoint is not None else None
+    later = _begun_after(state, since or {})
+    others = {name for name in app.plan.queries if f"queries.{name}" in later}
+    running = [name for name in state["running"] if name in app.plan.queries and name not in others]
     fresh = tuple(name for name in app.plan.queries if name not in running)
-    plan = joined(app.plan, state["groups"], running)
+    plan = joined(app.plan.without(others), state["groups"], running)
     _refuse_changes(saved, what_changed(state["application"], fingerprint(plan, app.seed)))
-    _log_differences(state, app, fresh)
-    plan = with_changes(plan, *state["settings"])
-    return Resumed(saved, plan, fresh, _policy(app.policy, *state["policy"]))
+    _log_differences(state, app, fresh, others)
+    if since is None:
+        plan = with_changes(plan, *state["settings"])
+    return Resumed(saved, plan, fresh, _policy(app.policy, *state["policy"]), later)
+
+
+def _begun_after(state: Mapping[str, Any], since: Mapping[str, float]) -> frozenset[str]:
+    """The places of what is in the application since a time after the cut."""
+    return frozenset(place for place, at in since.items() if at > state["epoch_us"] / 1e6 + state["at"])
 
 
 def joined(plan: Plan, groups: Iterable[Group], running: Collection[str]) -> Plan:
@@ -72,12 +86,14 @@ def _refuse_changes(saved: Saved, changed: Mapping[str, str]) -> None:
     raise ApplicationError(place, what, remedy)
 
 
-def _log_differences(state: Mapping[str, Any], app: CheckedApplication, fresh: Sequence[str]) -> None:
+def _log_differences(
+    state: Mapping[str, Any], app: CheckedApplication, fresh: Sequence[str], others: Collection[str]
+) -> None:
     known = {name for names, _ in state["groups"] for name in names}
     if gone := [name for name in state["running"] if name not in app.plan.queries]:
         log.warning("the state of queries that are not in the application any more is dropped: %s", first_few(gone))
     for name in fresh:
-        if name in known:
+        if name in known and name not in others:
             log.warning("query %s had ended: it begins anew, with what arrives from now on", name)
         else:
             log.info("query %s is new: it begins with what arrives from now on", name)
@@ -85,11 +101,6 @@ def _log_differences(state: Mapping[str, Any], app: CheckedApplication, fresh: S
 
 def _policy(given: PolicySettings, before: Mapping[str, Any], after: Mapping[str, Any]) -> PolicySettings:
     """The policy that was chosen while it ran, unless the application has another one now."""
-    if policy_data(given) != before:
+    if policy_data(given) != before or before == after:
         return given
     return PolicySettings(after["name"], after["parameters"])
-
-
-def policy_data(policy: PolicySettings) -> dict[str, Any]:
-    """A policy as values that JSON can hold."""
-    return {"name": policy.name, "parameters": dict(policy.parameters)}

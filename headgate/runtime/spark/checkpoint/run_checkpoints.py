@@ -50,19 +50,37 @@ class RunCheckpoints:
             self.app = replace(app, plan=weighed(app.plan))
         else:  # queries that the checkpoint does not have join once the others run
             self.app = replace(app, plan=resumed.plan, policy=resumed.policy)
-            state, saved = resumed.state, resumed.saved
-            self.beginning = Beginning(state["epoch_us"], state["at"], state["sinks"], state["sources"])
-            log.info("going on from checkpoint %d of %s in %s", saved.number, saved.written, self.path)
+            state = resumed.state
+            sinks = {name: one for name, one in resumed.parts("sinks", "queries").items() if name in app.plan.queries}
+            self.beginning = Beginning(state["epoch_us"], state["at"], sinks, resumed.parts("sources", "streams"))
 
     @property
     def path(self) -> str:
         """Where they are kept."""
         return "" if self._settings is None else self._settings.path
 
+    def announce_to(self, announce: Callable[[str], None]) -> None:
+        """Say what the run goes on from, if it does: to people who wait for it, and in the log."""
+        if self._resumed is not None:
+            saved = self._resumed.saved
+            announce(f"going on from checkpoint {saved.number} of {saved.written}")
+            log.info("going on from checkpoint %d of %s in %s", saved.number, saved.written, self.path)
+
+    @property
+    def goes_on(self) -> bool:
+        """Does the run go on from a checkpoint?"""
+        return self._resumed is not None
+
     @property
     def queries_to_add(self) -> CheckedApplication | None:
         """The application whose queries are to join once the run has begun; None: all run already."""
         return self._whole if self._resumed is not None and self._resumed.fresh else None
+
+    def refuse_recording(self) -> None:
+        """Raise ApplicationError if what a run does depends on what was before it: its events alone do not say it."""
+        if self._resumed is not None:
+            problem = "a run that goes on from a checkpoint cannot be replayed from its events"
+            raise ApplicationError("--record", problem, "leave it out, or start over with --fresh")
 
     def begin(self) -> None:
         """The run begins now: checkpoints that it does not go on from are removed, before sinks are opened."""
@@ -80,14 +98,14 @@ class RunCheckpoints:
         if self._resumed is None:
             joining.note(core.plan)
             return
-        state, fresh = self._resumed.state, self._resumed.fresh
+        state = self._resumed.state
         core.board.now = now
         try:
             restore(core, state["core"])
         except SpillError as error:
             raise ApplicationError("checkpoint", str(error)) from error
         states.restore(state["operators"])
-        joining.restore(state["groups"], state["settings"][0], fresh)
+        joining.restore(state["groups"], state["settings"][0])
         self._resumed = replace(self._resumed, saved=self._resumed.saved._replace(state=None))  # not needed any more
 
     def start(
@@ -114,13 +132,16 @@ class RunCheckpoints:
 
     def end(self, last: bool) -> None:
         """The run ends: take no more, except a last one if it is to be had. No call is in flight any more."""
-        if self._checkpointer is not None:
-            self._checkpointer.stop()
-            if last:
-                try:
-                    self._checkpointer.take()
-                except Exception as error:
-                    log.error("the run ends without a last checkpoint, the one before stays: %s", error)
+        if self._checkpointer is None:
+            return
+        written = self._checkpointer.stop()
+        if not written:
+            log.error("the run ends while a checkpoint is being written, the one before stays")
+        elif last:
+            try:
+                self._checkpointer.take()
+            except Exception as error:
+                log.error("the run ends without a last checkpoint, the one before stays: %s", error)
 
     def close(self) -> None:
         """Let another run use them."""

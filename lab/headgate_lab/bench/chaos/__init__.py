@@ -11,13 +11,12 @@ from __future__ import annotations
 import tempfile
 import time
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from headgate_lab.bench.chaos.application import SMALL, Workload, expected
 from headgate_lab.bench.chaos.lives import Lives
-from headgate_lab.bench.chaos.pairs import PAIRS, NotThere
+from headgate_lab.bench.chaos.pairs import PAIRS, NotThere, Pair
 from headgate_lab.bench.parts import part
 
 
@@ -45,7 +44,7 @@ def run(quick: bool = False, kills: int | None = None, sizes: Sizes | None = Non
     left_out: dict[str, str] = {}
     for name in sizes.pairs:
         try:
-            found[name] = part(name, partial(_measured, name, many, sizes))
+            found[name] = _measured(name, many, sizes)
         except NotThere as reason:
             left_out[name] = str(reason)
     return {key: sum(one[key] for one in found.values()) for key in _SUMS} | {"pairs": found, "left_out": left_out}
@@ -54,15 +53,17 @@ def run(quick: bool = False, kills: int | None = None, sizes: Sizes | None = Non
 def _measured(name: str, kills: int, sizes: Sizes) -> dict[str, Any]:
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="headgate-chaos-") as folder, PAIRS[name](Path(folder)) as pair:
-        lives = Lives(Path(folder), pair, sizes.workload, sizes.seed)
-        rows = lives.run(kills)
-        got, wanted = pair.results(), expected(sizes.workload, rows)
+        lives = Lives(Path(folder), pair, sizes.workload, f"{sizes.seed} {name}")
+        killed = part(f"{name}, killed", lambda: lives.run(kills))
+        compared = part(f"{name}, compared", lambda: _compared(pair, sizes.workload, killed["rows"]))
+    return killed | compared | {"seconds": time.monotonic() - began}
+
+
+def _compared(pair: Pair, workload: Workload, rows: int) -> dict[str, int]:
+    """The results, and those of a run that nobody disturbed."""
+    got, wanted = pair.results(), expected(workload, rows)
     return {
         "lost": sum((wanted[query] - got[query]).total() for query in wanted),
         "repeated": sum((got[query] - wanted[query]).total() for query in wanted),
-        "kills": lives.kills["all"],
-        "kills_in_checkpoint": lives.kills["in_checkpoint"],
-        "kills_in_commit": lives.kills["in_commit"],
         "results": sum(wanted[query].total() for query in wanted),
-        "seconds": time.monotonic() - began,
     }

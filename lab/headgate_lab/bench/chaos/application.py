@@ -33,13 +33,13 @@ _FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 class Workload:
     """What comes in: rows that follow from their numbers."""
 
-    rate: int = 200  # rows a second of each stream, of event time and of the clock
-    keys: int = 50
+    rate: int = 100  # rows a second of each stream, of event time and of the clock
+    keys: int = 100
     checkpoint_s: float = 1.0  # how often one is taken
     most_s: float = 3.0  # how long a life lasts at most, after its first checkpoint
 
 
-SMALL = Workload(rate=100, keys=20, checkpoint_s=0.5, most_s=1.0)
+SMALL = Workload(rate=50, keys=20, checkpoint_s=0.5, most_s=1.0)
 
 
 def rows(workload: Workload, first: int, end: int) -> Iterator[Row]:

@@ -56,7 +56,7 @@ class Feed(threading.Thread):
 class Lives:
     """One process after another, with the same files."""
 
-    def __init__(self, folder: Path, pair: Pair, workload: Workload, seed: int) -> None:
+    def __init__(self, folder: Path, pair: Pair, workload: Workload, seed: str) -> None:
         self._folder = folder
         self._state = folder / "state"
         self._log = folder / "run.log"
@@ -65,10 +65,11 @@ class Lives:
         self._chance = Random(seed)
         self._feed = Feed(pair, workload)
         self._app = write_application(folder, sections(pair.sources, pair.sinks, workload))
-        self.kills: Counter[str] = Counter()
+        self._moments: Counter[str] = Counter()
 
-    def run(self, kills: int) -> int:
-        """Kill it so often, then let it give the rest and end; returns how many rows went into each stream."""
+    def run(self, kills: int) -> dict[str, int]:
+        """Kill it so often, then let it give the rest and end. Returns the kills, how many of them were at a special
+        moment, and how many rows went into each stream."""
         self._feed.start()
         try:
             for _ in range(kills):
@@ -76,7 +77,8 @@ class Lives:
         finally:
             self._feed.end()
         self._last()
-        return self._feed.count
+        counts = {f"kills_{moment}": self._moments[moment] for moment in ("in_checkpoint", "in_commit")}
+        return {"kills": kills, **counts, "rows": self._feed.count}
 
     def _one(self) -> None:
         process = self._start()
@@ -85,11 +87,10 @@ class Lives:
         finally:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        self.kills["all"] += 1
         if self._half_written():
-            self.kills["in_checkpoint"] += 1
+            self._moments["in_checkpoint"] += 1
         elif self._uncommitted():
-            self.kills["in_commit"] += 1
+            self._moments["in_commit"] += 1
 
     def _wait_for_moment(self, process: subprocess.Popen[bytes]) -> None:
         """A moment that is drawn: while it starts, while it runs, while it writes a checkpoint, or right after."""

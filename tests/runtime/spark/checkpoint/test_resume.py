@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import logging
 import shutil
 import time
 from collections import Counter
@@ -16,6 +17,7 @@ import pytest
 import headgate as hg
 from headgate.connect.sources import Source, SourceContext, SourceKind
 from headgate.connect.sources.base import stamp
+from headgate.errors import ApplicationError
 
 pytestmark = pytest.mark.spark
 
@@ -163,3 +165,64 @@ def test_a_run_that_ended_goes_on_from_its_end(spark: Any, tmp_path: Path) -> No
     report = application(tmp_path, rows=500).run(until_idle=True, spark=spark)
     assert {name: written(tmp_path, name) for name in QUERIES} == before
     assert report.queries["few"].outputs == 0
+
+
+def largest_in_each_second() -> dict[int, set[tuple[str, ...]]]:
+    """By second, the largest `v` of `few` for each `k`."""
+    found: dict[int, dict[int, int]] = {}
+    for number in range(3, ROWS, 10):
+        found.setdefault(number * 5000 // 1_000_000, {})[number % 7] = number
+    return {second: {(str(k), str(v)) for k, v in rows.items()} for second, rows in found.items()}
+
+
+@pytest.mark.nightly
+def test_a_query_that_joined_goes_on_too(spark: Any, tmp_path: Path) -> None:
+    """It reads another one, and has operators and state of its own, which begin where it joined."""
+    joined = "ISTREAM(SELECT k, max(v) AS v FROM few [RANGE 1 SECOND SLIDE 1 SECOND] GROUP BY k)"
+    sink = hg.sinks.Csv(path="joined.csv")
+    with application(tmp_path, a_poll=SLOWLY).start(spark) as run:
+        wait_for(lambda: given(run) >= 40)
+        run.add_query("joined", joined, sink=sink)
+        wait_for(lambda: run.report().queries["joined"].inputs > 500)
+        run.checkpoint()
+        kept = tmp_path / "kept"
+        shutil.copytree(tmp_path / "state", kept)
+        wait_for(lambda: run.report().queries["joined"].inputs > 1500 or run.wait(0.0))
+    shutil.rmtree(tmp_path / "state")
+    kept.rename(tmp_path / "state")
+    app = application(tmp_path)
+    app.query("joined", joined, sink=sink)
+    app.run(until_idle=True, spark=spark)
+    found, wanted = written(tmp_path, "joined"), largest_in_each_second()
+    assert set(found.values()) == {1}
+    first = min(int(v) for _, v in found) * 5000 // 1_000_000
+    whole = [wanted[second] for second in range(first + 1, max(wanted))]
+    assert set().union(*whole) <= found.keys() <= set().union(*wanted.values(), wanted[first])
+    assert len(whole) > 10
+
+
+def test_an_application_that_has_changed_is_refused_or_starts_over(
+    spark: Any, tmp_path: Path, undisturbed: dict[str, Counter[tuple[str, ...]]], caplog: pytest.LogCaptureFixture
+) -> None:
+    crash(tmp_path, spark)
+    before = {name: written(tmp_path, name) for name in QUERIES}
+    changed = {**QUERIES, "few": "SELECT k, v FROM a WHERE v % 10 = 4"}
+    with pytest.raises(ApplicationError, match=r"queries.few: .*v % 10 = 3.*v % 10 = 4"):
+        application(tmp_path, queries=changed).run(until_idle=True, spark=spark)
+    assert {name: written(tmp_path, name) for name in QUERIES} == before, "its files are left alone"
+    with caplog.at_level(logging.WARNING):
+        report = application(tmp_path).run(until_idle=True, spark=spark, fresh=True)
+    assert "starting over: the 1 checkpoints" in caplog.text
+    assert report.to_dict()["checkpoints"]["resumed_from"] is None
+    assert {name: written(tmp_path, name) for name in QUERIES} == undisturbed
+
+
+@pytest.mark.nightly
+def test_on_a_file_system_of_hadoop(
+    spark: Any, tmp_path: Path, undisturbed: dict[str, Counter[tuple[str, ...]]]
+) -> None:
+    settings = {"path": (tmp_path / "state").as_uri(), "interval": "0.5 s"}
+    crash(tmp_path, spark, checkpoint=settings)
+    report = application(tmp_path, checkpoint=settings).run(until_idle=True, spark=spark)
+    assert report.to_dict()["checkpoints"]["resumed_from"]
+    assert {name: written(tmp_path, name) for name in QUERIES} == undisturbed

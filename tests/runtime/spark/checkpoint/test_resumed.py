@@ -12,10 +12,10 @@ from headgate.application.fingerprint import fingerprint
 from headgate.application.load import Draft
 from headgate.errors import ApplicationError
 from headgate.plan.added_queries import merge_plans, plan_of_added
-from headgate.plan.changed_settings import settings_of
+from headgate.plan.changed_settings import policy_data, settings_of
 from headgate.plan.model import Plan
 from headgate.plan.weighing import weighed
-from headgate.runtime.spark.checkpoint.resumed import joined, policy_data, resume
+from headgate.runtime.spark.checkpoint.resumed import joined, resume
 from headgate.runtime.spark.checkpoint.store import Saved
 
 FEEDER = {"kind": "feeder", "rate": 10}
