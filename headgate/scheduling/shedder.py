@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from headgate.plan.model import Edge, Plan, Query
 from headgate.plan.weighing import PARTS, WEIGHED, lacks_weights, sheddable
-from headgate.seeds import derived_seed
 from headgate.scheduling.reference import Rows
+from headgate.seeds import derived_seed
 from headgate.sql.schema import ARRIVAL, EXTRA, LATE, SEQUENCE
 
 Bools = NDArray[np.bool_]

@@ -148,13 +148,12 @@ class SparkRuntime:
         self._done = threading.Event()
         self._fatal: Exception | None = None
         self._over = False  # the report is made: calls that end later are ignored
-        reloads = TableReloads(self.caller.changing, self.core, self._changed, self.now)
-        self._reloads = self._opened.enter_context(closing(reloads))
+        reloads = closing(TableReloads(self.caller.changing, self.core, self._changed, self.now))
+        self._reloads = self._opened.enter_context(reloads)
         self.sinks = QuerySinks(beginning.sinks, app.checkpoint is not None)
-        to_sources = (self.core, self.sinks, self.now, self.deliver, self.ended, self._break)
-        self.sources = SourceThreads(*to_sources, partial(make_entry, self.core, self.caller, self._changed))
-        # Stream -> where its source goes on after what was delivered, or ENDED.
-        self.positions: dict[str, Any] = dict(beginning.sources)
+        entry = partial(make_entry, self.core, self.caller, self._changed)
+        self.sources = SourceThreads(self.core, self.sinks, self.now, self.deliver, self.ended, self._break, entry)
+        self.positions: dict[str, Any] = dict(beginning.sources)  # stream -> where its source goes on, or ENDED
         self.errors: dict[str, str] = {}  # query -> why it ended
         self.unprocessed: dict[str, int] = {}  # query that ended -> tuples that waited for it
         self.dead_letters = DeadLetters(app.dead_letters, app.name)

@@ -50,8 +50,11 @@ def rows(reference: Reference | None) -> list[tuple[int, int]]:
 
 def delivered(source: Any) -> list[tuple[int, int]]:
     found = []
+    now = 10.0
     while not source.exhausted:
-        table = source.poll(1.0, 3)
+        now += 1.0  # it looks for more files now and then
+        assert now < 1000
+        table = source.poll(now, 3)
         if table is not None:
             found += list(zip(table.column("_sequence").to_pylist(), table.column("k").to_pylist(), strict=True))
     return found
