@@ -6,17 +6,19 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 
 import numpy as np
-import pyarrow as pa
 
 from headgate.plan.model import Edge, Plan
 from headgate.scheduling.board import Board
 from headgate.scheduling.costs import cost_per_tuple, fixed_cost, grain
 from headgate.scheduling.policy import Decision
 from headgate.scheduling.queue import BatchQueue, SpillError
+from headgate.scheduling.reference import Rows
 from headgate.scheduling.suspect_rows import SuspectRows
 from headgate.scheduling.units import Unit
 
 MOST_ROWS = 1_000_000  # in one call, whatever the policy says: calls must stay short and fit into memory
+# A call over a reference is planned for it and starts tasks, so with fewer rows it would be mostly overhead.
+LEAST_REFERRED_ROWS = 500_000
 PREEMPTIBLE_S = 0.1  # a preemptive policy gets to decide again this often: Spark calls are not stopped
 
 
@@ -33,9 +35,7 @@ def operators_to_run(unit: Unit, plan: Plan) -> tuple[str, ...]:
     return unit.operators
 
 
-def take_input(
-    decision: Decision, operators: Collection[str], board: Board, suspects: SuspectRows
-) -> dict[Edge, pa.Table]:
+def take_input(decision: Decision, operators: Collection[str], board: Board, suspects: SuspectRows) -> dict[Edge, Rows]:
     """Take a call's input out of the queues of these operators: the oldest tuples of all of them, but only a part of
     suspect rows.
 
@@ -47,8 +47,9 @@ def take_input(
         assert isinstance(queue, BatchQueue)
         if queue.count and edge.operator in operators:
             waiting.append((edge, queue))
-    shares = oldest_first([queue for _, queue in waiting], _rows(decision, board))
-    taken: dict[Edge, pa.Table] = {}
+    referred = max((queue.referred_next for _, queue in waiting), default=0)
+    shares = oldest_first([queue for _, queue in waiting], _rows(decision, board, referred))
+    taken: dict[Edge, Rows] = {}
     try:
         for (edge, queue), share in zip(waiting, shares, strict=True):
             most = suspects.most(edge)
@@ -81,8 +82,16 @@ def oldest_first(queues: Sequence[BatchQueue], limit: int) -> list[int]:
     return [int(share) for share in np.bincount(owners[first], minlength=len(queues))]
 
 
-def _rows(decision: Decision, board: Board) -> int:
-    rows = min(MOST_ROWS, decision.tuples or MOST_ROWS)
+def _rows(decision: Decision, board: Board, referred: int) -> int:
+    """How many rows a call takes; `referred` is how many there are by reference, and do not need the driver's memory.
+
+    A budget takes a part of these, but not a small one.
+    """
+    most = max(MOST_ROWS, referred)
+    return max(_allowed(decision, board, min(most, decision.tuples or most)), min(referred, LEAST_REFERRED_ROWS))
+
+
+def _allowed(decision: Decision, board: Board, rows: int) -> int:
     seconds = decision.seconds
     if seconds is None and board.policy.preemptive:
         seconds = PREEMPTIBLE_S

@@ -16,6 +16,7 @@ from headgate.metrics.learning import FadingRatio
 from headgate.plan.boundaries import boundary_step
 from headgate.plan.model import Plan
 from headgate.scheduling.calls import Call, Outcome
+from headgate.scheduling.reference import Reference, Rows
 from headgate.sql.schema import ARRIVAL, FOREVER, TIME
 
 CALLS = 400  # kept of each unit: some seconds of a busy one
@@ -68,12 +69,15 @@ class CallProfile:
             self.round.learn(now - self._round_at, 1)
         self._round_at = now
 
-    def arrived(self, stream: str, table: pa.Table) -> None:
+    def arrived(self, stream: str, rows: Rows) -> None:
         """Tuples of a stream with a clock of its own were admitted."""
-        last = table.slice(table.num_rows - 1)
-        time = last.column(TIME)[0].as_py()
+        if isinstance(rows, Reference):
+            time, arrival = max((s.latest for s in rows.spans if s.latest is not None), default=None), rows.arrival_us
+        else:
+            last = rows.slice(rows.num_rows - 1)
+            time, arrival = last.column(TIME)[0].as_py(), last.column(ARRIVAL)[0].as_py()
         if time is not None:
-            moment = Moment(time, last.column(ARRIVAL)[0].as_py())
+            moment = Moment(time, arrival)
             self.times[stream] = (self.times.get(stream, (moment, moment))[0], moment)
 
     def ready(self, since: float) -> None:

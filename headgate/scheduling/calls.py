@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from headgate.plan.model import Edge, Plan
 from headgate.plan.operators.base import Port
 from headgate.scheduling.progress import Bounds
+from headgate.scheduling.reference import Reference, Rows
 from headgate.scheduling.units import Unit
 from headgate.sql.schema import ARRIVAL
 
@@ -24,7 +25,7 @@ class Call:
     unit: Unit
     operators: tuple[str, ...]  # those of the unit, or the one at which tuples wait inside it
     plan: Plan  # as of the start of the call; determines which outputs are needed
-    inputs: Mapping[Edge, pa.Table]
+    inputs: Mapping[Edge, Rows]
     bounds: Mapping[str, Bounds]  # the instants that each operator with state evaluates
     now_us: int  # the arrival stamp of results that no single tuple caused; of interest to operators with state
     suspect: bool = False  # a call with these rows has failed before
@@ -56,7 +57,7 @@ class Outcome:
 
     results: list[CallResult] = field(default_factory=list)
     failed: dict[str, Exception] = field(default_factory=dict)  # query that must end -> why
-    unused: dict[Edge, pa.Table] = field(default_factory=dict)  # input that returns to the head of its queue
+    unused: dict[Edge, Rows] = field(default_factory=dict)  # input that returns to the head of its queue
     stranded: dict[Edge, pa.Table] = field(default_factory=dict)  # intermediate results whose reader failed: queue them
 
     @property
@@ -87,14 +88,18 @@ class Outcome:
         yield from self.stranded.items()
 
 
-def row_count(tables: Mapping[Edge, pa.Table]) -> int:
+def row_count(tables: Mapping[Edge, Rows]) -> int:
     """Rows in all of these tables."""
     return sum(table.num_rows for table in tables.values())
 
 
-def newest_arrival_us(inputs: Mapping[Edge, pa.Table], now: float) -> int:
+def newest_arrival_us(inputs: Mapping[Edge, Rows], now: float) -> int:
     """The latest arrival stamp in a call's input, in microseconds; without input, now."""
-    return max((pc.max(table.column(ARRIVAL)).as_py() for table in inputs.values()), default=round(now * 1e6))
+    return max((_newest(rows) for rows in inputs.values()), default=round(now * 1e6))
+
+
+def _newest(rows: Rows) -> int:
+    return rows.arrival_us if isinstance(rows, Reference) else pc.max(rows.column(ARRIVAL)).as_py()
 
 
 def latencies(table: pa.Table, now: float) -> Any:

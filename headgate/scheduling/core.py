@@ -3,8 +3,7 @@
 It decides everything that is not computation: which tuples wait where, which units are ready, what a slot runs next and
 how much input it takes, what a finished or failed call changes, when queries end and when the run is over. It has no
 threads, no clock and no I/O of its own; queues may spill through the `SharedMemory` that they are given. The Spark
-runtime drives it under one lock; tests drive it with a caller in plain Python; a recorded run can be replayed.
-docs/core.md explains it.
+runtime drives it under one lock, tests with a caller in plain Python. docs/core.md explains it.
 """
 
 from __future__ import annotations
@@ -54,6 +53,7 @@ from headgate.scheduling.instructions import (
     WakeSlots,
 )
 from headgate.scheduling.queue import BatchQueue, SharedMemory, SpillError
+from headgate.scheduling.reference import Reference, Rows
 from headgate.scheduling.shedder import as_read, shedders_of
 from headgate.scheduling.suspect_rows import SuspectRows
 from headgate.scheduling.timekeeper import Timekeeper
@@ -252,7 +252,7 @@ class Core:
             self._note_memory()
             self._wake()
 
-    def _admit(self, stream: str, table: pa.Table) -> None:
+    def _admit(self, stream: str, table: Rows) -> None:
         """Queue tuples for every operator that reads their stream."""
         edges = self.plan.entrances(stream) if stream in self.plan.streams else ()
         if not edges:  # its queries have stopped since it was read
@@ -273,10 +273,10 @@ class Core:
             self.monitor.arrived(query, table.num_rows)
         self.mark_due(due)
 
-    def _enter(self, edge: Edge, table: pa.Table) -> None:
+    def _enter(self, edge: Edge, table: Rows) -> None:
         """Queue tuples that arrived for one operator, or what its shedder leaves of them."""
         shedder = self.shedders.get(edge)
-        if shedder is None:
+        if shedder is None or isinstance(table, Reference):  # of a reference nothing may be shed
             self.queues[edge].put(as_read(self.plan, edge, table))
             return
         kept = shedder.kept(table)
@@ -381,7 +381,7 @@ class Core:
             problem = self._put(edge, table, BatchQueue.put_back) or problem
         return problem
 
-    def _put(self, edge: Edge, table: pa.Table, put: Callable[[BatchQueue, pa.Table], None]) -> SpillError | None:
+    def _put(self, edge: Edge, table: Rows, put: Callable[[BatchQueue, Rows], None]) -> SpillError | None:
         queue = self.queues.get(edge)
         if queue is None:  # its queries stopped during the call
             return None
@@ -476,8 +476,10 @@ class Core:
 
     # Inside ------------------------------------------------------------------------------------------------------
 
-    def _bytes(self, port: Port, table: pa.Table) -> int:
-        """The size of a table that came out of a port."""
+    def _bytes(self, port: Port, table: Rows) -> int:
+        """The size of what came out of a port."""
+        if isinstance(table, Reference):
+            return table.nbytes
         if port not in self._row_bytes:
             self._row_bytes[port] = row_bytes(table.schema)
         return table_bytes(table, self._row_bytes[port])

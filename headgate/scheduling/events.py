@@ -15,6 +15,7 @@ import pyarrow as pa
 from headgate.plan.model import Edge, Plan, PolicySettings, QueryClass
 from headgate.plan.quality import QosMeasure
 from headgate.scheduling.calls import Outcome
+from headgate.scheduling.reference import Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +27,13 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class TuplesArrived(Event):
-    """Sources delivered tuples, one table per stream.
+    """Sources delivered tuples, one table or reference per stream.
 
     On the `complete` streams this is everything that arrived up to the time `upto`, even if they have no table; on
     other streams more may follow for the same time.
     """
 
-    tables: Mapping[str, pa.Table]
+    tables: Mapping[str, Rows]
     complete: Collection[str] = ()
     upto: float = 0.0
 

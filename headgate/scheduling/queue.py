@@ -6,8 +6,8 @@ Nothing here is thread-safe: the runtime holds its lock around every call, for a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
-from itertools import groupby
+from collections.abc import Iterator, Mapping
+from itertools import groupby, takewhile
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 
 from headgate.errors import InvariantError
 from headgate.plan.table_bytes import row_bytes, table_bytes
+from headgate.scheduling.reference import Reference, Rows, data_of, reference_of
 from headgate.sql.schema import ARRIVAL
 
 _PIECE = 16 << 20  # bytes per spill file: large enough for sequential disk speed, small enough to write under the lock
 _SMALLEST_PIECE = 64 << 10
+_NO_ROWS = pa.table({})
 
 
 class SpillError(RuntimeError):
@@ -40,17 +42,31 @@ class Spill(Protocol):
 
 
 class _Batch:
-    """A run of tuples: in memory (`table`), or in a file from row `offset` on (`handle`)."""
+    """A run of tuples: in memory (`table`), in a file from row `offset` on (`handle`), or elsewhere (`reference`)."""
 
-    __slots__ = ("_first", "bytes", "handle", "offset", "rows", "table")
+    __slots__ = ("_first", "bytes", "handle", "offset", "reference", "rows", "table")
 
     def __init__(self, table: pa.Table, size: int) -> None:
         self.table: pa.Table | None = table
+        self.reference: Reference | None = None
         self.handle: Any = None
         self.offset = 0
         self.rows: int = table.num_rows
         self.bytes = size
         self._first: float | None = None
+
+    @staticmethod
+    def of(reference: Reference) -> _Batch:
+        """A batch of tuples that are elsewhere."""
+        batch = _Batch(_NO_ROWS, reference.nbytes)
+        batch.table, batch.reference, batch.rows = None, reference, reference.num_rows
+        batch._first = reference.arrival_us / 1e6
+        return batch
+
+    @property
+    def filed(self) -> bool:
+        """Is it in a file?"""
+        return self.table is None and self.reference is None
 
     @property
     def first(self) -> float:
@@ -165,7 +181,7 @@ class SharedMemory:
 
 
 class BatchQueue:
-    """FIFO of Arrow tables that carry the stamp columns; the `Queue` that the scheduler sees.
+    """FIFO of Arrow tables that carry the stamp columns, and of references; the `Queue` that the scheduler sees.
 
     `check` tests conservation: entered == taken + count + shed. Calls take from it; sources and upstream units put into
     it.
@@ -181,6 +197,8 @@ class BatchQueue:
         self.thinned = False  # was something dropped of the batch put in last?
         self.held = 0  # bytes in memory
         self._filed = 0  # bytes on disk
+        self._referred = 0  # bytes elsewhere
+        self.referred_rows = 0  # tuples that are elsewhere
         self._batches: deque[_Batch] = deque()
         self._schema: pa.Schema | None = None
         self._row_bytes: float | None = None
@@ -195,13 +213,19 @@ class BatchQueue:
 
     @property
     def bytes(self) -> float:
-        """Size of what waits, in memory and on disk."""
-        return self.held + self._filed
+        """Size of what waits, wherever it is."""
+        return self.held + self._filed + self._referred
 
     @property
     def oldest(self) -> float | None:
         """Arrival of the first tuple, in seconds since the run began; if empty, since when it is due, or None."""
         return self._batches[0].first if self._batches else self.due
+
+    @property
+    def referred_next(self) -> int:
+        """How many tuples the reference at the head has; 0: the next tuples are in the driver, or there are none."""
+        reference = self._batches[0].reference if self._batches else None
+        return 0 if reference is None else reference.num_rows
 
     def arrivals(self, limit: int | None = None) -> NDArray[np.float64]:
         """Arrivals of the first `limit` tuples, all when None, in seconds; the tuples stay.
@@ -209,10 +233,15 @@ class BatchQueue:
         SpillError: they are on disk and cannot be read.
         """
         wanted = self.count if limit is None else min(limit, self.count)
-        columns = [table.column(ARRIVAL).to_numpy() for table in self._look(wanted)]
-        return np.concatenate(columns)[:wanted] / 1e6 if columns else np.empty(0)
+        found: list[NDArray[np.float64]] = []
+        for batch in self._reaching(wanted):
+            if batch.reference is not None:
+                found.append(np.full(batch.rows, batch.first))
+            else:
+                found.append(self._table(batch).column(ARRIVAL).to_numpy() / 1e6)
+        return np.concatenate(found)[:wanted] if found else np.empty(0)
 
-    def put(self, table: pa.Table, shed: int = 0) -> None:
+    def put(self, table: Rows, shed: int = 0) -> None:
         """Append a batch; `shed` is how many tuples a shedder dropped from it on the way in.
 
         SpillError: memory is over its limit and the disk failed; the batch is in the queue all the same.
@@ -223,7 +252,7 @@ class BatchQueue:
         self.thinned = shed > 0
         self._add(table, at_head=False)
 
-    def put_back(self, table: pa.Table, shed: int = 0) -> None:
+    def put_back(self, table: Rows, shed: int = 0) -> None:
         """Return tuples that were taken to the head of the queue; `shed` of those taken were dropped instead."""
         table = self._accept(table)
         if table.num_rows + shed > self.taken:
@@ -232,17 +261,21 @@ class BatchQueue:
         self.shed += shed
         self._add(table, at_head=True)
 
-    def take(self, limit: int | None = None) -> pa.Table | None:
+    def take(self, limit: int | None = None) -> Rows | None:
         """Remove and return the `limit` oldest tuples, all when None; None when there are none.
 
-        The columns are chunked as the batches were; nothing is copied. SpillError: nothing was removed.
+        A reference comes alone, so where one begins or ends there may be fewer. The columns of a table are chunked as
+        the batches were; nothing is copied. SpillError: nothing was removed.
         """
         if limit is not None and limit < 0:
             raise ValueError(f"the number of tuples to take must be 0 or more, not {limit}")
         wanted = self.count if limit is None else min(limit, self.count)
         if not wanted:
             return None
+        if (reference := self._batches[0].reference) is not None:
+            return self._take_reference(reference, min(wanted, reference.num_rows))
         tables = self._look(wanted)  # may fail, so before anything changes
+        wanted = min(wanted, sum(table.num_rows for table in tables))
         given = self._remove(tables, wanted)
         self.count -= wanted
         self.taken += wanted
@@ -257,7 +290,7 @@ class BatchQueue:
             flow = f"entered {self.entered}, taken {self.taken}, waiting {self.count}, shed {self.shed}"
             raise InvariantError(f"queue {self.name}: {flow}; it has {rows}")
         held = sum(batch.bytes for batch in self._batches if batch.table is not None)
-        filed = sum(batch.bytes for batch in self._batches if batch.table is None)
+        filed = sum(batch.bytes for batch in self._batches if batch.filed)
         if (held, filed) != (self.held, self._filed):
             raise InvariantError(f"queue {self.name}: bytes were miscounted")
 
@@ -266,13 +299,12 @@ class BatchQueue:
 
         SpillError: rows on disk cannot be held.
         """
-        rows: list[pa.Table | FiledRows] = []
-        for on_disk, batches in groupby(self._batches, lambda batch: batch.table is None):
-            if on_disk:
-                assert self._memory.folder is not None
-                rows += [FiledRows(self._memory.folder, batch.handle, batch.offset) for batch in batches]
-            else:
+        rows: list[pa.Table | FiledRows | Mapping[str, Any]] = []
+        for in_memory, batches in groupby(self._batches, lambda batch: batch.table is not None):
+            if in_memory:
                 rows.append(pa.concat_tables([batch.table for batch in batches]))
+            else:
+                rows += [self._elsewhere(batch) for batch in batches]
         return {
             "entered": self.entered,
             "taken": self.taken,
@@ -285,8 +317,8 @@ class BatchQueue:
         """Go on from a state, in which all rows are tables. Only for a queue that nothing has entered."""
         self.entered, self.taken, self.shed = state["entered"], state["taken"], state["shed"]
         self.thinned = state["thinned"]
-        for table in state["rows"]:
-            self._add(self._accept(table), at_head=False)
+        for rows in state["rows"]:
+            self._add(self._accept(reference_of(rows) if isinstance(rows, Mapping) else rows), at_head=False)
 
     def close(self) -> None:
         """Drop all batches and delete their files."""
@@ -314,11 +346,19 @@ class BatchQueue:
         self._batches.insert(place, written.in_file(handle))
         self._count_in(written)
 
+    def _elsewhere(self, batch: _Batch) -> FiledRows | Mapping[str, Any]:
+        if batch.reference is not None:
+            return data_of(batch.reference)
+        assert self._memory.folder is not None
+        return FiledRows(self._memory.folder, batch.handle, batch.offset)
+
     # Inside -----------------------------------------------------------------------------------------------------
 
-    def _accept(self, table: pa.Table) -> pa.Table:
+    def _accept(self, table: Rows) -> Rows:
         if self._closed:
             raise ValueError(f"queue {self.name} is closed")
+        if isinstance(table, Reference):
+            return table
         if ARRIVAL not in table.schema.names:
             raise ValueError(f"queue {self.name}: a batch without the stamp column {ARRIVAL}")
         if self._schema is None:
@@ -332,10 +372,10 @@ class BatchQueue:
         # Nullability and metadata may differ between two ways to run an operator; the tuples do not.
         return pa.Table.from_arrays(table.columns, schema=self._schema)
 
-    def _add(self, table: pa.Table, at_head: bool) -> None:
+    def _add(self, table: Rows, at_head: bool) -> None:
         if not table.num_rows:
             return
-        batch = self._batch(table)
+        batch = _Batch.of(table) if isinstance(table, Reference) else self._batch(table)
         if at_head:
             self._batches.appendleft(batch)
         else:
@@ -347,15 +387,33 @@ class BatchQueue:
     def _batch(self, table: pa.Table) -> _Batch:
         return _Batch(table, table_bytes(table, self._row_bytes))
 
-    def _look(self, wanted: int) -> list[pa.Table]:
-        """The tables of the batches that hold the first `wanted` tuples, read where they are on disk."""
-        tables = []
+    def _reaching(self, wanted: int) -> Iterator[_Batch]:
+        """The batches that hold the first `wanted` tuples."""
         for batch in self._batches:
             if wanted <= 0:
-                break
-            tables.append(self._read(batch) if batch.table is None else batch.table)
+                return
+            yield batch
             wanted -= batch.rows
-        return tables
+
+    def _look(self, wanted: int) -> list[pa.Table]:
+        """The tables of the batches that hold the first `wanted` tuples, read where they are on disk, up to the first
+        reference."""
+        here = takewhile(lambda batch: batch.reference is None, self._reaching(wanted))
+        return [self._table(batch) for batch in here]
+
+    def _table(self, batch: _Batch) -> pa.Table:
+        return self._read(batch) if batch.table is None else batch.table
+
+    def _take_reference(self, reference: Reference, wanted: int) -> Reference:
+        """Take so many tuples of the reference at the head."""
+        self._count_out(self._batches.popleft())
+        if wanted < reference.num_rows:
+            rest = _Batch.of(reference.slice(wanted))
+            self._batches.appendleft(rest)
+            self._count_in(rest)
+        self.count -= wanted
+        self.taken += wanted
+        return reference.slice(0, wanted)
 
     def _read(self, batch: _Batch) -> pa.Table:
         assert self._memory.folder is not None
@@ -425,6 +483,9 @@ class BatchQueue:
         if batch.table is not None:
             self.held += sign * batch.bytes
             self._memory.used += sign * batch.bytes
+        elif batch.reference is not None:
+            self._referred += sign * batch.bytes
+            self.referred_rows += sign * batch.rows
         else:
             self._filed += sign * batch.bytes
             self._memory.spilled_bytes += sign * batch.bytes
@@ -433,6 +494,6 @@ class BatchQueue:
         self._count_in(batch, -1)
 
     def _delete(self, batch: _Batch) -> None:
-        if batch.table is None:
+        if batch.filed:
             assert self._memory.folder is not None
             self._memory.folder.delete(batch.handle)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from headgate.plan.model import Edge, Plan, Query
 from headgate.plan.weighing import PARTS, WEIGHED, lacks_weights, sheddable
+from headgate.scheduling.reference import Rows
 from headgate.seeds import derived_seed
 from headgate.sql.schema import ARRIVAL, EXTRA, LATE, SEQUENCE
 
@@ -201,9 +202,14 @@ def shedders_of(plan: Plan, seed: int) -> dict[Edge, Shedder]:
     return found
 
 
-def as_read(plan: Plan, edge: Edge, table: pa.Table) -> pa.Table:
+def as_read(plan: Plan, edge: Edge, table: Rows) -> Rows:
     """Tuples of a stream as the operator at a queue reads them, when nothing is shed."""
-    return _with_extra(table, None) if plan.operators[edge.operator].inputs[edge.input].branch == WEIGHED else table
+    return _with_extra(table, None) if is_weighed(plan, edge) else table
+
+
+def is_weighed(plan: Plan, edge: Edge) -> bool:
+    """Does the operator at a queue read weights of the tuples?"""
+    return plan.operators[edge.operator].inputs[edge.input].branch == WEIGHED
 
 
 def _with_extra(table: pa.Table, extra: NDArray[np.int64] | None) -> pa.Table:

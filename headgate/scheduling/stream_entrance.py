@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from headgate.plan.arrow_types import arrow_schema, port_schema
 from headgate.plan.model import Stream
 from headgate.plan.windows import Clock
+from headgate.scheduling.reference import Reference, Rows
 from headgate.sql.schema import FOREVER, LATE
 
 STEP_ROWS = 1000  # progress is noted at least this often, so that a call that takes part of a batch advances time
@@ -24,7 +25,7 @@ Ticks = NDArray[np.int64]
 class Admitted(NamedTuple):
     """A batch as operators read it: the stream's columns, then the stamps of its flow."""
 
-    table: pa.Table
+    table: Rows
     late: int  # tuples without a place in time: too late, or with a null in the time column
     steps: tuple[tuple[int, int], ...] = ()  # for long batches: (tuples, progress after so many of the batch)
 
@@ -86,6 +87,40 @@ class StreamEntrance:
             self._note_earliest(time[0].as_py())
             return Admitted(self._stamped(table, time), 0, self._steps(time.to_numpy()))
         return self._checked(table, time)
+
+    def is_in_order(self, reference: Reference) -> bool:
+        """Do the spans of a reference show that none of its tuples is late, if it comes next?"""
+        if sum(span.rows for span in reference.spans) != reference.num_rows:
+            return False  # not surveyed, or not all of it is there
+        if self._clock is Clock.ARRIVAL:
+            return True
+        reached = self.reached
+        for span in reference.spans:
+            if span.earliest is None or span.latest is None:
+                continue
+            if span.disorder > self._slack or (reached is not None and span.earliest < reached - self._slack):
+                return False
+            reached = span.latest if reached is None else max(reached, span.latest)
+        return True
+
+    def admit_reference(self, reference: Reference) -> Admitted:
+        """The next tuples are elsewhere; `is_in_order` has been asked. Whoever reads them gives them their time."""
+        if not self.is_in_order(reference):
+            raise ValueError(f"a reference to stream {reference.stream} has tuples that may be late")
+        if self._clock is Clock.ARRIVAL:
+            self.reached = max(self.reached or 0, reference.arrival_us)
+            self._note_earliest(reference.arrival_us)
+            return Admitted(reference, 0)
+        steps, rows, nulls = [], 0, 0
+        for span in reference.spans:
+            rows, nulls = rows + span.rows, nulls + span.nulls
+            if span.earliest is not None and span.latest is not None:
+                self._note_earliest(span.earliest)
+                self.reached = span.latest if self.reached is None else max(self.reached, span.latest)
+                if rows < reference.num_rows:
+                    steps.append((rows, self._complete(self.reached)))
+        self.late += nulls
+        return Admitted(reference, nulls, tuple(steps))
 
     def _checked(self, table: pa.Table, time: pa.ChunkedArray) -> Admitted:
         nulls = time.null_count

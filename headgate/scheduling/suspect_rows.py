@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import pyarrow as pa
-
 from headgate.plan.model import Edge
+from headgate.scheduling.reference import Rows
 
 
 class SuspectRows:
@@ -29,11 +28,11 @@ class SuspectRows:
         rows = self._rows.get(edge)
         return None if rows is None else max(1, rows // 2)
 
-    def failed(self, inputs: Mapping[Edge, pa.Table]) -> None:
+    def failed(self, inputs: Mapping[Edge, Rows]) -> None:
         """A call with this input failed, and the input is back in the queues."""
         self._rows.update({edge: table.num_rows for edge, table in inputs.items()})
 
-    def clear(self, inputs: Mapping[Edge, pa.Table]) -> None:
+    def clear(self, inputs: Mapping[Edge, Rows]) -> None:
         """A call took these rows from the head of their queues. Report those that go back with `failed`, after this."""
         for edge, table in inputs.items():
             left = self._rows.pop(edge, 0) - table.num_rows

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from headgate.plan.model import Edge, Plan
 from headgate.plan.windows import Clock
 from headgate.scheduling.progress import Bounds, Counted, Progress, Settled
+from headgate.scheduling.reference import Reference, Rows
 from headgate.scheduling.stream_entrance import Admitted, StreamEntrance
 from headgate.sql.schema import FOREVER, TIME
 
@@ -81,10 +82,14 @@ class Timekeeper:
 
     # Tuples and time come in -------------------------------------------------------------------------------------
 
-    def admit(self, stream: str, table: pa.Table) -> Admitted:
+    def is_in_order(self, reference: Reference) -> bool:
+        """Is it known that no tuple of a reference is late, if it comes next?"""
+        return self._entrances[reference.stream].is_in_order(reference)
+
+    def admit(self, stream: str, table: Rows) -> Admitted:
         """Give arriving tuples their time. Queue the result, then call `advance`."""
         entrance = self._entrances[stream]
-        came = entrance.admit(table)
+        came = entrance.admit_reference(table) if isinstance(table, Reference) else entrance.admit(table)
         if came.late and entrance.late == came.late:  # the first
             slack = self._plan.streams[stream].slack_s
             log.warning(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from headgate.application.checked import CheckedApplication, PolicySettings
@@ -25,7 +26,9 @@ from headgate.runtime.spark.calls import caller
 from headgate.runtime.spark.calls.caller import Caller
 from headgate.runtime.spark.calls.ways import Ways
 from headgate.runtime.spark.engine import SparkRuntime
-from headgate.sql.schema import CHANGE, parse_schema
+from headgate.scheduling.reference import Rows, refer
+from headgate.scheduling.reference_entry import admits
+from headgate.sql.schema import CHANGE, SEQUENCE, parse_schema
 from tests.applications import app_of_plan, bare_plan
 from tests.conformance.cql_reference import Changes, Reference, stream_of
 
@@ -107,15 +110,25 @@ def expected(queries: Mapping[str, str], data: Data) -> dict[str, Changes]:
 
 
 def run(
-    spark: Any, plan: Plan, data: Data, cut: Cut, folder: Path, only: str | None = None, **more: Any
+    spark: Any,
+    plan: Plan,
+    data: Data,
+    cut: Cut,
+    folder: Path,
+    only: str | None = None,
+    referred: bool = False,
+    **more: Any,
 ) -> dict[str, Changes]:
-    """What each query gives out, per instant. `only` is the way in which all calls must have been run."""
+    """What each query gives out, per instant. `only` is the way in which all calls must have been run. If `referred`,
+    tuples come as references to files where they may."""
     app = app_of_plan(plan, cut.policy, slots=cut.slots, folder=folder)
     runtime = SparkRuntime(app, spark, **more)
     runtime.open()
     for name, first, last in _deliveries(data, cut):
         if last > first:
-            runtime.deliver({name: data.table(name, first, last)})
+            table = data.table(name, first, last)
+            rows = reference_to(runtime, name, table, folder) if referred else None
+            runtime.deliver({name: table if rows is None else rows})
         if last >= len(data.rows[name]):
             runtime.ended(name)
         _steps(runtime, cut)
@@ -124,8 +137,21 @@ def run(
     assert not any(runtime.unfinished().values())
     report = runtime.stop()
     assert report["errors"] == {}
+    assert not referred or report["calls"]["reference"] > 0
     assert only is None or {way for way, calls in report["calls"].items() if calls} == {only}
     return {name: changes_of(sink.tables()) for name, sink in runtime.sinks.items()}  # type: ignore[attr-defined]
+
+
+def reference_to(runtime: SparkRuntime, stream: str, table: pa.Table, folder: Path) -> Rows | None:
+    """The rows of a delivery in two files, and a reference to them; None: some are late, or they are a relation's."""
+    own, rows = table.select(STREAMS[stream].schema.names), table.num_rows
+    first, places = table.column(SEQUENCE)[0].as_py(), {}
+    for at, some in ((0, own.slice(0, rows // 2)), (rows // 2, own.slice(rows // 2))):
+        path = folder / f"{stream}-{first + at}-{some.num_rows}.parquet"
+        pq.write_table(some, path)
+        places[f"file://{path}"] = (0, some.num_rows)
+    found = runtime.caller.survey(refer(stream, "parquet", places, first, first, own.nbytes), runtime.core.plan)
+    return found if admits(runtime.core, found) else None
 
 
 def _deliveries(data: Data, cut: Cut) -> Iterator[tuple[str, int, int]]:

@@ -183,6 +183,20 @@ def test_the_partitioned_way_gives_the_reference_answer(spark: Any, folder: Path
     check(spark, folder, {"recent": QUERIES["recent"]}, [Cut(size=12, policy=FIFO)], **WAYS["partitioned"])
 
 
+def test_references_give_the_reference_answer(spark: Any, folder: Path) -> None:
+    # Each call is planned, which takes seconds: few queries, few calls; one with panes and one with a join.
+    queries = {name: QUERIES[name] for name in ("panes", "pairs_any")}
+    check(spark, folder, queries, [Cut(size=15, policy=PolicySettings("fifo", {"unit": "query"}))], referred=True)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("part", range(4))
+def test_references_give_the_reference_answer_for_all_queries(spark: Any, folder: Path, part: int) -> None:
+    queries = dict([*QUERIES.items(), *MORE.items()][part::4])
+    needed = {"sums": QUERIES["sums"], "came": QUERIES["came"], "few": MORE["few"]}  # others read them
+    check(spark, folder, {**needed, **queries}, [Cut(size=11, policy=FIFO)], referred=True)
+
+
 @pytest.mark.parametrize("way", ["direct", "prepared"])
 def test_both_ways_in_one_partition_give_the_reference_answer(
     spark: Any, folder: Path, trusted: None, way: str

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from headgate.scheduling.reference import Reference
 from headgate.sql.schema import CHANGE, RELATION_STAMPS
 
 
@@ -42,6 +43,25 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Close files. The source delivers nothing afterwards."""
+
+
+class ReferringSource(Source, Protocol):
+    """A source whose tuples the executors can read: of a large backlog it gives a reference instead."""
+
+    def refer(self, now: float, least: int, most: int) -> Reference | None:
+        """A reference to the next tuples, if at least `least` are there, and to no more than `most`. None: there are
+        fewer, or they cannot be referred to: `poll` delivers them.
+
+        Nothing counts as delivered yet: `poll` would give the same tuples, with the same sequence numbers.
+        """
+
+    def skip(self, reference: Reference) -> None:
+        """The tuples of the reference that it has just given were delivered."""
+
+
+def can_refer(source: Source) -> TypeGuard[ReferringSource]:
+    """Can a source give references?"""
+    return hasattr(source, "refer")
 
 
 # The position of a stream that has ended: it stays ended after a restart, even if its file has grown since.

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from headgate.connect.sources.base import Source, stored_columns
 from headgate.connect.sources.folder_files import FolderFiles
+from headgate.connect.sources.folder_references import ParquetFolderFiles
 from headgate.connect.sources.formats import make_reader
 from headgate.connect.sources.growing import GrowingReader
 from headgate.connect.sources.kind import SourceContext, SourceKind
@@ -81,7 +82,8 @@ class Folder(SourceKind):
         times = context.times_seen()
         limits = make_limits(context.stream, times.latest if times else None)
         watch = self.watch and not context.sample
-        kind = GrowingReader if self.grows else FolderFiles
+        whole = ParquetFolderFiles if self._format() == "parquet" else FolderFiles
+        kind = GrowingReader if self.grows else whole
         return kind(Listing(context.folder, self.path), columns, self.settings(), limits, context, watch)
 
     def _format(self) -> str | None:

@@ -131,7 +131,7 @@ class FolderFiles:
     def _begin(self, name: str, at: Any = None) -> None:
         path = self._listing.folder / name
         place = f"{self._context.place}.path"
-        stamp = _stamp(path)  # before it is opened, so that no change goes unnoticed
+        stamp = stamp_of(path)  # before it is opened, so that no change goes unnoticed
         try:
             reader = make_reader(path, self._columns, self._settings, place, self._limits)
             self._troubles.begin(name, reader.rejects)
@@ -163,7 +163,7 @@ class FolderFiles:
         """A file that changes after it was opened was not complete: rows may be missing."""
         for _ in range(len(self._read_last)):
             name, stamp = self._read_last.popleft()
-            now = _stamp(self._listing.folder / name)
+            now = stamp_of(self._listing.folder / name)
             if now is None:
                 continue  # moved away: it has been read
             if now == stamp:
@@ -173,7 +173,8 @@ class FolderFiles:
                 self._troubles.report(name, 0, f"it has changed since it was opened, rows may be missing; {remedy}")
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
+def stamp_of(path: Path) -> tuple[int, int] | None:
+    """The size of a file and the time of its last change; None: it is not there."""
     try:
         found = os.stat(path)
     except OSError:

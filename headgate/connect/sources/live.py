@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +10,7 @@ import pyarrow as pa
 from headgate.connect.sources.base import stamp
 from headgate.connect.sources.kind import SourceContext
 from headgate.connect.sources.placed_rows import PlacedRows
+from headgate.scheduling.reference import Reference
 
 
 class LiveReader(Protocol):
@@ -27,6 +28,19 @@ class LiveReader(Protocol):
 
     def close(self) -> None:
         """Let go of files and connections. A second call does nothing."""
+
+
+@runtime_checkable
+class ReferringReader(Protocol):
+    """A `LiveReader` of rows that executors can read themselves."""
+
+    @property
+    def place(self) -> Any: ...
+    def refer(self, place: Any, now: float, sequence: int, least: int, most: int) -> Reference | None:
+        """A reference to the rows from a place on, see `ReferringSource`."""
+
+    def go_to(self, reference: Reference) -> None:
+        """Go on after the rows of a reference."""
 
 
 class LiveSource:
@@ -55,12 +69,16 @@ class LiveSource:
         """See `position_of`."""
         if not self._can_go_on:
             return None
-        place = self._place
-        if self._block is not None and self._taken:
-            rest = self._taken < self._block.table.num_rows
-            place = self._block.place(self._taken) if rest else self._reader.place
         times = None if self._times is None else [self._times.first, self._times.latest]
-        return {"given": self._given, "at": place, "times": times}
+        return {"given": self._given, "at": self._position_of_next, "times": times}
+
+    @property
+    def _position_of_next(self) -> Any:
+        """The place of the next row that is given out."""
+        if self._block is None or not self._taken:
+            return self._place
+        rest = self._taken < self._block.table.num_rows
+        return self._block.place(self._taken) if rest else self._reader.place
 
     @property
     def rejected(self) -> int:
@@ -88,6 +106,20 @@ class LiveSource:
         self._given += given.num_rows
         self._taken += given.num_rows
         return table
+
+    def refer(self, now: float, least: int, most: int) -> Reference | None:
+        """See `ReferringSource`; None if the reader cannot refer to its rows."""
+        self._now = now
+        if self._closed or not isinstance(self._reader, ReferringReader):
+            return None
+        return self._reader.refer(self._position_of_next, now, self._given, least, most)
+
+    def skip(self, reference: Reference) -> None:
+        """See `ReferringSource`."""
+        assert isinstance(self._reader, ReferringReader)
+        self._reader.go_to(reference)
+        self._place, self._block, self._taken = self._reader.place, None, 0
+        self._given += reference.num_rows
 
     def close(self) -> None:
         """See `Source`."""

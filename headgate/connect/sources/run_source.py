@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.connect.sources.base import ENDED, Source, forget, is_complete, lag_of, position_of
+from headgate.connect.sources.base import ENDED, Source, can_refer, forget, is_complete, lag_of, position_of
+from headgate.scheduling.reference import Reference
 from headgate.sql.schema import ARRIVAL, SEQUENCE
 
 
@@ -63,6 +65,21 @@ class RunSource:
             return None
         self.given += table.num_rows
         return _moved(_moved(table, ARRIVAL, round(self._since * 1e6)), SEQUENCE, self._first)
+
+    def refer(self, now: float, least: int, most: int) -> Reference | None:
+        """See `ReferringSource`; None if the source itself gives no references."""
+        found = self._source.refer(now - self._since, least, most) if can_refer(self._source) else None
+        return None if found is None else self._shifted(found, 1)
+
+    def skip(self, reference: Reference) -> None:
+        """See `ReferringSource`."""
+        assert can_refer(self._source)
+        self._source.skip(self._shifted(reference, -1))
+        self.given += reference.num_rows
+
+    def _shifted(self, reference: Reference, sign: int) -> Reference:
+        arrival_us = reference.arrival_us + sign * round(self._since * 1e6)
+        return replace(reference, arrival_us=arrival_us, sequence=reference.sequence + sign * self._first)
 
     def next_arrival(self) -> float | None:
         """See `Source`."""

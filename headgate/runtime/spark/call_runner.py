@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark import SparkContext
 
 from headgate.connect.dead_letters import DeadLetters
+from headgate.plan.model import Plan
 from headgate.runtime.spark.calls.caller import Caller
 from headgate.runtime.spark.calls.user_functions import took_too_long
 from headgate.runtime.spark.failures.error_messages import essence
@@ -20,8 +22,11 @@ from headgate.runtime.spark.launch.session import lost_spark
 from headgate.runtime.spark.query_sinks import QuerySinks
 from headgate.scheduling.calls import Call, Outcome
 from headgate.scheduling.core import Core
+from headgate.scheduling.reference import Reference, Rows
 
 log = logging.getLogger("headgate.spark")
+
+LOADED_ROWS = 10_000  # of a reference whose call fails: few enough to be brought to the driver and tried one by one
 
 _runs = itertools.count(1)
 
@@ -81,6 +86,8 @@ class CallRunner:
             self._spark_lost(gone)
         if self.stopping:  # cut off by the end of the run: its input stays in the queues
             return Outcome(unused=dict(call.inputs))
+        if any(isinstance(rows, Reference) for rows in call.inputs.values()):
+            return self._referred_again(call, error)
         rescue = Rescue(self._caller, call, call.suspect or took_too_long(error), lambda: self.stopping)
         outcome, bad = rescue.run()
         if not (outcome.failed or bad or outcome.unused or self.stopping):
@@ -88,6 +95,28 @@ class CallRunner:
         for row in bad:
             row.put_aside(self._core.plan, self._letters)
         return outcome
+
+    def _referred_again(self, call: Call, error: Exception) -> Outcome:
+        """A call over references failed: repeat it once, for a worker may have been lost. If that is no help, ordinary
+        calls take its tuples in halves, until they are few enough to be looked at in the driver."""
+        if not call.suspect:
+            try:
+                found = self._caller.run(call.operators, call.inputs, call.plan, call.bounds, call.now_us, True)
+            except Exception as again:
+                error = again
+            else:
+                log.warning("a call of %s failed and succeeded at the second attempt: %s", call.unit.id, essence(error))
+                return Outcome([replace(found, steady=False)])
+        if self.stopping or call.rows > LOADED_ROWS:
+            return Outcome(unused=dict(call.inputs))
+        try:
+            inputs = {edge: self._loaded(rows, call.plan) for edge, rows in call.inputs.items()}
+        except Exception as problem:  # its tuples are gone: nobody can go on without them
+            return Outcome(failed=dict.fromkeys(call.unit.queries, problem))
+        return self._rescued(replace(call, inputs=inputs), error)
+
+    def _loaded(self, rows: Rows, plan: Plan) -> pa.Table:
+        return self._caller.load(rows, plan) if isinstance(rows, Reference) else rows
 
     def _published(self, outcome: Outcome) -> CallReport:
         """Hand results to the sinks of the queries that still run."""

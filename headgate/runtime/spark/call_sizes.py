@@ -1,11 +1,18 @@
-"""How many tuples calls take, by class. Large calls share the fixed cost among many, small ones answer sooner."""
+"""How many tuples calls take, by class, and how many bytes pass the driver.
+
+Large calls share the fixed cost among many, small ones answer sooner.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
+import pyarrow as pa
+
 from headgate.plan.model import Plan
+from headgate.scheduling.reference import Reference, Rows
 from headgate.scheduling.units import most_important
 
 
@@ -33,4 +40,31 @@ class CallSizes:
         return {
             name: {"calls": calls[name], "tuples_a_call": tuples[name] / calls[name] if calls[name] else None}
             for name in plan.classes
+        }
+
+
+class Volume:
+    """What calls read by reference, and what passed the driver on their way in and out, since the run began."""
+
+    def __init__(self) -> None:
+        self.referred_tuples = 0
+        self.referred_bytes = 0
+        self.driver_bytes = 0
+
+    def add(self, inputs: Iterable[Rows], result: pa.Table) -> None:
+        """A call has read these inputs, and its result has come to the driver: outputs, and rows for its state."""
+        self.driver_bytes += result.nbytes
+        for rows in inputs:
+            if isinstance(rows, Reference):
+                self.referred_tuples += rows.num_rows
+                self.referred_bytes += rows.nbytes
+            else:
+                self.driver_bytes += rows.nbytes
+
+    def as_data(self) -> dict[str, int]:
+        """For the report."""
+        return {
+            "tuples": self.referred_tuples,
+            "bytes": self.referred_bytes,
+            "driver_bytes": self.driver_bytes,
         }

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headgate.application.checked import CheckedApplication, PolicySettings, RunLimits
@@ -40,6 +39,7 @@ from headgate.runtime.spark.launch.session import goes_with_spark, own_session, 
 from headgate.runtime.spark.overview import Sight, look, look_at_query, overview, query_overview
 from headgate.runtime.spark.promises import promised, shedding_steps
 from headgate.runtime.spark.query_sinks import QuerySinks
+from headgate.runtime.spark.references.entry import make_entry
 from headgate.runtime.spark.run_report import run_report
 from headgate.runtime.spark.slots import SlotThreads
 from headgate.runtime.spark.source_thread import Opening, open_sources
@@ -75,6 +75,7 @@ from headgate.scheduling.instructions import (
     WakeSlots,
 )
 from headgate.scheduling.queue import SharedMemory
+from headgate.scheduling.reference import Rows
 from headgate.twin.background import BackgroundForecasts
 from headgate.twin.snapshot import take_snapshot
 
@@ -147,12 +148,12 @@ class SparkRuntime:
         self._done = threading.Event()
         self._fatal: Exception | None = None
         self._over = False  # the report is made: calls that end later are ignored
-        reloads = TableReloads(self.caller.changing, self.core, self._changed, self.now)
-        self._reloads = self._opened.enter_context(closing(reloads))
+        reloads = closing(TableReloads(self.caller.changing, self.core, self._changed, self.now))
+        self._reloads = self._opened.enter_context(reloads)
         self.sinks = QuerySinks(beginning.sinks, app.checkpoint is not None)
-        self.sources = SourceThreads(self.core, self.sinks, self.now, self.deliver, self.ended, self._break)
-        # Stream -> where its source goes on after what was delivered, or ENDED.
-        self.positions: dict[str, Any] = dict(beginning.sources)
+        entry = partial(make_entry, self.core, self.caller, self._changed)
+        self.sources = SourceThreads(self.core, self.sinks, self.now, self.deliver, self.ended, self._break, entry)
+        self.positions: dict[str, Any] = dict(beginning.sources)  # stream -> where its source goes on, or ENDED
         self.errors: dict[str, str] = {}  # query -> why it ended
         self.unprocessed: dict[str, int] = {}  # query that ended -> tuples that waited for it
         self.dead_letters = DeadLetters(app.dead_letters, app.name)
@@ -287,7 +288,7 @@ class SparkRuntime:
         return look(self.core, self.now(), self._app.slots, self.errors, over_time)
 
     def unfinished(self) -> dict[str, int]:
-        """By query, the tuples that wait in its queues or that calls in flight have taken."""
+        """See `Core.unfinished`."""
         with self._changed:
             return self.core.unfinished()
 
@@ -356,15 +357,15 @@ class SparkRuntime:
 
     def deliver(
         self,
-        came: Mapping[str, pa.Table],
+        came: Mapping[str, Rows],
         complete: Collection[str] = (),
         upto: float = 0.0,
         positions: Mapping[str, Any] | None = None,
     ) -> dict[str, Exception]:
         """Tuples arrived; on the `complete` streams, these are all up to the time `upto`. Slots see them in one step.
 
-        `positions` says where the sources of these tuples go on; who holds the lock sees them together with the tuples.
-        Returns the streams whose tuples could not be queued, and why.
+        `positions` says where the sources of these tuples go on; who holds the lock sees both together. Returns the
+        streams whose tuples could not be queued, and why.
         """
         with self._changed:
             instructions = self._handle_locked(TuplesArrived(self.now(), came, complete, upto))

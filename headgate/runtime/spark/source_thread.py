@@ -10,8 +10,6 @@ from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
-import pyarrow as pa
-
 from headgate.application.checked import CheckedApplication
 from headgate.connect.dead_letters import DeadLetters
 from headgate.connect.sources import Source, SourceContext, source_for_run
@@ -19,7 +17,9 @@ from headgate.connect.sources.base import forget, is_complete, lag_of, position_
 from headgate.connect.sources.rejects import OnReject, Position
 from headgate.connect.sources.run_source import EndedSource, RunSource, goes_on_from
 from headgate.runtime.spark.failures.error_messages import essence
+from headgate.runtime.spark.references.entry import ReferenceEntry, Wait
 from headgate.runtime.spark.source_retries import Reopen, Retries, may_pass
+from headgate.scheduling.reference import Rows
 
 log = logging.getLogger("headgate.source")
 
@@ -30,7 +30,7 @@ ROWS_IN_A_HURRY = 1000  # a replayed source that gives this many at once probabl
 
 
 # Called with tables, streams that are complete, up to which time, and positions; returns the streams that are refused.
-Deliver = Callable[[Mapping[str, pa.Table], Collection[str], float, Mapping[str, Any]], Mapping[str, Exception]]
+Deliver = Callable[[Mapping[str, Rows], Collection[str], float, Mapping[str, Any]], Mapping[str, Exception]]
 
 
 def open_sources(
@@ -120,6 +120,7 @@ class SourceThread(threading.Thread):
         reopen: Reopen,
         held_up: Callable[[], Collection[str]] = tuple,
         jitter: Callable[[], float] = random.random,
+        references: ReferenceEntry | None = None,
     ) -> None:
         super().__init__(name="headgate-sources", daemon=True)
         self._open = dict(sources)
@@ -131,6 +132,7 @@ class SourceThread(threading.Thread):
         self._may_read = may_read
         self._next_boundary = next_boundary
         self._read = read
+        self._references = references
         self._retries = Retries(reopen, jitter)
         self._positions: dict[str, Any] = {name: position_of(source) for name, source in sources.items()}
         self._held_up = held_up
@@ -152,11 +154,13 @@ class SourceThread(threading.Thread):
         for name in [*self._open, *self._retries.closed]:
             self._close(name)
             self._retries.forget(name)
+        if self._references is not None:
+            self._references.close()
 
     def read_round(self) -> bool:
         """Read every source once; True if there may be more to read at once."""
         now, hurry, held = self._now(), False, 0
-        came: dict[str, pa.Table] = {}
+        came: dict[str, Rows] = {}
         positions: dict[str, Any] = {}
         complete: list[str] = []
         over: dict[str, Exception | None] = {}
@@ -189,15 +193,24 @@ class SourceThread(threading.Thread):
             self._end(name, error)
         return hurry
 
-    def _poll(self, name: str, source: Source, now: float, came: dict[str, pa.Table]) -> int | None:
-        """Read a source once; returns how many tuples arrived. None: it has to wait, for memory or for a sink."""
+    def _poll(self, name: str, source: Source, now: float, came: dict[str, Rows]) -> int | None:
+        """Read a source once; returns how many tuples arrived. None: more are there, but they have to wait, for
+        memory, for a sink, or for a survey."""
         if not self._may_read(source.replayable) or (source.replayable and name in self._held_up()):
             return None
+        referred = None if self._references is None else self._references.poll(name, source, now)
+        if isinstance(referred, Wait):
+            return None
+        if referred is not None:
+            came[name] = referred
+            return referred.num_rows
         table = source.poll(now, ROWS_A_ROUND)
-        if table is None or not table.num_rows:
-            return 0
-        came[name] = table
-        return table.num_rows
+        rows = 0 if table is None else table.num_rows
+        if self._references is not None:
+            self._references.read(name, rows)
+        if table is not None and rows:
+            came[name] = table
+        return rows
 
     def _note_passed(self, name: str, source: Source, rows: int, now: float) -> None:
         """A source was polled without an error."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from headgate.connect.sources import Source
 from headgate.runtime.spark.query_sinks import QuerySinks
+from headgate.runtime.spark.references.entry import ReferenceEntry
 from headgate.runtime.spark.slots import join_all
 from headgate.runtime.spark.source_retries import Reopen
 from headgate.runtime.spark.source_thread import TICK_S, Deliver, SourceThread
@@ -25,7 +26,9 @@ class SourceThreads:
         deliver: Deliver,
         ended: Callable[[str, Exception | None], None],
         broken: Callable[[Exception], None],
+        references: Callable[[], ReferenceEntry],
     ) -> None:
+        self._references = references
         self._core = core
         self._sinks = sinks
         self._now = now
@@ -46,6 +49,7 @@ class SourceThreads:
             next_boundary=self._core.next_boundary,
             read=lambda: self._core.time.open,
             reopen=reopen,
+            references=self._references(),
             held_up=lambda: self._sinks.held_up(self._core.plan),
         )
         self._threads.append(thread)

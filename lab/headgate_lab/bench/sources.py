@@ -1,10 +1,13 @@
-"""headgate bench sources: tuples of a Kafka topic, compared with stock Spark.
+"""headgate bench sources: tuples of a Kafka topic and of parquet files, compared with stock Spark.
 
 `latency_over_stock`: a tuple is written to one topic, a query selects from it, its result comes out of another one.
 Headgate reads and writes with its native clients; Structured Streaming reads and writes with Spark's connector, with
 its default trigger, which begins a micro-batch as soon as the one before has ended. Both sides write checkpoints, go on
 from them after a crash, and deliver results at least once. Both run on the same Spark and the same broker, one after
 the other, and a process beside them writes the tuples and reads the results.
+
+`replay_over_batch`, `replay_over_structured_streaming`, `driver_share`: a folder of parquet files is replayed by
+reference through one selection, and through one windowed aggregate; see `replay`.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from pyspark.sql import SparkSession
 
 import headgate as hg
 from headgate.runtime.spark.launch.session import start_spark
-from headgate_lab.bench import kafka_load
+from headgate_lab.bench import kafka_load, replay
 from headgate_lab.bench.kafka_broker import Broker, make_topic, spark_connector
 from headgate_lab.bench.parts import part
 
@@ -36,11 +39,13 @@ class SourcesBenchSize:
     warm_s: float
     seconds: float
     rounds: int
+    files: int  # of the replay
+    file_rows: int
 
 
-FULL = SourcesBenchSize(1000, 15, 30, 3)
-QUICK = SourcesBenchSize(1000, 10, 10, 1)
-SMALLEST = SourcesBenchSize(200, 2, 2, 1)
+FULL = SourcesBenchSize(1000, 15, 30, 3, files=12, file_rows=1_000_000)
+QUICK = SourcesBenchSize(1000, 10, 10, 1, files=6, file_rows=500_000)
+SMALLEST = SourcesBenchSize(200, 2, 2, 1, files=2, file_rows=20_000)
 
 
 def run(quick: bool = False, sizes: SourcesBenchSize | None = None) -> dict[str, Any]:
@@ -51,9 +56,14 @@ def run(quick: bool = False, sizes: SourcesBenchSize | None = None) -> dict[str,
         spark = start_spark(settings)
         try:
             latencies = part("latency_seconds", lambda: _compare(spark, broker.servers, Path(folder), chosen))
+            replays = part("replay_seconds", lambda: compare_replays(spark, Path(folder), chosen))
         finally:
             spark.stop()
     return {
+        "replay_over_batch": replays["batch"] / replays["select"],
+        "replay_over_structured_streaming": replays["structured streaming"] / replays["windows"],
+        "driver_share": max(replays["driver_share_select"], replays["driver_share_windows"]),
+        "replay_seconds": replays,
         "latency_over_stock": latencies["headgate"]["mean"] / latencies["structured streaming"]["mean"],
         "latency_seconds": latencies,
         "settings": {
@@ -61,11 +71,36 @@ def run(quick: bool = False, sizes: SourcesBenchSize | None = None) -> dict[str,
             "seconds": chosen.seconds,
             "rounds": chosen.rounds,
             "query": kafka_load.QUERY,
+            "replay_rows": chosen.files * chosen.file_rows,
+            "replay_queries": {"select": replay.SELECT, "windows": replay.WINDOWED},
             "delivery": "at least once, with checkpoints",
             "spark": pyspark.__version__,
             "master": "local[2]",
         },
     }
+
+
+def compare_replays(spark: SparkSession, folder: Path, sizes: SourcesBenchSize) -> dict[str, float]:
+    """The least seconds of each way over the rounds, which alternate, and the driver's share of the bytes."""
+    files, found = folder / "files", dict[str, list[float]]()
+    replay.write_files(files, sizes.files, sizes.file_rows)
+    for number in range(sizes.rounds + 1):
+        batch, passed = replay.batch_replay(spark, files)
+        streaming, _ = replay.streaming_replay(spark, files, folder / f"replayed-{number}")
+        select = replay.headgate_replay(spark, files, replay.SELECT)
+        windows = replay.headgate_replay(spark, files, replay.WINDOWED)
+        if select.results != passed:
+            raise RuntimeError(f"the replay gave {select.results} results, Spark {passed}")
+        if number:  # the first round warms up
+            for name, seconds in (
+                ("batch", batch),
+                ("structured streaming", streaming),
+                ("select", select.seconds),
+                ("windows", windows.seconds),
+            ):
+                found.setdefault(name, []).append(seconds)
+    shares = {"driver_share_select": select.driver_share, "driver_share_windows": windows.driver_share}
+    return {name: min(seconds) for name, seconds in found.items()} | shares
 
 
 def _compare(spark: SparkSession, servers: str, folder: Path, sizes: SourcesBenchSize) -> dict[str, dict[str, float]]:

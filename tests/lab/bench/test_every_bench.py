@@ -37,7 +37,8 @@ HEADLINES = {
         "completed_over_stock",
         "highest_rate",
     },
-    "sources": {"latency_over_stock"},
+    "sources": {"latency_over_stock", "replay_over_batch", "replay_over_structured_streaming", "driver_share"},
+    "cluster": {"two_workers_over_one", "state_over_driver_heap"},
     "many": {"start_seconds", "memory_mb", "mean_seconds", "completed"},
     "burst": {"share_shed", "capacity"},
     "overload": {"queue_memory_over_bound", "disk_over_bound", "lost", "repeated", "refused_share"},
@@ -52,6 +53,7 @@ HEADLINES = {
 LONG = {
     "start": "it starts four JVMs",
     "classes": "it starts two Sparks, and runs every way of both for seconds",
+    "cluster": "it starts three clusters, one after the other",
     "sources": "it starts a broker, and a Spark with the connector",
     "many": "it starts two Sparks",
     "burst": "it searches for the rate that a query can carry",

@@ -13,34 +13,37 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from headgate.plan.arrow_values import python_rows
-from headgate.plan.model import Edge, Plan
+from headgate.plan.model import Edge, Plan, Stream
 from headgate.plan.operators.base import Port
-from headgate.plan.table_bytes import row_bytes, table_bytes
+from headgate.plan.table_bytes import row_bytes
 from headgate.runtime.spark.analysis.schemas import PlanSchemas
-from headgate.runtime.spark.call_sizes import CallSizes
+from headgate.runtime.spark.call_sizes import CallSizes, Volume
+from headgate.runtime.spark.calls.call_data import CallData, KnownShape, call_result
 from headgate.runtime.spark.calls.changing_tables import ChangingTables
 from headgate.runtime.spark.calls.composer import Composer, Tables
 from headgate.runtime.spark.calls.job import JobShape, separate, shape_of
 from headgate.runtime.spark.calls.likeness import likeness
 from headgate.runtime.spark.calls.partitioned import partitions_for, run_partitioned
-from headgate.runtime.spark.calls.prepared import LeafData, NotPreparable, PreparedJob
+from headgate.runtime.spark.calls.prepared import NotPreparable, PreparedJob
 from headgate.runtime.spark.calls.spread_tables import SpreadTables
 from headgate.runtime.spark.calls.ways import WAYS, RowCosts, Ways
 from headgate.runtime.spark.direct.server import DirectServer
 from headgate.runtime.spark.internals.guards import PlanFacts
 from headgate.runtime.spark.internals.leaf import LeafError, conform
 from headgate.runtime.spark.internals.row_counts import Markers
-from headgate.runtime.spark.stateful.base import Instants
-from headgate.runtime.spark.stateful.state import Chunk, Log, LogName, States
+from headgate.runtime.spark.references.frames import load, stamped_frame
+from headgate.runtime.spark.references.survey import surveyed
+from headgate.runtime.spark.stateful.frames import cols
+from headgate.runtime.spark.stateful.state import Chunk, LogName, States
 from headgate.scheduling.calls import CallResult
 from headgate.scheduling.progress import Bounds
+from headgate.scheduling.reference import Reference, Rows
 from headgate.scheduling.units import Unit
 
 log = logging.getLogger("headgate.spark")
@@ -50,17 +53,8 @@ log = logging.getLogger("headgate.spark")
 CHECKS = 2
 SPARED = 100  # prepared plans of units that are gone
 
-_Answer = tuple[pa.Table, dict[Port, int], str]  # rows, row counts of marked ports, and the way
-
-
-@dataclass(frozen=True)
-class _KnownShape:
-    """What is the same in all calls of some operators, as long as the plan is."""
-
-    shape: JobShape
-    schemas: Mapping[Edge, pa.Schema]  # of what is read
-    row_bytes: Mapping[Edge, float | None]  # see `plan.table_bytes`
-    stateful: tuple[str, ...]
+# Rows, row counts of marked ports, the way, and what logs get that does not come with the rows.
+_Answer = tuple[pa.Table, dict[Port, int], str, Mapping[LogName, Chunk]]
 
 
 @dataclass
@@ -108,6 +102,7 @@ class Caller:
         self.calls: Counter[str] = Counter()  # by way
         self._in_flight = 0  # calls, of all slots
         self._trains = CallSizes()
+        self._volume = Volume()
         self.fallbacks: dict[str, str] = {}  # unit -> why each of its calls is planned
         self.states = states
         self.session = session
@@ -121,7 +116,7 @@ class Caller:
         self._prepared: dict[JobShape, _Prepared | None] = {}
         self._facts: dict[str, PlanFacts] = {}  # by kind of query, see `likeness`
         self._proven: set[str] = set()  # kinds of which a prepared plan is trusted
-        self._known: tuple[Plan, dict[Any, _KnownShape]] = (plan, {})  # for the plan of the latest call
+        self._known: tuple[Plan, dict[Any, KnownShape]] = (plan, {})  # for the plan of the latest call
         self._units: tuple[Unit, ...] | None = None
         self._kept: set[tuple[tuple[str, ...], tuple[Port, ...]]] | None = None  # see `keep`; None: all
         self._lock = threading.Lock()
@@ -129,7 +124,7 @@ class Caller:
     def run(
         self,
         operators: Iterable[str],
-        inputs: Mapping[Edge, pa.Table],
+        inputs: Mapping[Edge, Rows],
         plan: Plan | None = None,
         bounds: Mapping[str, Bounds] | None = None,
         now_us: int = 0,
@@ -143,25 +138,28 @@ class Caller:
         """
         known = self._shape(plan or self._plan, tuple(operators), inputs)
         shape, schemas = known.shape, known.schemas
-        tables = {e: conform(inputs[e], s) if e in inputs else s.empty_table() for e, s in schemas.items()}
+        tables = {e: _conform(inputs[e], s) if e in inputs else s.empty_table() for e, s in schemas.items()}
         within = {name: (bounds or {})[name] for name in known.stateful}
-        call = _JobData(known, tables, self.states.logs(shape.logs), within, now_us)
+        streams = (plan or self._plan).streams
+        call = CallData(known, tables, self.states.logs(shape.logs), within, now_us, streams)
         rows = sum(table.num_rows for table in inputs.values())
         started = time.perf_counter()
         with self._counted_in_flight():
-            prepared = None if once or not self.ways.fits_one_partition(call.rows, call.bytes) else self._prepare(call)
+            alone = not (once or call.referred) and self.ways.fits_one_partition(call.rows, call.bytes)
+            prepared = self._prepare(call) if alone else None
             steady = prepared is None or prepared.steady
-            table, given, way = self._answer(prepared, call)
+            table, given, way, apart = self._answer(prepared, call)
         with self._lock:
             self.calls[way] += 1
             self._trains.add(shape.operators, rows)
+            self._volume.add(inputs.values(), table)
         outputs, grown = separate(table, shape, self._names)
-        self.states.grow(within, grown | {name: tables[edge] for name, edge in shape.copies})
+        self.states.grow(within, {**grown, **apart, **{name: tables[edge] for name, edge in shape.copies}})
         seconds = time.perf_counter() - started
         events = {name: self.states.next_event(name) for name in within}
-        return _result(self._plan, call, outputs, given, events, seconds, way, steady)
+        return call_result(self._plan, call, outputs, given, events, seconds, way, steady)
 
-    def _answer(self, prepared: _Prepared | None, call: _JobData) -> _Answer:
+    def _answer(self, prepared: _Prepared | None, call: CallData) -> _Answer:
         if prepared is None:
             return self._partitioned(call)
         if prepared.trusted:
@@ -235,15 +233,16 @@ class Caller:
     def forget_calls(self) -> None:
         """Reset the counts of calls: those so far were the rehearsal."""
         self.calls.clear()
-        self._trains = CallSizes()
+        self._trains, self._volume = CallSizes(), Volume()
 
     def report(self, plan: Plan) -> dict[str, Any]:
         """The report's sections on calls and state, by the plan's present classes."""
         with self._lock:
-            trains = self._trains.by_class(plan)
+            trains, volume = self._trains.by_class(plan), self._volume.as_data()
         return {
             "calls": {way: self.calls[way] for way in WAYS},
             "trains": trains,
+            "references": volume,
             "fallbacks": dict(self.fallbacks),
             "state": self.states.sizes(),
         }
@@ -260,24 +259,33 @@ class Caller:
         self._spread_tables.close()
         self.states.release()
 
+    def survey(self, reference: Reference, plan: Plan) -> Reference:
+        """The reference with what the executors find in its tuples (see `references.survey`)."""
+        return surveyed(self.session, reference, plan.streams[reference.stream])
+
+    def load(self, reference: Reference, plan: Plan) -> pa.Table:
+        """The tuples of a reference, which must be few, as they would wait in the driver."""
+        return load(self.session, reference, plan.streams[reference.stream])
+
     def interrupt(self, reason: str) -> None:
         """End direct calls in flight, as soon as Spark's code looks. Jobs are canceled by their group."""
         if self._direct is not None:
             self._direct.interrupt(reason)
 
-    def _shape(self, plan: Plan, operators: tuple[str, ...], inputs: Iterable[Edge]) -> _KnownShape:
+    def _shape(self, plan: Plan, operators: tuple[str, ...], inputs: Mapping[Edge, Rows]) -> KnownShape:
         """The shape of a call, worked out once for each plan: finding it takes as long as a small call."""
         of_plan, shapes = self._known
         if of_plan is not plan:
             of_plan, shapes = self._known = (plan, {})
-        key = (operators, frozenset(inputs))
+        referred = frozenset(edge for edge, rows in inputs.items() if isinstance(rows, Reference))
+        key = (operators, frozenset(inputs), referred)
         known = shapes.get(key)
         if known is None:
-            shape = shape_of(plan, operators, inputs, self.states)
+            shape = shape_of(plan, operators, inputs, self.states, referred)
             schemas = {edge: self._schema(edge) for edge in shape.edges}
             sizes = {edge: row_bytes(schema) for edge, schema in schemas.items()}
             stateful = tuple(name for name in shape.operators if name in self.states.names)
-            known = shapes[key] = _KnownShape(shape, schemas, sizes, stateful)
+            known = shapes[key] = KnownShape(shape, schemas, sizes, stateful)
         return known
 
     def _schema(self, edge: Edge) -> pa.Schema:
@@ -295,7 +303,7 @@ class Caller:
         stateful = self.states.stateful(single)
         return Composer(self.markers.mark, tables, self._plan.flows, stateful, single)
 
-    def _prepare(self, call: _JobData) -> _Prepared | None:
+    def _prepare(self, call: CallData) -> _Prepared | None:
         """The prepared plan for calls of this shape, made at first use with this call's data.
 
         None if it cannot be prepared or its unit is not kept.
@@ -318,7 +326,7 @@ class Caller:
                 self._prepared[shape] = found
         return found
 
-    def _prepared_job(self, call: _JobData, facts: PlanFacts | None) -> PreparedJob:
+    def _prepared_job(self, call: CallData, facts: PlanFacts | None) -> PreparedJob:
         shape, schemas = call.shape, call.known.schemas
         logs = {name: log.schema for name, log in self.states.logs(shape.logs).items()}
         composer = self._composer(True, self._single_tables)
@@ -326,13 +334,13 @@ class Caller:
             self.session, self._plan, shape, schemas, logs, composer, self.markers, call.data, self._direct, facts
         )
 
-    def _run_first(self, prepared: _Prepared, call: _JobData) -> _Answer:
+    def _run_first(self, prepared: _Prepared, call: CallData) -> _Answer:
         """The plan was just made with this data, so there is nothing to compare the answer with."""
-        table, given, _ = self._run_prepared(prepared, call)
-        prepared.checked.add(_digest(call.inputs))
-        return table, given, "partitioned"
+        table, given, _, _ = self._run_prepared(prepared, call)
+        prepared.checked.add(_digest(call.tables))
+        return table, given, "partitioned", {}
 
-    def _run_cheapest(self, prepared: _Prepared, call: _JobData) -> _Answer:
+    def _run_cheapest(self, prepared: _Prepared, call: CallData) -> _Answer:
         """Run a trusted plan in one partition, unless it is known to be quicker over several."""
         started = time.perf_counter()
         free = self._parallelism - (self._in_flight - 1)
@@ -341,11 +349,11 @@ class Caller:
         prepared.costs.learn(call.rows, time.perf_counter() - started, spread)
         return found
 
-    def _run_prepared(self, prepared: _Prepared, call: _JobData) -> _Answer:
+    def _run_prepared(self, prepared: _Prepared, call: CallData) -> _Answer:
         with self._dropped_on_failure(call.shape), self._direct_place(prepared) as directly:
             table, given = prepared.job.run(call.data, directly)
         prepared.ran = True
-        return table, given, "direct" if directly else "prepared"
+        return table, given, "direct" if directly else "prepared", {}
 
     @contextmanager
     def _direct_place(self, prepared: _Prepared) -> Iterator[bool]:
@@ -368,12 +376,12 @@ class Caller:
                 gone.job.release()
             raise
 
-    def _run_and_compare(self, prepared: _Prepared, call: _JobData) -> _Answer:
+    def _run_and_compare(self, prepared: _Prepared, call: CallData) -> _Answer:
         """Run the prepared plan and a new plan, compare rows and counts, and return the new plan's answer.
 
         Both read the same leaves; that leaves return what was put in is checked once, when Spark is set up.
         """
-        table, given, _ = self._run_prepared(prepared, call)
+        table, given, _, _ = self._run_prepared(prepared, call)
         with self._dropped_on_failure(call.shape):
             expected, counts = prepared.job.run_replanned()
         # A query planned on empty input may lose branches, and with them their counts.
@@ -386,20 +394,35 @@ class Caller:
             difference = f"counts of {', '.join(wrong)}" if wrong else f"{table.num_rows} rows, not {expected.num_rows}"
             self._note_fallback(call.shape, f"its prepared answer differs from a newly planned one ({difference})")
         else:
-            prepared.checked.add(_digest(call.inputs))
+            prepared.checked.add(_digest(call.tables))
             if prepared.trusted:
                 self._proven.add(prepared.kind)
-        return expected, counts, "partitioned"
+        return expected, counts, "partitioned", {}
 
-    def _partitioned(self, call: _JobData) -> _Answer:
-        self._parallelism = self.session.sparkContext.defaultParallelism
-        partitions = partitions_for(call.rows, self._parallelism)
-        composer = self._composer(partitions == 1, self._spread_tables)
+    def _partitioned(self, call: CallData) -> _Answer:
+        self._follow_cores()
+        partitions = self._parallelism if call.referred else partitions_for(call.rows, self._parallelism)
+        composer = self._composer(partitions == 1 and not call.referred, self._spread_tables)
         session, plan, markers = self.session, self._plan, self.markers
-        table, given = run_partitioned(
-            session, plan, call.shape, call.inputs, call.logs, call.instants, composer, markers, partitions
+        inputs = {edge: self._read(edge, rows, call.streams) for edge, rows in call.inputs.items()}
+        found = run_partitioned(
+            session, plan, call.shape, inputs, call.logs, call.instants, composer, markers, partitions
         )
-        return table, given, "partitioned"
+        return found.table, found.counts, "reference" if call.referred else "partitioned", found.apart
+
+    def _follow_cores(self) -> None:
+        """Workers of a cluster come and go: spread rows over as many partitions as there are cores now."""
+        cores = self.session.sparkContext.defaultParallelism
+        if cores != self._parallelism:
+            self._parallelism = cores
+            self.session.conf.set("spark.sql.shuffle.partitions", str(cores))
+
+    def _read(self, edge: Edge, rows: Rows, streams: Mapping[str, Stream]) -> pa.Table | DataFrame:
+        """What a call reads at an edge; the tuples of a reference as a frame that the executors read."""
+        if not isinstance(rows, Reference):
+            return rows
+        frame = stamped_frame(self.session, rows, streams[rows.stream])
+        return frame.select(*cols(self._schema(edge).names))
 
     def _note_fallback(self, shape: JobShape, reason: str) -> None:
         name = " + ".join(shape.operators)
@@ -408,70 +431,8 @@ class Caller:
         log.warning("%s is planned for each call: %s", name, reason)
 
 
-@dataclass(frozen=True)
-class _JobData:
-    """What one call reads: its input, the logs, the instants to evaluate."""
-
-    known: _KnownShape
-    inputs: Mapping[Edge, pa.Table]
-    logs: Mapping[LogName, Log]
-    bounds: Mapping[str, Bounds]
-    now_us: int
-
-    @property
-    def shape(self) -> JobShape:
-        return self.known.shape
-
-    @cached_property
-    def rows(self) -> int:
-        kept = sum(chunk.rows for chunks in self.chunks.values() for chunk in chunks)
-        return sum(table.num_rows for table in self.inputs.values()) + kept
-
-    @property
-    def bytes(self) -> int:
-        kept = sum(chunk.bytes for chunks in self.chunks.values() for chunk in chunks)
-        sizes = self.known.row_bytes
-        return kept + sum(table_bytes(table, sizes[edge]) for edge, table in self.inputs.items())
-
-    @cached_property
-    def chunks(self) -> dict[LogName, list[Chunk]]:
-        """The chunks of each log that the call needs."""
-        return {name: log.chunks_for(self.bounds[name.operator]) for name, log in self.logs.items()}
-
-    @property
-    def data(self) -> LeafData:
-        return LeafData(self.inputs, self.chunks, self.instants, self.rows)
-
-    @cached_property
-    def instants(self) -> dict[str, Instants]:
-        """The instants that each operator with state evaluates."""
-        return {name: Instants(*within, self.now_us) for name, within in self.bounds.items()}
-
-
-def _result(
-    plan: Plan,
-    call: _JobData,
-    outputs: Mapping[Port, pa.Table],
-    given: Mapping[Port, int],
-    events: Mapping[str, int],
-    seconds: float,
-    way: str,
-    steady: bool,
-) -> CallResult:
-    known = dict(given) | {port: rows.num_rows for port, rows in outputs.items()}
-    taken: dict[str, int] = {}
-    taken_by: dict[Edge, int] = {}
-    for name in call.shape.operators:
-        operator = plan.operators[name]
-        for index, source in enumerate(operator.inputs):
-            edge = Edge(name, index)
-            queued = call.inputs[edge].num_rows if edge in call.inputs else 0
-            taken_by[edge] = queued + (known.get(source, 0) if source.node in call.shape.operators else 0)
-        taken[name] = sum(taken_by[Edge(name, index)] for index in range(len(operator.inputs)))
-        for port in operator.ports:
-            if port not in known and (operator.passes_all or not (taken[name] or operator.stateful)):
-                known[port] = taken[name]
-    return CallResult(outputs, taken, taken_by, known, seconds, way, steady, events)
+def _conform(rows: Rows, schema: pa.Schema) -> Rows:
+    return rows if isinstance(rows, Reference) else conform(rows, schema)
 
 
 def same_rows(left: pa.Table, right: pa.Table) -> bool:

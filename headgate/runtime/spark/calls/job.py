@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain, pairwise
@@ -32,12 +32,13 @@ class JobShape:
     logs: tuple[LogName, ...] = ()  # of its operators with state: read and appended to
     copies: tuple[tuple[LogName, Edge], ...] = ()  # logs that append an edge's input: not computed by the job
     joint: tuple[str, ...] = ()  # operators whose output and log rows come in one frame
+    apart: tuple[LogName, ...] = ()  # logs whose rows may be many and stay with the executors
 
     @property
     def pieces(self) -> list[tuple[Port | LogName, ...]]:
         """What comes out of the job, one tuple per frame; a joint frame holds an output and its operator's logs."""
         copied = dict(self.copies)
-        made = [log for log in self.logs if log not in copied]
+        made = [log for log in self.logs if log not in copied and log not in self.apart]
         mine = {name: tuple(log for log in made if log.operator == name) for name in self.joint}
         outputs: list[tuple[Port | LogName, ...]] = [(port, *mine.get(port.node, ())) for port in self.outputs]
         return outputs + [(log,) for log in made if log.operator not in mine]
@@ -51,8 +52,15 @@ class StateInputs:
     bounds: CallBounds
 
 
-def shape_of(plan: Plan, operators: Iterable[str], waiting: Iterable[Edge], states: States | None = None) -> JobShape:
-    """The shape of a call that runs `operators` on what waits at the given edges.
+def shape_of(
+    plan: Plan,
+    operators: Iterable[str],
+    waiting: Iterable[Edge],
+    states: States | None = None,
+    referred: Collection[Edge] = (),
+) -> JobShape:
+    """The shape of a call that runs `operators` on what waits at the given edges; at the `referred` ones the tuples are
+    not in the driver.
 
     Every edge from outside the unit is read, even if nothing waits there: so one plan serves all calls, and a union
     always has all its inputs. Edges inside the unit are read only if something waits there, left by another unit.
@@ -81,13 +89,19 @@ def shape_of(plan: Plan, operators: Iterable[str], waiting: Iterable[Edge], stat
         for log, edge in states.copies.get(name, {}).items()
         if edge in edges and plan.operators[name].inputs[edge.input].node not in members
     ]
-    copied = {log for log, _ in copies}
+    apart: list[LogName] = []
+    if referred:  # then logs that take input as it is must not pass the driver either, wherever it comes from
+        copies = [(log, edge) for log, edge in copies if edge not in referred]
+        taken = {log for log, _ in copies}
+        apart = [log for log in logs if log.log in states.copies.get(log.operator, {}) and log not in taken]
+    copied = {*(log for log, _ in copies), *apart}
     joint = [
         name
         for name in last
         if name in states.joint and all(LogName(name, log) in copied for log in states.copies.get(name, ()))
     ]
-    return JobShape(tuple(members), tuple(edges), tuple(outputs), tuple(logs), tuple(copies), tuple(joint))
+    named_logs = (tuple(logs), tuple(copies), tuple(joint), tuple(apart))
+    return JobShape(tuple(members), tuple(edges), tuple(outputs), *named_logs)
 
 
 def compose(
@@ -96,9 +110,9 @@ def compose(
     inputs: Mapping[Edge, DataFrame],
     state_inputs: Mapping[str, StateInputs],
     composer: Composer,
-) -> DataFrame:
+) -> tuple[DataFrame, dict[LogName, DataFrame]]:
     """The DataFrame of a call: its outputs and the rows for its logs. Several of them come in one frame, tagged and
-    side by side, and `separate` takes them apart."""
+    side by side, and `separate` takes them apart. The rows of logs that stay apart come in frames of their own."""
     frames: dict[Port, DataFrame] = {}
     grown: dict[LogName, DataFrame] = {}
     joint: dict[str, DataFrame] = {}
@@ -116,7 +130,8 @@ def compose(
     made: dict[Port | LogName, DataFrame] = dict(chain(grown.items(), frames.items()))
     made.update((Port(name), joint[name]) for name in shape.joint)
     results = [made[first] for first, *_ in shape.pieces]
-    return results[0] if len(results) == 1 else _side_by_side(results, composer)
+    whole = results[0] if len(results) == 1 else _side_by_side(results, composer)
+    return whole, {log: grown[log] for log in shape.apart}
 
 
 def _inputs(

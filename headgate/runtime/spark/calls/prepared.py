@@ -74,7 +74,7 @@ class PreparedJob:
         stateful = [name for name in shape.operators if plan.operators[name].stateful]
         self._bounds = {name: Leaf(session, BOUNDS) for name in stateful}
         frames = {edge: leaf.frame for edge, leaf in self._leaves.items()}
-        frame = compose(plan, shape, frames, {name: self._state_inputs(name) for name in stateful}, composer)
+        frame, _ = compose(plan, shape, frames, {name: self._state_inputs(name) for name in stateful}, composer)
         texts = [text for name in shape.operators for text in plan.operators[name].expressions]
         leaves = len(self._leaves) + len(self._logs)
         self._fill(first)

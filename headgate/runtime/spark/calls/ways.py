@@ -1,14 +1,19 @@
-"""Which way a call is run: directly, as a prepared job, or over partitions. All three give the same answer."""
+"""Which way a call is run: directly, as a prepared job, over partitions, or over references, which are partitions that
+the executors read themselves. All give the same answer."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-WAYS = ("direct", "prepared", "partitioned")
+WAYS = ("direct", "prepared", "partitioned", "reference")
 
 # From this many rows on, state included, a call always goes over partitions: one partition would have to hold them all.
 PARTITIONED_ROWS = 2_000_000
 PARTITIONED_BYTES = 64 * 2**20  # likewise; a leaf's data is sent with the task of a prepared job
+
+# With fewer rows at its disposal, a source delivers them through the driver.
+REFERRED_ROWS = 200_000
+MOST_REFERRED_ROWS = 4_000_000  # in one reference: calls over it must stay short enough for others to get their turn
 
 MEASURED_ROWS = 200_000  # below this, planning alone takes longer than partitions can save
 PLANNING_S = 0.05  # what planning a call costs, until calls have shown it
@@ -22,6 +27,7 @@ class Ways:
 
     direct: bool = True
     partitioned_rows: int = PARTITIONED_ROWS  # 0: every call goes over partitions
+    referred_rows: int | None = REFERRED_ROWS  # as many available rows pass by reference; None: rows never do
     driver_share: float | None = None  # of the driver's cores that direct calls may use; None: see `direct.places`
 
     def fits_one_partition(self, rows: int, size: int) -> bool:

@@ -49,7 +49,7 @@ class Chunk:
 
     def __init__(self, table: pa.Table, spec: LogSpec) -> None:
         self.number = next(_numbers)
-        self.table = table
+        self._table = table
         self.rows: int = table.num_rows
         self.bytes: int = table.nbytes
         self.expiry, self.half_expiry = _expiries(table, spec)  # when all rows have expired, and when half of them
@@ -57,6 +57,11 @@ class Chunk:
         self._first = int(self._events[0]) if len(self._events) else FOREVER  # asked for at every call
         self._last = int(self._events[-1]) if len(self._events) else FOREVER
         self._frame: DataFrame | None = None
+
+    @property
+    def table(self) -> pa.Table:
+        """Its rows."""
+        return self._table
 
     def next_event(self, after: int) -> int:
         """The first instant after `after` that is an event of one of its rows; FOREVER if there is none."""
@@ -74,6 +79,13 @@ class Chunk:
         if self.rows >= PERSISTED_ROWS:
             self._frame = frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
         return frame
+
+    def merge(self, chunks: Sequence[Chunk], spec: LogSpec, end: int) -> Chunk:
+        """Neighboring chunks, itself among them, as one; without the rows that have expired at `end`."""
+        table = pa.concat_tables([chunk.table for chunk in chunks])
+        if spec.expiry is not None:
+            table = table.filter(pc.greater(table.column(spec.expiry), end - spec.hold))
+        return Chunk(table.combine_chunks(), spec)
 
     def release(self) -> None:
         """Let Spark drop the rows that it keeps."""
@@ -101,9 +113,11 @@ class Log:
         """Bytes of all chunks."""
         return sum(chunk.bytes for chunk in self.chunks)
 
-    def append(self, table: pa.Table) -> None:
+    def append(self, table: pa.Table | Chunk) -> None:
         """Add rows as a chunk of their own."""
-        if table.num_rows:
+        if isinstance(table, Chunk):
+            self.chunks.extend([table] if table.rows else [])
+        elif table.num_rows:
             if table.schema != self.schema:
                 table = pa.Table.from_arrays(table.columns, schema=self.schema)
             self.chunks.append(Chunk(table, self.spec))
@@ -171,10 +185,9 @@ class Log:
 
     def _merge(self, first: int, last: int, end: int) -> None:
         """Merge neighboring chunks into one, without expired rows. Not all of the rows have expired."""
-        table = pa.concat_tables([chunk.table for chunk in self.chunks[first:last]])
-        if self.spec.expiry is not None:
-            table = table.filter(pc.greater(table.column(self.spec.expiry), end - self.spec.hold))
-        self._keep([*self.chunks[:first], Chunk(table.combine_chunks(), self.spec), *self.chunks[last:]])
+        some = self.chunks[first:last]
+        largest = max(some, key=lambda chunk: chunk.rows)
+        self._keep([*self.chunks[:first], largest.merge(some, self.spec, end), *self.chunks[last:]])
 
     def _keep(self, chunks: list[Chunk]) -> None:
         kept = {chunk.number for chunk in chunks}
@@ -202,7 +215,7 @@ class OperatorState:
         """Bytes of all logs."""
         return sum(log.bytes for log in self.logs.values())
 
-    def grow(self, grown: Mapping[str, pa.Table], end: int) -> None:
+    def grow(self, grown: Mapping[str, pa.Table | Chunk], end: int) -> None:
         """A call has succeeded: append what it added, and drop what is not needed after the instant `end`."""
         self.evaluated_to = end
         for name, table in grown.items():
@@ -275,7 +288,7 @@ class States:
         """The next instant at which an operator has work even without input."""
         return self._states[operator].next_event
 
-    def grow(self, bounds: Mapping[str, Bounds], grown: Mapping[LogName, pa.Table]) -> None:
+    def grow(self, bounds: Mapping[str, Bounds], grown: Mapping[LogName, pa.Table | Chunk]) -> None:
         """A call of some operators has succeeded: grow their logs, and compact those that need it."""
         for name, within in bounds.items():
             added = {key.log: table for key, table in grown.items() if key.operator == name}

@@ -1,0 +1,1 @@
+"""Tuples that wait elsewhere: how Spark reads and surveys them."""
