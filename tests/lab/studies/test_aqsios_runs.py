@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from headgate.policies.registry import make_policy
-from headgate_lab.studies.aqsios import STUDY, TABLE, points
+from headgate_lab.studies.aqsios import OTHER_SEEDS, STUDY, TABLE, TIMED_SEEDS, points
 from headgate_lab.studies.aqsios.charts import charts
 from headgate_lab.studies.aqsios.quantities import PARAMETERS, Runs
 from headgate_lab.studies.aqsios.runs import run_point
@@ -50,8 +50,19 @@ def test_a_coarse_profile_leaves_out_long_runs() -> None:
 
 def test_what_overloads_a_class_is_never_shortened() -> None:
     short = points(Profile("short", tuples=100, seeds=1))
-    assert {one["tuples"] for one in short if one["scheduler"] in ("PCT", "PCT_S", "WeHR")} == {10_000}
+    assert {one["tuples"] for one in short if one["scheduler"] in ("PCT", "PCT_S", "WeHR", "CQC single")} == {10_000}
     assert {one["tuples"] for one in short if one["workload"] == "3D_6" and one["scheduler"] == "MBD"} == {100}
+
+
+def test_what_takes_longest_has_fewer_seeds() -> None:
+    def seeds(**where: object) -> set[int]:
+        return {one["seed"] for one in listed if where.items() <= one.items()}
+
+    listed = points(Profile("five seeds", tuples=100, seeds=5))
+    assert seeds(workload="3D_6", scheduler="MBD") == set(range(5))
+    assert seeds(workload="5L") == seeds(profile="pr-change") == seeds(workload="5O_4") == set(range(TIMED_SEEDS))
+    assert seeds(scheduler="MOL real") == seeds(variant="taken back") == set(range(OTHER_SEEDS))
+    assert {one["seed"] for one in points(Profile("one seed", tuples=100, seeds=1))} == {0}
 
 
 @pytest.mark.parametrize(
