@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from headgate.policies.registry import make_policy
-from headgate_lab.studies.aqsios import OTHER_SEEDS, STUDY, TABLE, TIMED_SEEDS, points
+from headgate_lab.studies.aqsios import LONG_SEEDS, OTHER_SEEDS, STUDY, TABLE, points
 from headgate_lab.studies.aqsios.charts import charts
 from headgate_lab.studies.aqsios.quantities import PARAMETERS, Runs
 from headgate_lab.studies.aqsios.runs import run_point
@@ -60,7 +60,8 @@ def test_what_takes_longest_has_fewer_seeds() -> None:
 
     listed = points(Profile("five seeds", tuples=100, seeds=5))
     assert seeds(workload="3D_6", scheduler="MBD") == set(range(5))
-    assert seeds(workload="5L") == seeds(profile="pr-change") == seeds(workload="5O_4") == set(range(TIMED_SEEDS))
+    assert seeds(workload="5L") == seeds(profile="pr-change") == seeds(workload="5O_4") == set(range(LONG_SEEDS))
+    assert seeds(workload="5G_4", low=1, in_step=True, scheduler="MBD_DSP", variant="") == set(range(LONG_SEEDS))
     assert seeds(scheduler="MOL real") == seeds(variant="taken back") == set(range(OTHER_SEEDS))
     assert {one["seed"] for one in points(Profile("one seed", tuples=100, seeds=1))} == {0}
 

@@ -23,8 +23,9 @@ from headgate_lab.studies.study import Profile, Study
 # These overload a class, whose waits grow as long as input continues: their runs are never shorter than the paper's.
 STARVING = {"WeHR", "PCT", "PCT_S", "CQC single"}
 # What takes longest has fewer seeds, so that the study ends in half an hour on two processors: runs of a fixed length,
-TIMED_SEEDS = 3
-OTHER_SEEDS = 2  # and runs that are only made for other readings, which are shown and not judged.
+# and those with a slow input, which are many.
+LONG_SEEDS = 3
+OTHER_SEEDS = 2  # of runs that are only made for other readings, which are shown and not judged
 # Of the schedulers and workloads that are compared, a coarse profile has these.
 QUICK_SCHEDULERS = ("MBD", "MRR", "ML", "MPRR", "PCT_S", "MBD_DVP", "MBD_DSP", "AMBD")
 NOT_QUICK = ("5S_3", "5S_8_7+2", "5S_16", "5G_8", "5G_16")
@@ -50,7 +51,7 @@ def points(profile: Profile, table: Sequence[Asked] = TABLE) -> list[dict[str, A
 def _seeds(run: Runs, reading: Reading, most: int) -> int:
     if reading != AS_JUDGED:
         return min(OTHER_SEEDS, most)
-    return min(TIMED_SEEDS, most) if has_its_time(run.point(TUPLES, 0)) else most
+    return min(LONG_SEEDS, most) if run.low or has_its_time(run.point(TUPLES, 0)) else most
 
 
 def _is_quick(point: dict[str, Any]) -> bool:

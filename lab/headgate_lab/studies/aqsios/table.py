@@ -10,11 +10,11 @@ from typing import Any, get_args
 from headgate.policies.broadcast import broadcast_schedule
 from headgate_lab.studies.aqsios import readings
 from headgate_lab.studies.aqsios.grammar import Where
-from headgate_lab.studies.aqsios.parts import Asked, Part, highest, inside, lowest, lowest_of, none, some
-from headgate_lab.studies.aqsios.quantities import Quantity, combined
+from headgate_lab.studies.aqsios.parts import Asked, Part, highest, inside, lowest, lowest_of, none, shown, some
+from headgate_lab.studies.aqsios.quantities import Found, Quantity, combined
 from headgate_lab.studies.aqsios.runs import LEVELS
 from headgate_lab.studies.aqsios.workload import data
-from headgate_lab.studies.claims import Cause, Reason
+from headgate_lab.studies.claims import Cause, Finding, Reason, SweepResults, judge
 from headgate_lab.studies.judging import NOTHING
 
 MODULES = ("DVP", "IVP", "DSP", "ISP")
@@ -50,6 +50,18 @@ def _asked(name: str, kind: Mapping[str, Any], row: Mapping[str, Any]) -> Asked:
         cause=Cause(reason, given[reason]) if reason else None,
         note=given.get("note", ""),
     )
+
+
+def finding(*lines: str, in_step: bool = True) -> Callable[[SweepResults], Finding]:
+    """The check of a headline: lines in the language of the table, on runs that claims ask for."""
+    parts = Where(in_step=in_step).parts(lines)
+
+    def check(results: SweepResults) -> Finding:
+        found = Found(results, readings.AS_JUDGED)
+        measured = "; ".join(f"{part.what}: {shown(part.samples(found))}" for part in parts)
+        return judge([part.criterion(found) for part in parts], parts[0].samples(found), measured)
+
+    return check
 
 
 def waits(schedule: Sequence[str], name: str) -> int:

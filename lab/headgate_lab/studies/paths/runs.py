@@ -35,8 +35,8 @@ class OpenParameters:
     burst_s: float = 1.0  # the shortest ON and OFF periods
     flows: int = 64  # the paper: 64 or 128
     uneven: bool = True  # rates 1 : 2 : 3 : 4 : 5; the paper: "different"
-    cheapest_s: float = 5e-6
-    dearest_s: float = 200e-6
+    lowest_cost_s: float = 5e-6
+    highest_cost_s: float = 200e-6
     least_times: float = 1.0  # an operator above a leaf costs its draw times a factor from here
     most_times: float = 1.0  # to here
     leaves_first: bool = True  # leaves get the lowest costs and selectivities: "faster" and "less selectivity"
@@ -57,8 +57,8 @@ SETTINGS = {
     "long bursts": OpenParameters(burst_s=3.0),
     "128 flows": OpenParameters(flows=128),
     "even rates": OpenParameters(uneven=False),
-    "like costs": OpenParameters(cheapest_s=40e-6, dearest_s=160e-6),
-    "unlike costs": OpenParameters(cheapest_s=1e-6, dearest_s=1000e-6),
+    "like costs": OpenParameters(lowest_cost_s=40e-6, highest_cost_s=160e-6),
+    "unlike costs": OpenParameters(lowest_cost_s=1e-6, highest_cost_s=1000e-6),
 }
 
 
