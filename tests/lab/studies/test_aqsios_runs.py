@@ -17,6 +17,7 @@ from headgate_lab.studies.study import Profile
 from headgate_lab.studies.sweep import sweep
 from tests.lab.studies.aqsios_worlds import (
     FULL,
+    World,
     compared,
     judged,
     kind,
@@ -77,6 +78,24 @@ def test_the_notes_say_how_the_dissertation_is_read(phrase: str) -> None:
 def test_headlines_name_claims() -> None:
     assert {claim for headline in STUDY.headlines for claim in headline.claims} <= set(IDS)
     assert {kind(claim) for headline in STUDY.headlines for claim in headline.claims} >= {"CQC", "ABD", "CMP", "UP"}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "world", "against"), [(("CMP",), compared, "MPRR"), (("CQC", "ABD"), on_cores, "HR")]
+)
+def test_headlines_with_checks_of_their_own_hold_as_published_and_can_fail(
+    kinds: tuple[str, ...], world: World, against: str
+) -> None:
+    def holds(slower: float) -> set[str]:
+        rows = [one | world(one) for one in points(FULL, [asked for asked in TABLE if kind(asked.id) in kinds])]
+        for one in (one for one in rows if one["scheduler"] in (against, "ABD")):
+            one |= {name: value * slower for name, value in one.items() if name.startswith(("mean_", "weighted_mean"))}
+        results = SweepResults(rows)
+        checked = [headline.entry(results, []) for headline in STUDY.headlines if headline.check]
+        return {one["holds"] for one in checked if "not known" not in one["measured"]}
+
+    assert holds(1.0) == {"holds"}
+    assert "does not hold" in holds(0.1 if against == "MPRR" else 10.0)
 
 
 def test_tiny_runs_from_end_to_end(tmp_path: Path) -> None:
