@@ -113,8 +113,8 @@ HEADLINES = (
         ("UP-1", "UP-2"),
     ),
     Headline(
-        "inversions that come and go",
-        "modules remove them (dsp, dvp with sa), at little cost",
-        ("PI-6", "PI-7", "PIAT-6"),
+        "no inversion where a class has a slow input",
+        "add a module to mbd, whichever of the four: it removes the inversion",
+        ("PI-6", "PI-7"),
     ),
 )
