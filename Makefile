@@ -18,7 +18,7 @@ NONE_WILL_DO = $(if $(strip $(ARGS)),|| [ $$? -eq 5 ])
 WITH_JAVA = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java chromium demo quick test nightly check format bench soak picture tables packages lock clean
+.PHONY: help setup java chromium kafka postgresql demo quick test nightly check format bench soak picture tables packages lock clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -46,17 +46,25 @@ java:
 chromium:
 	@scripts/chromium.sh >/dev/null || true
 
+# Likewise for the tests of the sink that writes to it.
+postgresql:
+	@scripts/postgresql.sh >/dev/null || true
+
+# Likewise for the tests with a broker.
+kafka:
+	@scripts/kafka.sh >/dev/null || true
+
 demo: setup ## run the demonstration; options in ARGS="--seconds 30"
 	@$(WITH_JAVA) $(BIN)/headgate demo $(ARGS)
 
 quick: check ## check, then the quick tests, which need no Spark; pytest options in ARGS="-k mbd"
 	@$(TESTS) $(PARALLEL) -m "not spark and not slow and $(BY_DEFAULT)" $(NONE_WILL_DO)
 
-test: setup chromium quick ## quick, then the slower tests and those on Spark; what continuous integration runs
+test: setup chromium kafka postgresql quick ## quick, then the slower tests and those on Spark; what continuous integration runs
 	@$(WITH_JAVA) $(TESTS) $(PARALLEL) -m "(spark or slow) and $(BY_DEFAULT)" $(NONE_WILL_DO)
 
 # What measures memory or time runs alone, in one process. All three parts run, whichever fails.
-nightly: setup chromium check ## every test, with all its cases and examples: takes hours
+nightly: setup chromium kafka postgresql check ## every test, with all its cases and examples: takes hours
 	@$(WITH_JAVA) status=0; \
 	$(EVERYTHING) $(PARALLEL) -m "not spark" $(NONE_WILL_DO) || status=1; \
 	$(EVERYTHING) $(PARALLEL) -m "spark and not soak and not study" $(NONE_WILL_DO) || status=1; \

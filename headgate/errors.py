@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
+
+_ERROR_CLASS = re.compile(r"\[[A-Z][A-Z0-9_.]+\]|[A-Za-z_][\w.]*(Error|Exception)(?=: )")  # as Spark and Python begin
 
 
 class RowText(str):
-    """A text that may hold values of rows, such as why a row failed. Logs of a server leave it out."""
+    """A text that may hold values of rows, such as why a row failed. A server's logs and lists leave it out."""
+
+    @property
+    def error_class(self) -> str:
+        """What kind of error the text begins with, which holds no value of a row; "" if it begins with none."""
+        found = _ERROR_CLASS.match(self)
+        return found[0] if found else ""
 
 
 class ApplicationError(Exception):
@@ -46,6 +55,9 @@ class ServerError(Exception):
 
     def __str__(self) -> str:
         return f"{self.place}: {self.problem}" + (f"; {self.remedy}" if self.remedy else "")
+
+
+NEVER_ROWS = (ApplicationError, ServerError, OSError)  # what their texts say is ours, or the system's
 
 
 class InvariantError(AssertionError):

@@ -31,6 +31,19 @@ def session(spark: Any) -> Any:
     return own_session(spark)
 
 
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a broker that all tests share: each makes topics of its own. One that stops it starts another."""
+    from headgate_lab.bench.kafka_broker import Broker, NoKafka
+
+    try:
+        broker = Broker(tmp_path_factory.mktemp("kafka"), fetch=False)
+    except NoKafka as error:
+        pytest.skip(str(error))
+    with broker:
+        yield broker.servers
+
+
 @pytest.fixture(scope="module")
 def server(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """One server for all tests of a file: `url`, `service`. A test removes what it registers.

@@ -65,7 +65,9 @@ class Application:
         share: bool | None = None,
         rehearse: bool | None = None,
         driver_share: float | None = None,
+        queues: Mapping[str, Any] | None = None,
         dead_letters: str | None = None,
+        checkpoint: str | Mapping[str, Any] | None = None,
         extensions: Sequence[str] | None = None,
         goals: Sequence[Mapping[str, Any]] | None = None,
         optimizer: Mapping[str, Any] | None = None,
@@ -80,7 +82,9 @@ class Application:
             "share": share,
             "rehearse": rehearse,
             "driver_share": driver_share,
+            "queues": None if queues is None else dict(queues),
             "dead_letters": dead_letters,
+            "checkpoint": dict(checkpoint) if isinstance(checkpoint, Mapping) else checkpoint,
             "extensions": None if extensions is None else list(extensions),
             "goals": None if goals is None else [dict(one) for one in goals],
             "optimizer": None if optimizer is None else dict(optimizer),
@@ -361,23 +365,34 @@ class Application:
 
         app = self.checked()
         limits = _limits(seconds, seconds is None if until_idle is None else until_idle)
+        if app.checkpoint is not None:
+            log.warning(
+                "%sa simulation neither writes checkpoints nor goes on from one", f"{app.name}: " if app.name else ""
+            )
         with self._draft.located():
             return Report(simulate(app, limits).report)
 
     def run(
-        self, seconds: float | None = None, until_idle: bool = False, spark: Any = None, *, force: bool = False
+        self,
+        seconds: float | None = None,
+        until_idle: bool = False,
+        spark: Any = None,
+        *,
+        force: bool = False,
+        fresh: bool = False,
     ) -> Report:
         """Run on Spark until the sources have ended and the queues are empty, at most for `seconds`.
 
         With `seconds` and without `until_idle` it lasts exactly that long. Ctrl-C ends it with its report. `force`
-        runs it even if its declared load is too much for the promises that it makes.
+        runs it even if its declared load is too much for the promises that it makes. An application with a checkpoint
+        goes on from it, unless it is to start over, `fresh`.
         """
         app, limits = self.checked(), _limits(seconds, until_idle)
         self.refuse_pushed(app)
         from headgate.runtime.spark.run import run
 
         with self._draft.located():
-            return Report(run(app, limits, spark, force=force))
+            return Report(run(app, limits, spark, force=force, fresh=fresh))
 
     def refuse_pushed(self, app: CheckedApplication) -> None:
         """Raise ApplicationError when rows are pushed into a stream, for a run that nobody can push into."""
@@ -386,16 +401,27 @@ class Application:
                 with self.located():
                     raise nobody_can_push(stream.name)
 
-    def start(self, spark: Any = None, *, force: bool = False, stay_open: bool = False) -> Run:
+    def start(
+        self,
+        spark: Any = None,
+        *,
+        force: bool = False,
+        stay_open: bool = False,
+        fresh: bool = False,
+        since: Mapping[str, float] | None = None,
+    ) -> Run:
         """Start on Spark and return the run once it has begun; a `with` block around it stops it.
 
         `spark` is a session to use; without one, the session of this process, or a new one, which ends with the run.
-        `force`: see `run`. One that is to `stay_open`, as in a server, goes on until it is stopped, even when nothing
-        is left to do. It may begin without queries, and without streams.
+        `force`, `fresh`: see `run`. One that is to `stay_open`, as in a server, goes on until it is stopped, even when
+        nothing is left to do. It may begin without queries, and without streams. `since` is for who keeps the
+        application up to date while it runs, also over a crash: by place (`queries.fire`), the time by `Run.clock` at
+        which a query was last started, or a stream added. State in a checkpoint from before that is of another, and the
+        application's settings count.
         """
         from headgate.api.start import start
 
-        return start(self.copy(), spark, force, stay_open)
+        return start(self.copy(), spark, force, stay_open, fresh, since)
 
     def __repr__(self) -> str:
         data = self._draft.data

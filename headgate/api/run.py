@@ -20,7 +20,7 @@ from headgate.api.results import Results
 from headgate.application.checked import PolicySettings, RunLimits
 from headgate.application.planner import DEFAULT_CLASS, check_shed
 from headgate.connect.sinks.memory import MemorySink
-from headgate.connect.sources.push import PushChannel
+from headgate.connect.sources.push_channel import PushChannel
 from headgate.errors import ApplicationError, first_few, known_names
 from headgate.plan.model import Query, QueryClass
 from headgate.policies.master import Master
@@ -144,13 +144,13 @@ class Run:
         """The report as of now; the last one, once the run was stopped."""
         return self._report or Report(self._runtime.report())
 
-    def overview(self) -> dict[str, Any]:
+    def overview(self, over_time: bool = False) -> dict[str, Any]:
         """The run as people watch it, as plain data: classes, queries, streams, queues, shedders, the policy.
 
-        Cheap enough to be asked for every second, with a thousand queries: docs/operations.md has the keys. After
-        `stop`, what was there last.
+        With `over_time`, each class has its latencies of the last minutes, too. Cheap enough to be asked for every
+        second, with a thousand queries: docs/operations.md has the keys. After `stop`, what was there last.
         """
-        return self._last or {"began": self._began, "running": self.running, **self._runtime.overview()}
+        return self._last or {"began": self._began, "running": self.running, **self._runtime.overview(over_time)}
 
     def query_overview(self, query: str) -> dict[str, Any]:
         """One query as people watch it, as plain data: its operators, queues, latencies, promises and decisions."""
@@ -284,10 +284,13 @@ class Run:
         """Forget a stream. ApplicationError: it is not there, or queries read it, even if they have ended."""
         with self._changing:
             self._refuse_used("streams", name)
-            if name in self._channels:
-                self._channels.pop(name).close()
+            channel = self._channels.pop(name, None)
+            if channel is not None:
+                channel.close()
             with _as_application_error(f"streams.{name}"):
                 self._runtime.remove_stream(name)
+            if channel is not None:
+                channel.forget(None)
             self._app = self._app.forget("streams", name)
 
     def remove_table(self, name: str) -> None:
@@ -373,12 +376,28 @@ class Run:
             raise ApplicationError(f"queries.{query}", "the query has ended", "remove it and register it again")
         return plan.queries[query]
 
+    def checkpoint(self) -> None:
+        """Take a checkpoint now, and return when it is durable.
+
+        ApplicationError: the application keeps none, or this one could not be written; the one before stays.
+        """
+        try:
+            self._runtime.checkpoints.take()
+        except (OSError, RuntimeError, ValueError) as error:
+            problem, _, remedy = str(error).partition("; ")
+            raise ApplicationError("checkpoint", problem, remedy) from error
+
     # The end -----------------------------------------------------------------------------------------------------
+
+    @property
+    def clock(self) -> float:
+        """Now by the clock of the run, as a Unix time. It goes on with a run that goes on from a checkpoint."""
+        return self._runtime.clock.unix
 
     @property
     def seconds(self) -> float:
         """How long the run has lasted."""
-        return self._report.seconds if self._report else self._runtime.now()
+        return self._report.seconds if self._report else self._runtime.clock.lasted
 
     @property
     def running(self) -> bool:
@@ -421,7 +440,7 @@ class Run:
                 try:
                     with self._app.located():
                         self._report = Report(self._runtime.stop())
-                        last = {"began": self._began, "running": False, **self._runtime.overview()}
+                        last = {"began": self._began, "running": False, **self._runtime.overview(over_time=True)}
                         self._last = last | {"at": self._report.seconds}
                 finally:
                     self._over.set()

@@ -1,5 +1,33 @@
-"""Sinks of queries: `Memory`, `Csv`, `Json`, `Callback`, `Nothing`, and the base class of your own."""
+"""Sinks of queries: the kinds of Headgate, and the base classes of your own."""
 
-from headgate.connect.sinks import Callback, Csv, EachBatch, Json, Memory, Nothing, SinkContext, SinkKind
+from headgate.connect.sinks import (
+    Callback,
+    Console,
+    Csv,
+    EachBatch,
+    EpochSinkKind,
+    Json,
+    Kafka,
+    Memory,
+    Nothing,
+    Parquet,
+    Postgresql,
+    SinkContext,
+    SinkKind,
+)
 
-__all__ = ["Callback", "Csv", "EachBatch", "Json", "Memory", "Nothing", "SinkContext", "SinkKind"]
+__all__ = [
+    "Callback",
+    "Console",
+    "Csv",
+    "EachBatch",
+    "EpochSinkKind",
+    "Json",
+    "Kafka",
+    "Memory",
+    "Nothing",
+    "Parquet",
+    "Postgresql",
+    "SinkContext",
+    "SinkKind",
+]

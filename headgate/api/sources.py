@@ -1,5 +1,31 @@
-"""Sources of streams: `Push`, `Csv`, `Json`, `Feeder`, and the base class of your own."""
+"""Sources of streams: one class for each kind, and the base class of your own."""
 
-from headgate.connect.sources import Csv, Feeder, Json, Push, SourceContext, SourceKind
+from headgate.connect.sources import (
+    Csv,
+    Feeder,
+    Folder,
+    Json,
+    Kafka,
+    Parquet,
+    Push,
+    PythonDataSource,
+    SourceContext,
+    SourceKind,
+    Stdin,
+    Tcp,
+)
 
-__all__ = ["Csv", "Feeder", "Json", "Push", "SourceContext", "SourceKind"]
+__all__ = [
+    "Csv",
+    "Feeder",
+    "Folder",
+    "Json",
+    "Kafka",
+    "Parquet",
+    "Push",
+    "PythonDataSource",
+    "SourceContext",
+    "SourceKind",
+    "Stdin",
+    "Tcp",
+]

@@ -34,11 +34,32 @@ class SimulatorSettings:
 
 
 @dataclass(frozen=True)
+class QueueSettings:
+    """How much may wait in queues, and where batches go that do not fit into memory."""
+
+    memory_bytes: int = 512 * 2**20  # beyond it batches go to disk; sources that can be replayed wait at half of it
+    disk_bytes: int = 16 * 10**9  # beyond it every source waits, and pushed rows are refused in the end
+    folder: Path | None = None  # None: the system's temporary folder
+
+
+@dataclass(frozen=True)
 class Change:
     """New priorities that the administrator gives to classes at a time of a simulated run."""
 
     at_s: float
     priorities: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class CheckpointSettings:
+    """Where checkpoints are kept, and how often one is written."""
+
+    path: str  # a folder, from the application's on, or a URI that Hadoop knows
+    interval_s: float = 10.0
+    keep: int = 3  # so many of the latest stay
+    # In a server, by place (`queries.fire`), the Unix time since which a query or stream is what it is: state from
+    # before is that of another. What the application says is then newer than settings in a checkpoint.
+    since: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -52,7 +73,8 @@ class CheckedApplication:
     folder: Path = Path()
     name: str = ""  # the file that it was read from, for messages
     dead_letters: Path | None = None  # where rows that were put aside are written; None: they are only counted
-    checkpoint: str | None = None
+    checkpoint: CheckpointSettings | None = None  # None: the run writes none
+    queues: QueueSettings = QueueSettings()
     optimizer: OptimizerSettings = field(default_factory=OptimizerSettings)
     simulator: SimulatorSettings = SimulatorSettings()
     changes: tuple[Change, ...] = ()  # for the simulator; on Spark, changes are made while it runs

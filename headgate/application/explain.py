@@ -38,7 +38,7 @@ class AssumedStats:
 
 def explain(app: CheckedApplication) -> dict[str, Any]:
     """Everything about an application that is known before it runs."""
-    plan, stats = app.plan, AssumedStats(app.plan)
+    plan, stats, kept = app.plan, AssumedStats(app.plan), app.checkpoint
     paths = find_paths(plan)
     segments = find_segments(plan, stats, paths)
     path_data = {path.id: _path(plan, stats, path) for path in paths}
@@ -76,7 +76,7 @@ def explain(app: CheckedApplication) -> dict[str, Any]:
         "policy": {"name": app.policy.name, "parameters": dict(app.policy.parameters)},
         "slots": app.slots,
         "seed": app.seed,
-        "checkpoint": app.checkpoint,
+        "checkpoint": None if kept is None else {"path": kept.path, "interval_s": kept.interval_s, "keep": kept.keep},
         "warnings": list(plan.warnings),
     }
 

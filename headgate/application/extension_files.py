@@ -5,12 +5,11 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from headgate.connect.imports import first_in_path
 from headgate.connect.readable import check_readable
 from headgate.errors import ApplicationError
 
@@ -35,7 +34,7 @@ def _load(name: str, folder: Path, place: str) -> None:
         if name.endswith(".py"):
             _run((folder / name).resolve())
         else:
-            with _first_in_path(folder):
+            with first_in_path(folder):
                 importlib.import_module(name)
     except (Exception, SystemExit) as error:  # an import may fail in any way
         said = " ".join(str(error).split())
@@ -50,17 +49,6 @@ def _run(file: Path) -> None:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules.setdefault(file.stem, module)  # pickles and type hints look it up by its name
-    with _first_in_path(file.parent):
+    with first_in_path(file.parent):
         spec.loader.exec_module(module)
     _loaded[file] = module
-
-
-@contextmanager
-def _first_in_path(folder: Path) -> Iterator[None]:
-    """Let a module beside the application import its neighbors."""
-    name = str(folder.resolve())
-    sys.path.insert(0, name)
-    try:
-        yield
-    finally:
-        sys.path.remove(name)

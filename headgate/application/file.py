@@ -6,10 +6,12 @@ unknown keys.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
+from headgate.application.checked import CheckpointSettings, QueueSettings
 from headgate.application.operator_sections import AnyOperator, StatsSection
 from headgate.connect.sinks import SINKS, Memory
 from headgate.connect.sources import SOURCES, TABLES
@@ -29,6 +31,7 @@ from headgate.settings.sections import (
     refuse,
     shown,
 )
+from headgate.settings.sizes import MemorySize
 
 # Sources and tables ---------------------------------------------------------------------------------------------
 
@@ -202,6 +205,33 @@ class OptimizerSection(Section):
         )
 
 
+class QueuesSection(Section):
+    memory: MemorySize = QueueSettings.memory_bytes
+    disk: MemorySize = QueueSettings.disk_bytes
+    folder: Filled | None = None
+
+    def settings(self, base: Path) -> QueueSettings:
+        """What the section says, for a run; `base` is where relative file names start."""
+        return QueueSettings(self.memory, self.disk, None if self.folder is None else base / self.folder)
+
+
+class CheckpointSection(Section):
+    path: Filled
+    interval: Annotated[Duration, Field(ge=0.1)] = CheckpointSettings.interval_s
+    keep: Annotated[int, Field(gt=1, le=1000)] = CheckpointSettings.keep
+
+    def settings(self) -> CheckpointSettings:
+        """What the section says, for a run."""
+        return CheckpointSettings(self.path, self.interval, self.keep)
+
+
+def _checkpoint(value: Any) -> Any:
+    """`state/` is short for `{path: state/}`."""
+    return {"path": value} if isinstance(value, str) else value
+
+
+Checkpoint = Annotated[CheckpointSection, BeforeValidator(_checkpoint)]
+
 MAY_BE_EMPTY = {"may_be_empty": True}  # the context in which an application may have no streams and no queries
 
 
@@ -215,7 +245,8 @@ class ApplicationFile(Section):
     goals: Goals | None = None  # for the policy `adaptive`
     optimizer: OptimizerSection = OptimizerSection()
     slots: Annotated[int, Field(gt=0, le=1000)] = 2
-    checkpoint: Filled | None = None
+    checkpoint: Checkpoint | None = None  # default: none are written
+    queues: QueuesSection = QueuesSection()
     dead_letters: Filled | None = None  # default: beside the application file
     seed: Count = 0
     share: bool = False

@@ -13,7 +13,7 @@ from headgate.errors import ApplicationError, known_names
 # Sections with named parts: an unknown name is a typo, not a part to add.
 _COLLECTIONS = {"streams": "streams", "tables": "tables", "classes": "classes", "queries": "queries"}
 # Text that is short for a mapping: `policy: rr` becomes `{name: rr}` when a parameter is set.
-_SHORT_FOR = {"policy": "name", "arrivals": "kind"}
+_SHORT_FOR = {"policy": "name", "arrivals": "kind", "checkpoint": "path"}
 _REMEDY = "write --set key=value with a dotted key, for example --set streams.clicks.source.rate=3000"
 
 

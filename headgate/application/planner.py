@@ -14,12 +14,13 @@ from headgate.application.extension_files import load_extensions
 from headgate.application.file import MAY_BE_EMPTY, ApplicationFile, Goals, QuerySection
 from headgate.application.queries import QueryBuilder
 from headgate.application.query_stats import QueryStats
-from headgate.application.sources import read_stream, read_table
+from headgate.application.sources import read_stream, read_table, refuse_shared_input
 from headgate.application.wiring import Wiring
 from headgate.connect.sinks.output_files import is_part
 from headgate.errors import ApplicationError, known_names
 from headgate.language.risky_expressions import redirect_inputs, split_risky_expressions
 from headgate.language.rules.share import share
+from headgate.plan.changing_tables import refuse_late_lookups
 from headgate.plan.graph import build_plan
 from headgate.plan.model import Plan, Query, QueryClass, Stream, Table
 from headgate.plan.operators.base import Operator, Port
@@ -72,7 +73,8 @@ def check(
         folder=folder,
         name=name,
         dead_letters=folder / letters if letters else None,
-        checkpoint=file.checkpoint,
+        checkpoint=None if file.checkpoint is None else file.checkpoint.settings(),
+        queues=file.queues.settings(folder),
         rehearse=file.rehearse,
         driver_share=file.driver_share,
         optimizer=file.optimizer.settings(),
@@ -124,6 +126,8 @@ class _Planner:
         for name, stream in file.streams.items():
             with self._collected():
                 streams[name] = read_stream(name, stream, self._folder)
+        with self._collected():
+            refuse_shared_input(streams.values())
         for name, table in file.tables.items():
             with self._collected():
                 tables[name] = read_table(name, table, self._folder)
@@ -164,6 +168,7 @@ class _Planner:
         self._raise_first()
         places = {operator.id: self._place_of(operator) for operator in operators} | wiring.places
         plan = stats.completed(build_plan(streams, tables, classes, operators, queries, places, built.grows))
+        refuse_late_lookups(plan)
         self._check_shedding(plan)
         return plan
 
@@ -374,6 +379,9 @@ def _refuse_shared_path(
             raise ApplicationError(
                 place, f"'{file.name}' is {which}, which the {what} would replace", "write them elsewhere"
             )
+        if file in target.parents:  # it is a folder
+            problem = f"'{path}' lies in '{file.name}', whose files a stream reads"
+            raise ApplicationError(place, problem, f"write the {what} elsewhere, or they would be read as rows")
     for other, query in written.items():
         if target == other:
             raise ApplicationError(place, f"query '{query}' also writes to '{path}'", "give each query its own path")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from headgate.application.file import StreamSection
-from headgate.connect.sources import SourceKind, TableKind
+from headgate.connect.sources import SourceKind, Stdin, TableKind
 from headgate.errors import ApplicationError, known_names
 from headgate.plan.model import Stream, Table
 from headgate.plan.windows import Clock
@@ -27,6 +28,14 @@ def read_stream(name: str, section: StreamSection, folder: Path) -> Stream:
     plain = Stream(name, schema, source.settings(), time, section.slack, section.relation, connector=source)
     source.check(plain, f"{place}.source", folder)
     return replace(plain, max_jump_s=_max_jump(section, plain, f"{place}.max_jump"))
+
+
+def refuse_shared_input(streams: Iterable[Stream]) -> None:
+    """Refuse a second stream that reads the standard input: each line is there once."""
+    first, *others = [stream.name for stream in streams if isinstance(stream.connector, Stdin)] or [""]
+    if others:
+        problem = f"the standard input is read by stream '{first}' already"
+        raise ApplicationError(f"streams.{others[0]}.source", problem, "let the queries of both read one stream")
 
 
 def _max_jump(section: StreamSection, stream: Stream, place: str) -> float | None:

@@ -42,12 +42,14 @@ class Allowed:
     memory: int = 256_000_000  # bytes of one pushed stream that may wait
     kept: int = 1_000_000  # rows that the sink of one query keeps
     rate: float = 100_000.0  # tuples a second of one feeder
+    reload: float = 1.0  # seconds, the shortest time after which a table is read again
 
     @classmethod
     def with_files(cls, folder: Path) -> Allowed:
         """Kinds with files, too, for files in this folder."""
         kinds = frozenset({"csv", "json"})
-        return cls(cls.sources | kinds, cls.sinks | kinds, cls.tables | kinds, folder.resolve())
+        read = kinds | {"parquet"}
+        return cls(cls.sources | read, cls.sinks | kinds, cls.tables | read, folder.resolve())
 
 
 def refuse_untrusted(
@@ -113,6 +115,9 @@ def _table(section: dict[str, Any], place: str, allowed: Allowed, base: Path) ->
     table = _read(TABLES[section["kind"]], section, place)
     _refuse_types(table.schema_, f"{place}.schema")
     _refuse_files(table.files, place, allowed, base)
+    if (getattr(table, "reload", None) or allowed.reload) < allowed.reload:
+        remedy = f"ask for {allowed.reload:g} s or more"
+        raise ApplicationError(f"{place}.reload", "this is more often than a request may ask for", remedy)
 
 
 def _class(section: dict[str, Any], place: str, allowed: Allowed, base: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -10,6 +10,7 @@ import typer
 from headgate.cli.options import JsonOption
 from headgate.cli.output import console, one_line_errors, print_json
 from headgate.cli.server_options import ServerOption, TokenOption, connected
+from headgate.errors import ApplicationError, known_names
 
 if TYPE_CHECKING:
     from headgate.client.client import Client
@@ -23,21 +24,31 @@ headgate list
 headgate list streams --server https://streams.example.org
 
 headgate list queries --json
+
+headgate list queries fraud
 """
 What = Literal["queries", "streams", "tables", "classes"]
 WhatArgument = Annotated[What, typer.Argument(metavar="[WHAT]", help="queries, streams, tables or classes.")]
+NamesArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[NAME...]", help="Only these, each with all of its settings.", show_default=False),
+]
 
 
 @one_line_errors
 def list_registered(
     what: WhatArgument = "queries",
+    names: NamesArgument = None,
     server: ServerOption = None,
     token: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List queries, streams, tables or classes of a server, and how they do."""
+    """List queries, streams, tables or classes of a server, and how they do.
+
+    The list leaves values of rows out of errors; a query that is named shows the whole error.
+    """
     with connected(server, token) as client:
-        found = _found(client, what)
+        found = _found(client, what, names or ())
     if as_json:
         print_json(found)
     elif not found:
@@ -50,12 +61,26 @@ def list_registered(
         for name, one in found.items():
             if one.get("error"):
                 out.print(Text(f"{name}: {one['error']}"))
+        if names:
+            from headgate.api.write import yaml_text
+
+            typer.echo("\n" + yaml_text({what: {name: one["section"] for name, one in found.items()}}).rstrip())
 
 
-def _found(client: Client, what: What) -> dict[str, dict[str, Any]]:
-    """By name: the section, and what the overview says of it."""
-    overview = client.overview().get(what, {})
-    return {name: {**overview.get(name, {}), "section": section} for name, section in client.sections(what).items()}
+def _found(client: Client, what: What, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """By name: the section, and what the overview says of it; with `names`, only these.
+
+    ApplicationError: one of them is not there.
+    """
+    overview, sections = client.overview().get(what, {}), client.sections(what)
+    for name in names:
+        if name not in sections:
+            raise ApplicationError(f"{what}.{name}", "it is not registered", known_names(what, sections, name))
+    found = {name: {**overview.get(name, {}), "section": sections[name]} for name in names or sections}
+    if what == "queries":
+        for name in names:
+            found[name]["error"] = client.query_overview(name)["error"]
+    return found
 
 
 def _table(what: What, found: Mapping[str, Mapping[str, Any]]) -> FittedTable:

@@ -62,6 +62,7 @@ def load(
     slots: int | None = None,
     seed: int | None = None,
     rehearse: bool | None = None,
+    checkpoint: str | None = None,
 ) -> Application:
     """The application with the command line's changes: `--policy`, `--slots` and `--seed` first, then each `--set`.
 
@@ -69,18 +70,22 @@ def load(
     """
     from headgate.api.application import load as load_file
 
-    return load_file(path, overrides(changes, policy, slots, seed, rehearse))
+    return load_file(path, overrides(changes, policy, slots, seed, rehearse, checkpoint))
 
 
 def load_or_empty(
-    path: Path | None, changes: Sequence[str] | None = None, policy: str | None = None, slots: int | None = None
+    path: Path | None,
+    changes: Sequence[str] | None = None,
+    policy: str | None = None,
+    slots: int | None = None,
+    checkpoint: str | None = None,
 ) -> Application:
     """The application in a file; without one, an application with these settings alone."""
     from headgate.api.application import Application
 
     if path is None:
-        return Application.empty(overrides(changes, policy, slots))
-    return load(path, changes, policy, slots)
+        return Application.empty(overrides(changes, policy, slots, checkpoint=checkpoint))
+    return load(path, changes, policy, slots, checkpoint=checkpoint)
 
 
 def overrides(
@@ -89,6 +94,7 @@ def overrides(
     slots: int | None = None,
     seed: int | None = None,
     rehearse: bool | None = None,
+    checkpoint: str | None = None,
 ) -> list[str | Override]:
     """The options as changes of the file, in the order in which they apply."""
     from headgate.application.overrides import Override
@@ -102,6 +108,9 @@ def overrides(
         options.append(Override(f"--seed {seed}", "seed", seed))
     if rehearse is not None:
         options.append(Override("--rehearse" if rehearse else "--no-rehearse", "rehearse", rehearse))
+    if checkpoint is not None:  # relative names start where the command runs, unlike those in the file
+        place = checkpoint if ":/" in checkpoint else str(Path(checkpoint).absolute())
+        options.append(Override(f"--checkpoint {checkpoint}", "checkpoint.path", place))
     return [*options, *(changes or ())]
 
 

@@ -60,6 +60,18 @@ ForceOption = Annotated[
     bool,
     typer.Option("--force", help="Run even if the declared load is too much for the promises that queries make."),
 ]
+CheckpointOption = Annotated[
+    str | None,
+    typer.Option(
+        "--checkpoint",
+        metavar="PATH",
+        help="Keep checkpoints in this folder or URI, and go on from the latest, instead of the file's.",
+        show_default=False,
+    ),
+]
+FreshOption = Annotated[
+    bool, typer.Option("--fresh", help="Start over: remove the checkpoints that are there, and go on from none.")
+]
 SOME_QUERY_STOPPED = 1  # exit code
 
 
@@ -77,6 +89,8 @@ def run(
     plots: PlotsOption = None,
     record: RecordOption = None,
     force: ForceOption = False,
+    checkpoint: CheckpointOption = None,
+    fresh: FreshOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run an application on Spark until its limits or Ctrl-C; ends with the report.
@@ -85,7 +99,7 @@ def run(
     """
     if master is not None:
         changes = [*(changes or []), f"spark.master={master}"]
-    app = load(path, changes, policy, slots, seed, rehearse)
+    app = load(path, changes, policy, slots, seed, rehearse, checkpoint)
     checked = app.checked()
     app.refuse_pushed(checked)
     when = limits(seconds, until_idle)
@@ -95,7 +109,7 @@ def run(
     from headgate.cli.live import progress
 
     with progress() as show:
-        report = run_on_spark(app, checked, when, show, record=record, force=force)
+        report = run_on_spark(app, checked, when, show, record=record, force=force, fresh=fresh)
     if as_json:
         print_json(report)
     else:
@@ -120,13 +134,14 @@ def run_on_spark(
     watch: Watch | None = None,
     record: Path | None = None,
     force: bool = False,
+    fresh: bool = False,
 ) -> dict[str, Any]:
     """Run and report; shared with `demo`. It uses the engine directly, because signals must reach it at once.
 
     `show` gets the steps of the start, then the report now and then; before each report, `watch` may change the run.
     SparkDied: the JVM is gone; what was written until then is kept.
     """
-    with _running(app, checked, when, show, watch, record, force) as runtime:
+    with _running(app, checked, when, show, watch, record, force, fresh) as runtime:
         return runtime.stop()
 
 
@@ -148,6 +163,7 @@ def _running(
     watch: Watch | None = None,
     record: Path | None = None,
     force: bool = False,
+    fresh: bool = False,
 ) -> Iterator[SparkRuntime]:
     """Run until the limits or a signal; the run is to be stopped in the block."""
     from headgate.cli.shutdown import SIGNALLED, Interrupted
@@ -157,7 +173,9 @@ def _running(
         begin_jvm(checked.spark)  # while Python imports the rest
         from headgate.runtime.spark.engine import SparkRuntime
 
-        runtime = in_background(lambda: _started(SparkRuntime(checked, announce=show, record=record, force=force)))
+        runtime = in_background(
+            lambda: _started(SparkRuntime(checked, announce=show, record=record, force=force, fresh=fresh))
+        )
         with SIGNALLED.noting() as check:
 
             def tick() -> None:

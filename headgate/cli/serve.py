@@ -31,6 +31,8 @@ headgate serve shop.yaml --data /var/lib/headgate --slots 4
 headgate token add ann --role admin
 
 headgate serve --host 0.0.0.0 --name streams.example.org
+
+headgate serve --checkpoint hdfs://host/headgate --set checkpoint.interval=30
 """
 _LOOK_S = 0.5
 LogFormat = Literal["text", "json"]
@@ -48,6 +50,21 @@ HostOption = Annotated[
 PortOption = Annotated[int, typer.Option("--port", min=0, max=65535, help="Listen on this port; 0: any free one.")]
 DataOption = Annotated[
     Path, typer.Option("--data", metavar="DIR", help="Keep streams, queries, tokens and the audit trail here.")
+]
+CheckpointOption = Annotated[
+    str | None,
+    typer.Option(
+        "--checkpoint",
+        metavar="PATH",
+        help="Keep checkpoints in this folder or URI. Default: as the file says, else in --data.",
+        show_default=False,
+    ),
+]
+NoCheckpointOption = Annotated[
+    bool, typer.Option("--no-checkpoint", help="Keep none: queries begin anew after a restart.")
+]
+FreshOption = Annotated[
+    bool, typer.Option("--fresh", help="Let queries begin anew: remove the checkpoints that are there.")
 ]
 TokensOption = Annotated[bool, typer.Option("--tokens", help="Require tokens on loopback, too.")]
 NameOption = Annotated[
@@ -74,6 +91,9 @@ def serve(
     host: HostOption = "127.0.0.1",
     port: PortOption = 8600,
     data: DataOption = Path("headgate-data"),
+    checkpoint: CheckpointOption = None,
+    no_checkpoint: NoCheckpointOption = False,
+    fresh: FreshOption = False,
     tokens: TokensOption = False,
     names: NameOption = None,
     files: FilesOption = None,
@@ -89,7 +109,8 @@ def serve(
 ) -> None:
     """Serve streams and queries over HTTP until Ctrl-C: an API under /v1, a page, and /metrics.
 
-    What is registered survives a restart. Without APP the server begins empty, with the policy mbd.
+    What is registered survives a restart, and what windows hold, too. Without APP the server begins empty, with the
+    policy mbd.
     """
     _need_server()
     from headgate.application.untrusted import Allowed
@@ -100,10 +121,16 @@ def serve(
     set_up_logs(log_format)
     if master is not None:
         changes = [*(changes or []), f"spark.master={master}"]
-    base = load_or_empty(path, changes, policy or (None if path else "mbd"), slots)
+    if no_checkpoint and checkpoint is not None:
+        raise ApplicationError("--no-checkpoint", "--checkpoint is given, too", "leave one of them out")
+    if no_checkpoint:
+        changes = [*(changes or []), "checkpoint=null"]
+    elif checkpoint is None and (path is None or "checkpoint" not in load_or_empty(path).settings):
+        checkpoint = str(data / "checkpoint")
+    base = load_or_empty(path, changes, policy or (None if path else "mbd"), slots, checkpoint)
     allowed = Allowed() if files is None else Allowed.with_files(files)
     limits = Limits(request_bytes=most_bytes, requests_per_second=rate, most_of_each=most, allowed=allowed)
-    _serve(base, ServerSettings(host, port, data, tokens, page, tuple(names or ()), limits))
+    _serve(base, ServerSettings(host, port, data, tokens, page, tuple(names or ()), limits, fresh))
 
 
 def _need_server() -> None:

@@ -63,9 +63,9 @@ def top(
 
 
 def _print(overview: Mapping[str, Any], out: Console) -> None:
-    from headgate.display.overview import class_table, head, in_order, query_table
+    from headgate.display.overview import class_table, failures, head, in_order, query_table
 
-    for part in (*head(overview), "", class_table(overview["classes"]), ""):
+    for part in (*head(overview), *failures(overview["queries"]), "", class_table(overview["classes"]), ""):
         out.print(part)
     out.print(query_table(in_order(overview["queries"], "waiting")))
 

@@ -19,6 +19,7 @@ class Connector(Section):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
     kind: ClassVar[str] = ""
+    may_change: ClassVar[frozenset[str]] = frozenset()  # settings that do not matter to what a checkpoint holds
 
     def __init__(self, **settings: Any) -> None:
         """Raises ApplicationError for a setting that is wrong, as for a file."""

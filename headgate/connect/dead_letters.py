@@ -21,8 +21,8 @@ LONGEST = 1 << 20  # characters of a row; the rest of a longer one is left out
 class DeadLetters:
     """Counts the letters of a run and writes them to `path`, created with the first one. Without a path, only counts.
 
-    A run replaces the letters of the run before. Letters that cannot be written are still counted, and that is logged
-    once: good rows must not suffer. Any thread may write.
+    A run replaces the letters of the run before, unless it goes on from a checkpoint: then it adds to them. Letters
+    that cannot be written are still counted, and that is logged once: good rows must not suffer. Any thread may write.
     """
 
     def __init__(self, path: Path | None = None, application: str = "") -> None:
@@ -35,18 +35,26 @@ class DeadLetters:
         self._lock: OutputLock | None = None
         self._file: RowFile | None = None
         self._works = path is not None
+        self._resumes = False
 
-    def begin(self) -> None:
-        """Remove the letters of the run before; called when a run opens its outputs."""
-        if self.path is not None and self.path.exists():
+    def begin(self, resumes: bool = False) -> None:
+        """Remove the letters of the run before, unless this one `resumes` it; called when a run opens its outputs."""
+        self._resumes = resumes
+        if not resumes and self.path is not None and self.path.exists():
             with self._guard:
                 self._try(self._clear)
 
     def put(
-        self, kind: str, stream: str, position: int, row: Mapping[str, Any] | str, reason: str, query: str | None = None
+        self,
+        kind: str,
+        stream: str,
+        position: int | str,
+        row: Mapping[str, Any] | str,
+        reason: str,
+        query: str | None = None,
     ) -> None:
         """Put one row aside. `kind` is malformed, max_jump or failed; `position` the line of a row that never became
-        a tuple, else its number in the stream."""
+        a tuple, or the message (`topic-partition@offset`), else its number in the stream."""
         letter: dict[str, Any] = {"kind": kind, "stream": stream, "position": position}
         if query is not None:
             letter["query"] = query
@@ -85,7 +93,7 @@ class DeadLetters:
         if self._file is None:
             assert self.path is not None
             self._lock = self._lock or locked(self.path, self._application)
-            self._file = RowFile(self.path)
+            self._file = RowFile(self.path, _whole_lines(self.path) if self._resumes and self.path.exists() else None)
         self._file.write(text)
 
     def _clear(self) -> None:
@@ -102,3 +110,13 @@ class DeadLetters:
         except OSError as error:
             self._works = False
             log.error("dead letters are counted, but no longer written: %s", error)
+
+
+def _whole_lines(path: Path) -> int:
+    """How many bytes of a file are whole lines: a crash may have left a half one at the end."""
+    end = 0
+    with path.open("rb") as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                end += len(line)
+    return end

@@ -76,11 +76,21 @@ def stream_table(streams: Mapping[str, Any]) -> FittedTable:
     rows = []
     for name, one in streams.items():
         section = one["section"]
-        state = "not read" if "open" not in one else "open" if one["open"] else "ended"
+        state = stream_state(one)
         source = str((section.get("source") or {}).get("kind", ""))
         rate, readers = _number(one.get("tuples_per_second")), str(one.get("queries", 0))
         rows.append([name, rate, readers, state, source, str(section.get("schema", ""))])
     return FittedTable(columns, rows)
+
+
+def stream_state(stream: Mapping[str, Any]) -> str:
+    """A word for a stream of an overview: open, retrying, failed or ended, or not read at all."""
+    if "open" not in stream:
+        return "not read"
+    state = (stream.get("source") or {}).get("state")
+    if state in ("retrying", "failed"):
+        return str(state)
+    return "open" if stream["open"] else "ended"
 
 
 def in_order(queries: Mapping[str, Any], order: Order) -> dict[str, Any]:
@@ -96,7 +106,7 @@ def in_order(queries: Mapping[str, Any], order: Order) -> dict[str, Any]:
 
 
 def head(overview: Mapping[str, Any]) -> list[Text]:
-    """Policy, load, rates, queues, and what is shed."""
+    """Policy, load, rates, queues, what is shed, and sources that do not work."""
     queues, policy = overview["queues"], overview["policy"]
     slots = overview["slots"]
     load = "-" if overview["load"] is None else f"{overview['load']:.0%}"
@@ -109,7 +119,7 @@ def head(overview: Mapping[str, Any]) -> list[Text]:
     disk = f", {size(queues['spilled_bytes'])} of them on disk" if queues["spilled_bytes"] else ""
     rates = f"{_number(overview['inputs_per_second'])} in/s, {_number(overview['outputs_per_second'])} out/s"
     second = Text(f"{rates}, {queues['tuples']:,} tuples wait ({size(queues['bytes'])}{disk})")
-    return [first, second, *_shed(overview["shedders"])]
+    return [first, second, *_shed(overview["shedders"]), *_troubles(overview["streams"])]
 
 
 def _shed(shedders: Iterable[Mapping[str, Any]]) -> list[Text]:
@@ -117,7 +127,20 @@ def _shed(shedders: Iterable[Mapping[str, Any]]) -> list[Text]:
     return [Text(f"shedding {first_few(said, 4)}", style="yellow")] if said else []
 
 
-def _errors(queries: Mapping[str, Any]) -> list[Text]:
+def _troubles(streams: Mapping[str, Any]) -> list[Text]:
+    """A line for each source that does not work at present."""
+    found = []
+    for name, one in streams.items():
+        source = one.get("source") or {}
+        if source.get("state") == "retrying":
+            text = f"stream {name} is tried again, attempt {source['attempt']}: {source['error']}"
+            found.append(_one_line(Text(text, "yellow")))
+        elif source.get("state") == "failed":
+            found.append(_one_line(Text(f"stream {name} has failed: {source['error']}", "red")))
+    return found
+
+
+def failures(queries: Mapping[str, Any]) -> list[Text]:
     """Why queries have failed, one line for each of the first few."""
     failed = [f"{name}: {one['error']}" for name, one in queries.items() if one["state"] == "failed"]
     more = [f"and {len(failed) - _ERRORS} more that failed"] if len(failed) > _ERRORS else []
@@ -144,7 +167,7 @@ class OverviewScreen:
             return len(console.render_lines(what, options.update(height=None), pad=False))
 
         classes = class_table(self._overview["classes"])
-        above: list[RenderableType] = [*head(self._overview), *_errors(self._overview["queries"]), "", classes, ""]
+        above: list[RenderableType] = [*head(self._overview), *failures(self._overview["queries"]), "", classes, ""]
         room = (options.height or console.height) - sum(map(lines, above)) - 1
         yield from above
         yield from self._queries(room, lines)

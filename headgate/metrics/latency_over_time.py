@@ -25,7 +25,8 @@ class LatencyOverTime:
     they were added to.
     """
 
-    def __init__(self, priorities: Mapping[str, int]) -> None:
+    def __init__(self, priorities: Mapping[str, int], began: float = 0.0) -> None:
+        self._began = began  # the time at which the first bucket begins
         self._rows = {name: row for row, name in enumerate(priorities)}
         self._a_second = _FIRST_A_SECOND
         self.counts: Floats = np.zeros((len(self._rows), MOST))
@@ -37,6 +38,7 @@ class LatencyOverTime:
         self, class_name: str, times: Floats, latencies: Floats, weights: Sequence[float] | Floats | None = None
     ) -> None:
         """Add results of a class, at least one. `times`: when handed out, in seconds since the run began."""
+        times = times - self._began
         self._reach(float(times.max()))
         at = np.maximum(times * self._a_second, 0.0).astype(np.int64)
         row = self._rows[class_name]
@@ -46,6 +48,7 @@ class LatencyOverTime:
 
     def set_priorities(self, now: float, priorities: Mapping[str, int]) -> None:
         """These priorities apply from now on."""
+        now -= self._began
         self._reach(now)
         for name in priorities.keys() - self._rows.keys():  # a class that is new
             self._rows[name] = len(self._rows)
@@ -61,7 +64,7 @@ class LatencyOverTime:
         classes = {name: self._means(row, buckets) for name, row in self._rows.items()}
         return {
             "bucket": 1.0 / self._a_second,
-            "times": [number / self._a_second for number in range(buckets)],
+            "times": [self._began + number / self._a_second for number in range(buckets)],
             "classes": classes,
             "inversion": self._inversion(classes, buckets),
         }

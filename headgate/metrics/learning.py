@@ -6,7 +6,7 @@ For an operator with several inputs, `SideFit` finds the selectivity of each sid
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from headgate.metrics.side_fit import SideFit
@@ -42,6 +42,14 @@ class FixedCost:
         else:
             self.seconds *= 1 + LOW_STEP * LOW_SHARE
 
+    def state(self) -> float | None:
+        """What was learned, for `restore`, as are the states below: values that JSON can hold."""
+        return self.seconds
+
+    def restore(self, state: float | None) -> None:
+        """Go on from a state."""
+        self.seconds = state
+
 
 class TimeFit:
     """A straight line fitted to the time of a unit's calls over their work. Old calls fade.
@@ -74,6 +82,14 @@ class TimeFit:
         left = max(0.0, time - fixed_s) / work
         return max(0.0, (together + doubt * left) / (spread + doubt))
 
+    def state(self) -> list[float]:
+        """See `FixedCost.state`."""
+        return [self._calls, self._work, self._time, self._squares, self._products]
+
+    def restore(self, state: Sequence[float]) -> None:
+        """Go on from a state."""
+        self._calls, self._work, self._time, self._squares, self._products = state
+
 
 class FadingRatio:
     """A ratio of two counts in which old counts fade."""
@@ -92,6 +108,14 @@ class FadingRatio:
     def value(self) -> float | None:
         """The ratio; None as long as nothing is known."""
         return self._over / self._under if self._under else None
+
+    def state(self) -> list[float]:
+        """See `FixedCost.state`."""
+        return [self._over, self._under]
+
+    def restore(self, state: Sequence[float]) -> None:
+        """Go on from a state."""
+        self._over, self._under = state
 
 
 class LearnedStats:
@@ -138,6 +162,41 @@ class LearnedStats:
                 self._extra.pop(name, None)
                 self._fits = {names: fit for names, fit in self._fits.items() if name not in names}
                 self._own = {names: cost for names, cost in self._own.items() if name not in names}
+
+    def state(self) -> dict[str, Any]:
+        """See `FixedCost.state`."""
+        return {
+            "factors": dict(self._factors),
+            "extra": dict(self._extra),
+            "fixed": self._fixed.state(),
+            "own": [[list(names), one.state()] for names, one in self._own.items()],
+            "fits": [[list(names), one.state()] for names, one in self._fits.items()],
+            "passing": [[*port, one.state()] for port, one in self._passing.items()],
+            **{key: {name: one.state() for name, one in kept.items()} for key, kept in self._by_name.items()},
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state; what it says of operators and streams that are not here is left out."""
+        self._factors = {name: one for name, one in state["factors"].items() if name in self._operators}
+        self._extra = {name: one for name, one in state["extra"].items() if name in self._operators}
+        self._fixed.restore(state["fixed"])
+        known = self._operators.keys()
+        for names, own in state["own"]:
+            if known >= set(names):
+                self._own.setdefault(tuple(names), FixedCost()).restore(own)
+        for names, fit in state["fits"]:
+            if known >= set(names):
+                self._fits.setdefault(tuple(names), TimeFit()).restore(fit)
+        for node, branch, ratio in state["passing"]:
+            if Port(node, branch) in self._passing:
+                self._passing[Port(node, branch)].restore(ratio)
+        for key, kept in self._by_name.items():
+            for name in kept.keys() & state[key].keys():
+                kept[name].restore(state[key][name])
+
+    @property
+    def _by_name(self) -> Mapping[str, Mapping[str, SideFit | FadingRatio]]:
+        return {"sides": self._sides, "sizes": self._sizes, "streams": self._streams}
 
     def forget_streams(self, plan: Plan) -> None:
         """Streams were removed: what is not in this plan is forgotten."""

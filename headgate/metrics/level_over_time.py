@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 
 class LevelOverTime:
-    """A step function of time that starts at 0. Of several changes at one instant only the last counts."""
+    """A step function of time that begins at 0. Of several changes at one instant only the last counts."""
 
-    def __init__(self) -> None:
-        self._time = 0.0
+    def __init__(self, began: float = 0.0) -> None:
+        self._began = self._time = began
         self._level = 0.0
         self._area = 0.0
         self._max = 0.0  # before `_time`
@@ -41,6 +41,7 @@ class LevelOverTime:
         return max(self._max, self._level)
 
     def mean(self, until: float) -> float:
-        """The mean from time 0 to `until` (or to the last change, when that is later)."""
+        """The mean from the beginning to `until` (or to the last change, when that is later)."""
         end = max(until, self._time)
-        return (self._area + self._level * (end - self._time)) / end if end > 0 else self._level
+        seconds = end - self._began
+        return (self._area + self._level * (end - self._time)) / seconds if seconds > 0 else self._level

@@ -56,22 +56,24 @@ class ResultTap:
 class Monitor:
     """Counts inputs, results, shed tuples and queued bytes. Used by both runtimes, under their lock.
 
-    Pure: times are passed in, in seconds since the run began. `priorities` are those the administrator set last.
+    Pure: times are passed in, in seconds since the run began; one that goes on from a checkpoint is monitored from
+    `began` on. `priorities` are those the administrator set last.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, began: float = 0.0) -> None:
         self.plan = plan
+        self._began = began
         self._taps = {q.name: ResultTap(q.name, q.class_name) for q in plan.queries.values()}
         self._recent = {name: RecentValues() for name in plan.classes}
         self._inputs: dict[str, int] = dict.fromkeys(plan.queries, 0)
         self._shed: dict[tuple[str, str], int] = {}
         self._switches: list[dict[str, Any]] = []
         self._changes: list[dict[str, Any]] = []
-        self._policy_latencies = PolicyLatencies()
-        self._memory = LevelOverTime()
-        self._over_time = LatencyOverTime(self.priorities)
-        self._over_time.set_priorities(0.0, self._compared)
-        self._latest = 0.0
+        self._policy_latencies = PolicyLatencies(began)
+        self._memory = LevelOverTime(began)
+        self._over_time = LatencyOverTime(self.priorities, began)
+        self._over_time.set_priorities(began, self._compared)
+        self._latest = began
         self.live = LiveLatencies()  # of results that are handed out while somebody may watch
 
     # Called by runtimes ------------------------------------------------------------------------------------------
@@ -267,14 +269,14 @@ class Monitor:
             "inversion": {key: priority_inversion(order, one, self.priorities) for key, one in levels.items()},
             "classes": classes,
             "queries": queries,
-            "memory": {"mean": self._memory.mean(seconds), "max": self._memory.max},
+            "memory": {"mean": self._memory.mean(self._began + seconds), "max": self._memory.max},
             "throughput": {
                 key: sum(q[key] for q in queries.values()) / seconds if seconds > 0 else 0.0
                 for key in ("inputs", "outputs")
             },
             "schedule": {"updates": schedule.updates, "updated_at": schedule.updated_at} if schedule else None,
             "switches": list(self._switches),
-            "policies": self._policy_latencies.summary(seconds, policy, self._recorders, class_of),
+            "policies": self._policy_latencies.summary(self._began + seconds, policy, self._recorders, class_of),
             "changes": list(self._changes),
             "shedding": [
                 {"query": query, "operator": operator, "tuples": tuples}

@@ -17,8 +17,8 @@ class PolicyLatencies:
     waiting time that the previous policy caused.
     """
 
-    def __init__(self) -> None:
-        self._since = 0.0  # when the current policy took over
+    def __init__(self, began: float = 0.0) -> None:
+        self._since = began  # when the current policy took over
         self._at_switch: dict[str, LatencyRecorder] = {}  # what had been recorded by then
         self._seconds: dict[str, float] = {}  # in charge, by policy, before the current one took over
         self._recorded: dict[str, dict[str, LatencyRecorder]] = {}

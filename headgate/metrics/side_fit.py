@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +56,17 @@ class SideFit:
         if self._values is None:
             self._values = tuple(self._solve().tolist())
         return self._values
+
+    def state(self) -> list[Any]:
+        """What was learned, as values that JSON can hold."""
+        return [self._in.tolist(), self._out, self._squares.tolist(), self._products.tolist()]
+
+    def restore(self, state: Sequence[Any]) -> None:
+        """Go on from a state. One without rows says nothing but what was declared, which may be else now."""
+        rows_in, self._out, squares, products = state
+        self._in, self._squares, self._products = np.array(rows_in), np.array(squares), np.array(products)
+        if self._squares.any():
+            self._values = None
 
     def _solve(self) -> Floats:
         start = self._start if self._start.any() else np.ones_like(self._start)

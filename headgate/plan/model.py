@@ -57,12 +57,17 @@ class Stream:
 
 @dataclass(frozen=True)
 class Table:
-    """A stored relation to join streams with; read once, when a run starts."""
+    """A stored relation to join streams with; read when a run starts, and again if it asks for that."""
 
     name: str
     schema: Schema
     source: Mapping[str, Any]
     connector: object = None  # as of a stream
+
+    @property
+    def reload_s(self) -> float | None:
+        """How often a run looks whether it has changed; None: never."""
+        return self.source.get("reload")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from headgate.policies.groupings import operators_by_query
 from headgate.policies.inversion import abd_frequencies, first_frequencies, inverted_pairs
 from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import one_of, positive, whole
-from headgate.policies.repair_pace import goes_too_far, repair_due
+from headgate.policies.repair_pace import TakingBack, goes_too_far, repair_due
 from headgate.policies.rotation import Rotation
 from headgate.scheduling.costs import cost_per_tuple, fixed_cost
 from headgate.scheduling.policy import TOLERANCE, Decision, FinishedCall, Policy, View
@@ -74,6 +74,7 @@ class AdaptiveBroadcastDisk(Policy):
         self._empty = 0  # operators found without input on the way
         self._served: dict[int, _Slice] = {}  # slot -> the slice of the call that runs there
         self._rounds = 0
+        self._taking_back = TakingBack(view.now)
         self._since = self._checked = view.now  # older latencies do not count; when latencies were last compared
         self._rebuild()
 
@@ -108,6 +109,7 @@ class AdaptiveBroadcastDisk(Policy):
 
         Another slot may have begun the next slice by then.
         """
+        self._taking_back.finished()
         served = self._served.pop(call.slot, None)
         if served is None:
             return
@@ -119,6 +121,7 @@ class AdaptiveBroadcastDisk(Policy):
             self._grow(served.missing + max(0.0, -served.left(call.started + call.seconds)))
 
     def ran_dry(self) -> None:
+        self._taking_back.ran_dry()
         if self._slice is not None:
             self._pass_over_the_rest(self._slice)
             self._slice = None
@@ -201,13 +204,17 @@ class AdaptiveBroadcastDisk(Policy):
             self._monitor()
 
     def _monitor(self) -> None:
+        priorities, before = self.class_order.priorities, self.frequencies
+        first = first_frequencies(priorities)
+        self.frequencies = self._taking_back.frequencies(self.view, before, first, priorities)
         latencies = [self.view.latency(name, self._statistic, self._since) for name in self.class_order.names]
-        pairs = inverted_pairs(self.class_order.priorities, latencies)
+        pairs = inverted_pairs(priorities, latencies)
         if any(pairs):
-            found = abd_frequencies(self.frequencies, self.class_order.priorities, pairs)
+            found = abd_frequencies(self.frequencies, priorities, pairs)
             if not goes_too_far(self.view, found):
                 self.frequencies = found
-                self._rebuild()
+        if self.frequencies != before:
+            self._rebuild()
 
     def _rebuild(self) -> None:
         self.schedule = broadcast_schedule(enumerate(self.frequencies), self._variant)

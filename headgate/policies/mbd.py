@@ -21,7 +21,7 @@ from headgate.policies.papers import AL_MOAKAR
 from headgate.policies.parameters import one_of, percentage, positive, whole
 from headgate.policies.query_costs import QueryCosts
 from headgate.policies.query_shares import UnitCosts, shares
-from headgate.policies.repair_pace import goes_too_far, repair_due
+from headgate.policies.repair_pace import TakingBack, goes_too_far, repair_due
 from headgate.scheduling.policy import Decision, FinishedCall, Policy, View
 from headgate.scheduling.units import Group, Unit
 from headgate.seeds import derived_seed
@@ -97,7 +97,7 @@ class MultiBroadcastDisk(Policy):
         self._missed = MissedSlots()
         self._put_off: Decision | None = None  # a decision that gave way to a missed slot and got no slot in return
         self._checked = 0.0  # when it was last seen whether anything is to be changed,
-        self._compared = 0.0  # and when latencies were compared
+        self._compared = 0.0  # and when costs and latencies were looked at
         self.frequencies: list[int] = []  # one per class, the most important first
         self.position = 0  # position in the round
         self.schedule: list[
@@ -159,12 +159,14 @@ class MultiBroadcastDisk(Policy):
             self._end_round()  # may replace the schedule
 
     def ran_dry(self) -> None:
+        self._taking_back.ran_dry()
         for units in self.repeats:  # they would find no input now, and later would be too late
             units.clear()
 
     def finished(self, call: FinishedCall) -> None:
         index = call.unit.index
         self._missed.ran(index, self.position)
+        self._taking_back.finished()
         self._trains[call.unit.class_name].learn(call.tuples, 1)
         if index in self.to_repeat:
             self.to_repeat.remove(index)
@@ -275,6 +277,9 @@ class MultiBroadcastDisk(Policy):
                 self.costs.adopt()
             self._rebuild()
             return
+        if not repair_due(self.view, self._compared):
+            return
+        self._compared = self.view.now
         if self._by_cost and self.costs.became_known():
             self._rebuild()
             return
@@ -282,26 +287,25 @@ class MultiBroadcastDisk(Policy):
             self.costs.adopt()
             self._rebuild()
             return
-        if not repair_due(self.view, self._compared):
-            return
-        self._compared = self.view.now
-        names = self.class_order.names
-        latencies = [self.view.latency(name, self._statistic, self._since) for name in names]
-        pairs = inverted_pairs(self.class_order.priorities, latencies)
-        if None not in latencies and any(pairs):
-            self._react(pairs)
+        priorities, before = self.class_order.priorities, self.frequencies
+        self.frequencies = self._taking_back.frequencies(self.view, before, priorities, priorities)
+        latencies = [self.view.latency(name, self._statistic, self._since) for name in self.class_order.names]
+        pairs = inverted_pairs(priorities, latencies)
+        adopted = None not in latencies and any(pairs) and self._react(pairs)
+        if adopted or self.frequencies != before:
+            self._rebuild()
 
-    def _react(self, pairs: Sequence[bool]) -> None:
+    def _react(self, pairs: Sequence[bool]) -> bool:
+        """Change frequencies, or adopt the current costs. Returns whether it has adopted them."""
         adopts = self._moved() or (self._by_cost and self.selectivity == "sa")
         changes = self.inversion is not None and not (adopts and self.selectivity == "s")
         if adopts:
             self.costs.adopt()
         if changes and self.inversion is not None:
             found = MODULES[self.inversion](self.frequencies, self.class_order.priorities, pairs)
-            changes = not goes_too_far(self.view, found)
-            self.frequencies = found if changes else self.frequencies
-        if adopts or changes:
-            self._rebuild()
+            if not goes_too_far(self.view, found):
+                self.frequencies = found
+        return adopts
 
     def _moved(self) -> bool:
         """Have selectivities changed that the policy should follow?"""
@@ -316,6 +320,7 @@ class MultiBroadcastDisk(Policy):
         self.frequencies = list(self.class_order.priorities)
         # Older latencies do not count, and there is nothing to check yet.
         self._since = self._checked = self._compared = self.view.now
+        self._taking_back = TakingBack(self.view.now)
 
     def _rebuild(self) -> None:
         """Make a new schedule."""

@@ -25,6 +25,14 @@ class BoundaryBudget:
         """The plan has changed: these are its operators."""
         self._slides = dict(slides)
 
+    def state(self) -> dict[str, int]:
+        """As values that JSON can hold."""
+        return dict(self._boundaries)
+
+    def restore(self, state: Mapping[str, int]) -> None:
+        """Go on from a state."""
+        self._boundaries = dict(state)
+
     def end(self, name: str, start: int, come: int) -> int:
         """How far a call evaluates that begins after `start`, if everything up to `come` is complete."""
         slide = self._slides.get(name)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from headgate.metrics.learning import TimeFit
-from headgate.metrics.recent_rate import RecentRate
+from headgate.metrics.recent_rate import WINDOW_S, RecentRate
 from headgate.plan.model import Edge, Plan
 from headgate.scheduling.calls import Call
 
@@ -34,6 +34,7 @@ class CallWork:
         self._busy: defaultdict[str, float] = defaultdict(float)  # `_seconds`, and those of calls that are not typical
         self._all_busy = 0.0
         self._lately = RecentRate()  # microseconds of calls
+        self._counted: dict[int, float] = {}  # slot -> up to when its call is in `_lately`
         self._fits: defaultdict[str, TimeFit] = defaultdict(TimeFit)
         self._plan: Plan | None = None
         self._entering: Mapping[Edge, float] = {}
@@ -41,13 +42,15 @@ class CallWork:
     def began(self, now: float, call: Call) -> None:
         """A slot runs a call now."""
         self._running[call.slot] = (now, call)
+        self._counted[call.slot] = now
+        self._lately.add(now, 0)
 
     def ended(self, now: float, slot: int, typical: bool) -> None:
         """The call of a slot has ended. Only if it was `typical` does it say what tuples cost."""
+        self._count_as_busy(now, slot)
         began, call = self._running.pop(slot)
         seconds = now - began
         self._all_busy += seconds
-        self._lately.add(now, round(seconds * 1e6))
         tuples = self._entered(call)
         for query in call.unit.queries:
             self._busy[query] += seconds
@@ -57,15 +60,31 @@ class CallWork:
                 self._fits[query].learn(tuples[query], seconds)
 
     def busy_lately(self, now: float) -> float | None:
-        """How many slots were busy in the last seconds, on average; None: too soon to tell."""
+        """How many slots were busy in the last seconds, on average, with calls in flight; None: too soon to tell."""
+        for slot in self._running:
+            self._count_as_busy(now, slot)
         found = self._lately.value(now)
         return None if found is None else found * 1e-6
+
+    def _count_as_busy(self, now: float, slot: int) -> None:
+        since = max(self._counted[slot], now - WINDOW_S)  # what is older does not count any more
+        self._lately.add(now, round((now - since) * 1e6))
+        self._counted[slot] = now
 
     def forget(self, query: str) -> None:
         """A query was removed: another may take its name."""
         for sums in (self._seconds, self._tuples, self._busy):
             sums.pop(query, None)
         self._fits.pop(query, None)
+
+    def state(self) -> dict[str, Any]:
+        """What tuples cost by the last calls, as values that JSON can hold."""
+        return {query: fit.state() for query, fit in self._fits.items()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state."""
+        for query, fit in state.items():
+            self._fits[query].restore(fit)
 
     def per_tuple(self, query: str) -> float | None:
         """Seconds that one more tuple of a query adds to a call, by its last calls; None: not known.

@@ -81,7 +81,7 @@ class Core:
         self._settings = settings
         self.plan = plan  # as of now: queries come and go
         self.memory = memory or SharedMemory()
-        self.monitor = monitor or Monitor(plan)
+        self.monitor = monitor or Monitor(plan, began)
         self.stats = stats or LearnedStats(plan)
         self.profile = CallProfile()
         self.queues = {edge: self._queue(edge) for edge in plan.edges}
@@ -169,6 +169,11 @@ class Core:
         limit = self.memory.limit_bytes
         return self.memory.short or (limit is not None and self.memory.used > limit // 2)
 
+    def may_read(self, replayable: bool) -> bool:
+        """May a source be read now? One that can be replayed waits as soon as memory is short, so that others need
+        not; these wait when the disk is full, too. Needs no lock."""
+        return not (self.memory_short if replayable else self.memory.full)
+
     @property
     def idle(self) -> bool:
         """Is there nothing left to do, now or later?"""
@@ -189,8 +194,12 @@ class Core:
     @property
     def occupied(self) -> set[str]:
         """The operators that a call in flight runs, or that have something to do although no tuple waits."""
-        running = {name for _, call in self._calls.values() for name in call.operators}
-        return running | {edge.operator for edge in self._due}
+        return {name for _, call in self._calls.values() for name in call.operators} | self.due
+
+    @property
+    def due(self) -> set[str]:
+        """The operators that have something to do although no tuple waits: time has passed."""
+        return {edge.operator for edge in self._due}
 
     def is_complete(self, query: str) -> bool:
         """Have all streams of a query that runs ended, and is everything that came processed?"""
@@ -234,7 +243,7 @@ class Core:
         ticking = [stream for stream in event.complete if stream not in refused and self.time.ticks(stream)]
         due = [name for stream in ticking for name in self.time.tick(stream, now_us)]
         crossed = [stream for stream in ticking if self.boundary_wait.crosses(stream, now_us)]
-        self._mark_due(due)
+        self.mark_due(due)
         if due or crossed:
             self.board.recheck_waiting()
         if event.tables or due or crossed:
@@ -262,7 +271,7 @@ class Core:
                 self.board.fed(edge)
         for query in self.plan.readers(stream):
             self.monitor.arrived(query, table.num_rows)
-        self._mark_due(due)
+        self.mark_due(due)
 
     def _enter(self, edge: Edge, table: pa.Table) -> None:
         """Queue tuples that arrived for one operator, or what its shedder leaves of them."""
@@ -279,11 +288,11 @@ class Core:
     def _stream_ended(self, event: StreamEnded) -> None:
         if event.error is not None:
             self._end_queries(dict.fromkeys(self.plan.readers(event.stream), event.error))
-        self._mark_due(self.time.end(event.stream))
+        self.mark_due(self.time.end(event.stream))
         self.board.recheck_waiting()
         self._wake()
 
-    def _mark_due(self, operators: Iterable[str]) -> None:
+    def mark_due(self, operators: Iterable[str]) -> None:
         """These operators with state have something to do because time has passed."""
         for name in operators:
             edge = Edge(name, 0)
@@ -388,7 +397,7 @@ class Core:
         """Operators with state that ran have evaluated their instants; those that failed have not."""
         evaluated = {name: call.bounds[name] for name in outcome.next_instants}
         settled = self.time.finish(call.operators, evaluated, outcome.next_instants, outcome.rows_out)
-        self._mark_due(settled.due)
+        self.mark_due(settled.due)
         self.board.recheck_waiting(settled.moved)  # only there can a boundary have been reached
 
     def _learn(self, result: CallResult) -> None:

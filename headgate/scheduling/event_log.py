@@ -131,6 +131,9 @@ class _SpillToMemory:
     def write(self, table: Any) -> Any:
         return table
 
+    def hold(self, handle: Any) -> Any:
+        return handle
+
     def read(self, handle: Any) -> Any:
         return handle
 

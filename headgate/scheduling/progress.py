@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from headgate.plan.boundaries import boundary_steps
 from headgate.plan.model import Edge, Plan
@@ -107,6 +107,32 @@ class Progress:
     def tracks(self) -> bool:
         """Is there any operator with state?"""
         return bool(self._timed)
+
+    def state(self) -> dict[str, Any]:
+        """As values that JSON can hold. No call may be in flight."""
+        return {
+            "seen": [[*edge, to] for edge, to in self._seen.items()],
+            "marks": [[*edge, [list(mark) for mark in marks]] for edge, marks in self._marks.items() if marks],
+            "announced": [[*port, to] for port, to in self._announced.items()],
+            "done": dict(self._done),
+            "next": dict(self._next),
+            "budget": self._budget.state(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state, as far as it concerns what is in the plan."""
+        for name, index, to in state["seen"]:
+            if name in self._timed:
+                self._seen[Edge(name, index)] = to
+        for name, index, marks in state["marks"]:
+            if name in self._timed:
+                self._marks[Edge(name, index)] = deque((at, to) for at, to in marks)
+        for node, branch, to in state["announced"]:
+            if Port(node, branch) in self._plan.schemas:
+                self._announced[Port(node, branch)] = to
+        self._done |= {name: to for name, to in state["done"].items() if name in self._timed}
+        self._next |= {name: to for name, to in state["next"].items() if name in self._timed}
+        self._budget.restore({name: many for name, many in state["budget"].items() if name in self._timed})
 
     # Called as a run goes on --------------------------------------------------------------------------------------
 

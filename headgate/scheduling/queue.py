@@ -6,6 +6,8 @@ Nothing here is thread-safe: the runtime holds its lock around every call, for a
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
+from itertools import groupby
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,11 +29,12 @@ class SpillError(RuntimeError):
 class Spill(Protocol):
     """Where batches go when memory is short; `runtime.spark.spill.SpillFolder` is the real one.
 
-    `write` and `read` raise SpillError when they fail; `delete` never raises: a file that is left behind must
+    `write`, `hold` and `read` raise SpillError when they fail; `delete` never raises: a file that is left behind must
     not cost any tuples.
     """
 
     def write(self, table: pa.Table) -> Any: ...
+    def hold(self, handle: Any) -> Any: ...  # another handle of the same rows, to be deleted by itself
     def read(self, handle: Any) -> pa.Table: ...
     def delete(self, handle: Any) -> None: ...
 
@@ -70,8 +73,26 @@ class _Batch:
         self.rows, self.offset, self._first = left, self.offset + rows, first
 
 
+class FiledRows:
+    """Rows that waited in a queue, on disk; the queue may have gone on without them. To be released."""
+
+    def __init__(self, folder: Spill, handle: Any, offset: int) -> None:
+        self._folder = folder
+        self._handle = folder.hold(handle)
+        self._offset = offset
+
+    def table(self) -> pa.Table:
+        """The rows. SpillError: they cannot be read."""
+        return self._folder.read(self._handle).slice(self._offset)
+
+    def release(self) -> None:
+        """They are not needed any more."""
+        self._folder.delete(self._handle)
+
+
 class SharedMemory:
-    """The memory that all queues share. Without `limit_bytes` or `folder` it is unlimited.
+    """The memory that all queues share. Without `limit_bytes` or `folder` it is unlimited; without `disk_bytes`, the
+    disk is.
 
     When the batches in memory exceed the limit, the newest batches of the largest queues go to disk until a quarter of
     the limit is free, so that small batches do not each make a small file. A batch that waits in several queues counts
@@ -79,7 +100,11 @@ class SharedMemory:
     """
 
     def __init__(
-        self, limit_bytes: int | None = None, folder: Spill | None = None, piece_bytes: int | None = None
+        self,
+        limit_bytes: int | None = None,
+        folder: Spill | None = None,
+        piece_bytes: int | None = None,
+        disk_bytes: int | None = None,
     ) -> None:
         if limit_bytes is not None and limit_bytes < 0:
             raise ValueError(f"the memory limit must be 0 or more bytes, not {limit_bytes}")
@@ -88,6 +113,7 @@ class SharedMemory:
         self.spilled_bytes = 0  # bytes of the batches on disk, as they would be in memory
         self.waiting = 0  # tuples in all queues
         self.folder = folder
+        self._disk_bytes = disk_bytes
         self._piece = piece_bytes or min(_PIECE, max(_SMALLEST_PIECE, (limit_bytes or 0) // 8))
         self._queues: list[BatchQueue] = []
 
@@ -95,6 +121,11 @@ class SharedMemory:
     def short(self) -> bool:
         """Is memory short? Sources that can be replayed should then not be read."""
         return self.spilled_bytes > 0 or not self.fits(0)
+
+    @property
+    def full(self) -> bool:
+        """Is the disk used up, too? Then no source should be read."""
+        return self._disk_bytes is not None and self.spilled_bytes >= self._disk_bytes
 
     def fits(self, size: int) -> bool:
         """Can this many more bytes stay in memory?"""
@@ -229,6 +260,33 @@ class BatchQueue:
         filed = sum(batch.bytes for batch in self._batches if batch.table is None)
         if (held, filed) != (self.held, self._filed):
             raise InvariantError(f"queue {self.name}: bytes were miscounted")
+
+    def state(self) -> dict[str, Any]:
+        """What waits, and what came so far: values that JSON can hold, but for tables and rows on disk.
+
+        SpillError: rows on disk cannot be held.
+        """
+        rows: list[pa.Table | FiledRows] = []
+        for on_disk, batches in groupby(self._batches, lambda batch: batch.table is None):
+            if on_disk:
+                assert self._memory.folder is not None
+                rows += [FiledRows(self._memory.folder, batch.handle, batch.offset) for batch in batches]
+            else:
+                rows.append(pa.concat_tables([batch.table for batch in batches]))
+        return {
+            "entered": self.entered,
+            "taken": self.taken,
+            "shed": self.shed,
+            "thinned": self.thinned,
+            "rows": rows,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state, in which all rows are tables. Only for a queue that nothing has entered."""
+        self.entered, self.taken, self.shed = state["entered"], state["taken"], state["shed"]
+        self.thinned = state["thinned"]
+        for table in state["rows"]:
+            self._add(self._accept(table), at_head=False)
 
     def close(self) -> None:
         """Drop all batches and delete their files."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,6 +64,15 @@ class StreamEntrance:
         """
         if self._clock is Clock.ARRIVAL:
             self._ticked = max(now_us, now_us if self._ticked is None else self._ticked)
+
+    def state(self) -> list[int | None]:
+        """As values that JSON can hold."""
+        return [self._ticked, self.reached, self.earliest, self.late]
+
+    def restore(self, state: Sequence[int | None]) -> None:
+        """Go on from a state."""
+        self._ticked, self.reached, self.earliest, late = state
+        self.late = late or 0
 
     def admit(self, table: pa.Table) -> Admitted:
         """Stamp the next batch: the stream's columns, `_arrival`, `_sequence`, and `_change` if it is a relation."""

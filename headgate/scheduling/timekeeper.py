@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -64,6 +65,19 @@ class Timekeeper:
             self._ended.discard(name)
             self._progress.restart(name)
         self._plan = plan
+
+    def state(self) -> dict[str, Any]:
+        """How far time has come, as values that JSON can hold. No call may be in flight."""
+        entrances = {name: entrance.state() for name, entrance in self._entrances.items()}
+        return {"entrances": entrances, "ended": sorted(self._ended), "progress": self._progress.state()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state, as far as it concerns what is in the plan. The queues must have been restored."""
+        for name in self._entrances.keys() & state["entrances"].keys():
+            self._entrances[name].restore(state["entrances"][name])
+        self._ended = {name for name in state["ended"] if name in self._entrances}
+        self.open -= self._ended
+        self._progress.restore(state["progress"])
 
     # Tuples and time come in -------------------------------------------------------------------------------------
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from headgate.errors import ApplicationError
 
-VERSION = 1  # of the tables; a file of a newer version is refused
+VERSION = 2  # of the tables; a file of a newer version is refused
 _TABLES = """
 CREATE TABLE sections (
     key TEXT NOT NULL, name TEXT NOT NULL, section TEXT NOT NULL, started INTEGER NOT NULL DEFAULT 1,
-    PRIMARY KEY (key, name)
+    since REAL NOT NULL DEFAULT 0, PRIMARY KEY (key, name)
 );
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE tokens (name TEXT PRIMARY KEY, role TEXT NOT NULL, hash TEXT NOT NULL UNIQUE, created TEXT NOT NULL);
@@ -24,6 +24,7 @@ CREATE TABLE audit (
     outcome TEXT NOT NULL
 );
 """
+_FROM_1 = "ALTER TABLE sections ADD COLUMN since REAL NOT NULL DEFAULT 0"
 
 
 class Database:
@@ -47,6 +48,8 @@ class Database:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version == 0:
             connection.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
+        elif version == 1:
+            connection.executescript(f"BEGIN; {_FROM_1}; PRAGMA user_version = {VERSION}; COMMIT;")
         elif version != VERSION:
             problem = f"the database has version {version}, and this server knows version {VERSION}"
             raise ApplicationError(str(path), problem, "use the Headgate that wrote it, or another folder with --data")

@@ -11,13 +11,11 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Literal, TextIO
 
-from headgate.errors import ApplicationError, RowText, ServerError
+from headgate.errors import NEVER_ROWS, RowText
 
 LogFormat = Literal["text", "json"]
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-_WITHOUT_ROWS = (ApplicationError, ServerError, OSError)  # what their texts say is ours, or the system's
 _TOKEN = re.compile(r"hg_[\w-]{20,}")
-_ERROR_CLASS = re.compile(r"\[[A-Z][A-Z0-9_.]+\]")  # as Spark's messages begin
 
 
 def set_up_logs(form: LogFormat | None = None, out: TextIO | None = None) -> None:
@@ -79,12 +77,11 @@ def _message(record: logging.LogRecord) -> str:
 
 def _shown(value: Any) -> Any:
     """An argument of a message. Of what may hold values of rows, only the class of the error."""
-    if isinstance(value, BaseException) and not isinstance(value, _WITHOUT_ROWS):
+    if isinstance(value, BaseException) and not isinstance(value, NEVER_ROWS):
         return type(value).__name__
     if not isinstance(value, RowText):
         return value
-    found = _ERROR_CLASS.match(value)
-    return f"{found[0]} (values of rows are not logged)" if found else "(values of rows are not logged)"
+    return f"{value.error_class} (values of rows are not logged)".lstrip()
 
 
 def _field(value: Any) -> Any:

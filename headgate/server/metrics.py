@@ -21,6 +21,7 @@ from headgate.server.service import Service
 
 ELSEWHERE = "other"  # the route of requests that no route of the API takes: labels must stay few
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_NO_CHECKPOINTS: Mapping[str, Any] = {"taken": 0, "failed": 0, "last": None, "pause_s": {"max": None}}
 _QUANTILES = {"p50": "0.5", "p95": "0.95", "p99": "0.99"}
 
 Overview = Mapping[str, Any]
@@ -92,6 +93,18 @@ def _of_the_run(overview: Overview, listeners: int) -> Iterator[Metric]:
     for name, text, value in gauges:
         yield GaugeMetricFamily(name, text, value=_number(value))
     yield CounterMetricFamily("headgate_dead_letter_rows", "Rows put aside.", value=overview["dead_letters"])
+    yield from _of_checkpoints(overview["checkpoint"] or _NO_CHECKPOINTS, overview["at"])
+
+
+def _of_checkpoints(found: Overview, at: float) -> Iterator[Metric]:
+    yield CounterMetricFamily("headgate_checkpoints", "Checkpoints taken.", value=found["taken"])
+    yield CounterMetricFamily("headgate_checkpoint_failures", "Checkpoints that failed.", value=found["failed"])
+    pause, age = found["pause_s"]["max"], None if found["last"] is None else at - found["last"]["at"]
+    for name, text, value in (
+        ("headgate_checkpoint_pause_max_seconds", "Longest time that calls waited for one.", pause),
+        ("headgate_checkpoint_age_seconds", "Seconds since the last one.", age),
+    ):
+        yield GaugeMetricFamily(name, text, value=_number(value))
 
 
 def _of_streams(streams: Mapping[str, Overview]) -> Iterator[Metric]:
@@ -119,12 +132,7 @@ def _of_classes(classes: Mapping[str, Overview]) -> Iterator[Metric]:
     yield from _gauges(
         "class",
         classes,
-        ("headgate_class_latency_mean_seconds", "Mean latency of the last minute.", lambda one: one["latency"]["mean"]),
-        (
-            "headgate_class_latency_max_seconds",
-            "Largest latency of the last minute.",
-            lambda one: one["latency"]["max"],
-        ),
+        *_latencies("class"),
         ("headgate_class_priority", "Its priority.", lambda one: one["priority"]),
         ("headgate_class_queries", "Its queries that run.", lambda one: one["queries"]),
         ("headgate_class_output_tuples_per_second", "Its results.", lambda one: one["outputs_per_second"]),
@@ -148,14 +156,17 @@ def _of_queries(queries: Mapping[str, Overview]) -> Iterator[Metric]:
     yield from _gauges(
         "query",
         queries,
-        ("headgate_query_latency_mean_seconds", "Mean latency of the last minute.", lambda one: one["latency"]["mean"]),
-        (
-            "headgate_query_latency_max_seconds",
-            "Largest latency of the last minute.",
-            lambda one: one["latency"]["max"],
-        ),
+        *_latencies("query"),
         ("headgate_query_waiting_tuples", "Tuples that wait for it.", lambda one: one["waiting"]),
         ("headgate_query_shed_ratio", "Share of its tuples that is dropped now.", lambda one: one["shedding"]),
+    )
+
+
+def _latencies(label: str) -> tuple[tuple[str, str, Look], ...]:
+    name = f"headgate_{label}_latency"
+    return (
+        (f"{name}_mean_seconds", "Mean latency of the last minute.", lambda one: one["latency"]["mean"]),
+        (f"{name}_max_seconds", "Largest latency of the last minute.", lambda one: one["latency"]["max"]),
     )
 
 

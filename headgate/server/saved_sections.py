@@ -12,10 +12,14 @@ KEYS = ("streams", "tables", "classes", "queries")  # in the order in which they
 
 
 class SavedSection(NamedTuple):
-    """A section as an application file has it; `started` is about queries: are they meant to run?"""
+    """A section as an application file has it; the rest is about queries.
+
+    `started`: are they meant to run? `since`: when they were last started, by the clock of the run, as a Unix time.
+    """
 
     section: dict[str, Any]
     started: bool
+    since: float
 
 
 class SavedSections:
@@ -26,15 +30,22 @@ class SavedSections:
 
     def of(self, key: str) -> dict[str, SavedSection]:
         """All sections under a key."""
-        found = self._database.read("SELECT name, section, started FROM sections WHERE key = ? ORDER BY rowid", [key])
-        return {name: SavedSection(json.loads(section), bool(started)) for name, section, started in found}
+        found = self._database.read(
+            "SELECT name, section, started, since FROM sections WHERE key = ? ORDER BY rowid", [key]
+        )
+        return {
+            name: SavedSection(json.loads(section), bool(started), since) for name, section, started, since in found
+        }
 
-    def save(self, key: str, name: str, section: Mapping[str, Any], started: bool = True) -> None:
-        """Keep a section, in place of one of the same name."""
+    def save(
+        self, key: str, name: str, section: Mapping[str, Any], started: bool = True, since: float | None = None
+    ) -> None:
+        """Keep a section, in place of one of the same name. Without `since`, that of the other one stays."""
         self._database.write(
-            "INSERT INTO sections (key, name, section, started) VALUES (?, ?, ?, ?)"
-            " ON CONFLICT (key, name) DO UPDATE SET section = excluded.section, started = excluded.started",
-            [key, name, json.dumps(section), int(started)],
+            "INSERT INTO sections (key, name, section, started, since) VALUES (?, ?, ?, ?, coalesce(?, 0))"
+            " ON CONFLICT (key, name) DO UPDATE SET section = excluded.section, started = excluded.started,"
+            " since = coalesce(?, since)",
+            [key, name, json.dumps(section), int(started), since, since],
         )
 
     def forget(self, key: str, name: str) -> None:

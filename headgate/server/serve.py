@@ -37,6 +37,7 @@ class ServerSettings:
     page: bool = True
     names: tuple[str, ...] = ()  # further names under which it is addressed, behind a proxy
     limits: Limits = field(default_factory=Limits)
+    fresh: bool = False  # do queries start over, instead of going on from the checkpoint?
 
     @property
     def loopback(self) -> bool:
@@ -66,7 +67,7 @@ def open_app(base: Application, settings: ServerSettings, spark: Any = None) -> 
     """The web application of a server, with its run; both end with the block."""
     with open_database(settings.data) as database:
         tokens = _tokens(database, settings)
-        service = start_service(base, SavedSections(database), settings.limits, spark)
+        service = start_service(base, SavedSections(database), settings.limits, spark, settings.fresh)
         try:
             app = make_app(
                 service,

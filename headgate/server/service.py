@@ -5,6 +5,7 @@ It joins the run on Spark to what is saved, so that a restart brings back what w
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,9 +19,11 @@ from headgate.application.checked import CheckedApplication
 from headgate.application.explain import explain
 from headgate.application.untrusted import refuse_untrusted, refuse_untrusted_plan
 from headgate.display.json_values import json_value
-from headgate.errors import ApplicationError, known_names
+from headgate.errors import ApplicationError, RowText, ServerError, known_names
 from headgate.server.limits import Limits
 from headgate.server.saved_sections import SavedSections
+
+log = logging.getLogger("headgate.server")
 
 Lost = dict[str, dict[str, dict[str, Any]]]  # key -> name -> section
 
@@ -78,7 +81,7 @@ class Service:
         return found[name]
 
     def state(self, query: str) -> tuple[str, str | None]:
-        """Of a registered query: `running`, `stopped`, `ended` (its streams have) or `failed`; and its error."""
+        """Of a registered query: `running`, `stopped`, `ended` (its streams have) or `failed`; and its whole error."""
         if query in self._broken:
             return "failed", self._broken[query]
         found = self._run.overview()["queries"].get(query)
@@ -87,16 +90,20 @@ class Service:
     def _state(self, query: str, found: Mapping[str, Any]) -> tuple[str, str | None]:
         """Of a query that the run knows."""
         if found["error"] is not None:
-            return "failed", str(found["error"])
+            return "failed", found["error"]
         state = str(found["state"])
         return "stopped" if state == "ended" and query in self._stopped else state, None
 
-    def overview(self) -> dict[str, Any]:
-        """The run as of now, in a few milliseconds: see `Run.overview`. Queries that do not run are there, too."""
-        found = self._run.overview()
+    def overview(self, over_time: bool = False) -> dict[str, Any]:
+        """The run as of now, in a few milliseconds: see `Run.overview`. Queries that do not run are there, too.
+
+        Errors are without values of rows, as in the report: those are for who looks at the query itself.
+        """
+        found = self._run.overview(over_time)
         queries = found["queries"]
         for name, one in queries.items():
-            one["state"], one["error"] = self._state(name, one)
+            one["state"], error = self._state(name, one)
+            one["error"] = _without_rows(error)
         for name, section in self.sections("queries").items():
             if name not in queries:
                 queries[name] = _idle(section, self._broken.get(name))
@@ -122,7 +129,9 @@ class Service:
 
     def report(self) -> dict[str, Any]:
         """The report as of now, as `headgate run --json` prints it."""
-        return self._run.report().to_dict()
+        found = self._run.report().to_dict()
+        found["errors"] = {query: _without_rows(error) for query, error in found["errors"].items()}
+        return found
 
     def decisions(self, n: int) -> list[dict[str, Any]]:
         """The newest decisions of the optimizer, with their reasons, oldest first."""
@@ -156,7 +165,7 @@ class Service:
         with self._changing:
             self._refuse_taken(key, name)
             trial = self._trial(key, name, section)
-            self._saved.save(key, name, section, start)
+            self._saved.save(key, name, section, start, self._run.clock)
             if key != "queries" or start:
                 try:
                     self._run.add(key, name, section, force=force)
@@ -250,12 +259,13 @@ class Service:
             app = self._trial("queries", name, section) if name in self._lost["queries"] else self._app
             if name in self._run.overview()["queries"]:  # it ended, and is still in the report
                 self._run.remove_query(name)
+            since = self._run.clock
             self._run.add("queries", name, section, force=force)
             self._app = app
             self._lost["queries"].pop(name, None)
             self._broken.pop(name, None)
             self._stopped.discard(name)
-            self._saved.save("queries", name, section, started=True)
+            self._saved.save("queries", name, section, started=True, since=since)
 
     def stop_query(self, name: str) -> None:
         """Stop a query, and keep it registered. Its results so far stay readable."""
@@ -344,14 +354,30 @@ class Service:
     # Data --------------------------------------------------------------------------------------------------------
 
     def push(self, stream: str, rows: Any) -> int:
-        """Push rows into a stream; returns how many. TimeoutError: there was no room for them in time."""
+        """Push rows into a stream; returns how many. With a log, they are on disk then.
+
+        TimeoutError: there was no room for them in time. ServerError: the log cannot be written. None was taken then.
+        """
         self.section("streams", stream)
-        return self._run.push(stream, rows, self.limits.push_seconds)
+        try:
+            return self._run.push(stream, rows, self.limits.push_seconds)
+        except TimeoutError:
+            raise
+        except OSError as error:
+            log.error("rows of stream %s are refused, because its log cannot be written: %s", stream, error)
+            raise ServerError(f"streams.{stream}", "its log cannot be written", "send the rows again") from error
 
     def end_stream(self, name: str) -> None:
         """No more rows will be pushed into a stream."""
         self.section("streams", name)
         self._run.end(name)
+
+
+def _without_rows(error: str | None) -> str | None:
+    """An error as lists and reports have it, which go further than results do."""
+    if not isinstance(error, RowText):
+        return error
+    return f"{error.error_class} (look at the query itself: the rest may hold values of rows)".lstrip()
 
 
 def _idle(section: Mapping[str, Any], error: str | None) -> dict[str, Any]:

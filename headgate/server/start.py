@@ -16,15 +16,20 @@ from headgate.server.service import Lost, Service
 log = logging.getLogger("headgate.server")
 
 
-def start_service(base: Application, saved: SavedSections, limits: Limits, spark: Any = None) -> Service:
+def start_service(
+    base: Application, saved: SavedSections, limits: Limits, spark: Any = None, fresh: bool = False
+) -> Service:
     """Start what is saved and what `base` holds, which is an application of the operator, or empty.
 
-    What was saved of a section counts more than what `base` says. A query that cannot be started is registered with
-    its error; the others run. ApplicationError: Spark does not start, or `base` is wrong.
+    If `base` has a checkpoint, queries go on from there, unless they are to start over, `fresh`. What was saved of a
+    section counts more than what `base` says. A query that cannot be started is registered with its error; the others
+    run. ApplicationError: Spark does not start, `base` is wrong, or the checkpoint cannot be read.
     """
     app, lost, broken = _registered(base, saved)
-    stopped = [name for name, one in saved.of("queries").items() if not one.started]
-    run = _started(app, {*broken, *stopped}, broken, spark)
+    queries = saved.of("queries")
+    stopped = [name for name, one in queries.items() if not one.started]
+    since = {f"{key}.{name}": one.since for key in ("streams", "queries") for name, one in saved.of(key).items()}
+    run = _started(app, {*broken, *stopped}, broken, spark, fresh, since)
     if saved.policy is not None:
         _keep_policy(run, saved.policy)
     return Service(app, run, saved, limits, lost, broken, operators=base)
@@ -50,14 +55,16 @@ def _registered(base: Application, saved: SavedSections) -> tuple[Application, L
     return app, lost, broken
 
 
-def _started(app: Application, left_out: set[str], broken: dict[str, str], spark: Any) -> Run:
+def _started(
+    app: Application, left_out: set[str], broken: dict[str, str], spark: Any, fresh: bool, since: Mapping[str, float]
+) -> Run:
     """Start what can be started: a query that Spark refuses is left out, too, and those that read it."""
     while True:
         trial = app.copy()
         for name in left_out & app.sections("queries").keys():
             trial = trial.forget("queries", name)
         try:
-            return trial.start(spark, stay_open=True)
+            return trial.start(spark, stay_open=True, fresh=fresh, since=since)
         except ApplicationError as error:
             culprit = _query_of(error, trial.sections("queries"))
             if culprit is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import sqlglot
 from sqlglot import exp
@@ -43,6 +43,7 @@ class Column:
 
     name: str
     type: str | None
+    filled: bool = field(default=False, compare=False)  # declared NOT NULL: sources put rows aside that have a null
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Schema:
         return next((column for column in self.columns if column.name.lower() == wanted), None)
 
     def __str__(self) -> str:
-        return ", ".join(f"{c.name} {c.type or '?'}" for c in self.columns)
+        return ", ".join(f"{c.name} {c.type or '?'}{' NOT NULL' if c.filled else ''}" for c in self.columns)
 
 
 def parse_schema(text: str, place: str) -> Schema:
@@ -84,9 +85,22 @@ def parse_schema(text: str, place: str) -> Schema:
     if _levels(text) > MOST_LEVELS:
         remedy = "take some levels out"
         raise ApplicationError(place, f"the schema has types of more than {MOST_LEVELS} levels", remedy)
-    columns = [Column(p.name, type_name(p.args["kind"])) for p in parts]
+    columns = [Column(p.name, type_name(p.args["kind"]), _is_filled(p, place)) for p in parts]
     _refuse_bad_names(columns, place)
     return Schema(tuple(columns))
+
+
+def _is_filled(column: exp.ColumnDef, place: str) -> bool:
+    """Is a column declared NOT NULL? What else SQL says of columns is refused, except for comments."""
+    filled = False
+    for constraint in column.args.get("constraints") or ():
+        kind = constraint.args.get("kind")
+        if isinstance(kind, exp.NotNullColumnConstraint):
+            filled = not kind.args.get("allow_null")
+        elif not isinstance(kind, exp.CommentColumnConstraint):
+            said = constraint.sql(dialect="spark")
+            raise ApplicationError(place, f"column '{column.name}': {said} has no meaning here", "take it out")
+    return filled
 
 
 def _shown(text: str) -> str:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import headgate as hg
 from headgate.api.report import Report
+from headgate.application.checked import CheckpointSettings
 from headgate.application.load import Draft, load_application
 from headgate.connect.sinks import MemorySink, NoneSink, make_sink
 from headgate.connect.sources import source_of
@@ -286,3 +287,13 @@ def test_a_query_is_checked_with_only_what_it_reads(monkeypatch: pytest.MonkeyPa
     assert [(sorted(part["streams"]), sorted(part["queries"])) for part in checked] == [(["s3"], ["next", "q3"])]
     with pytest.raises(hg.ApplicationError, match="s9"):
         app.query("wrong", "SELECT k FROM s9")
+
+
+def test_a_simulation_says_that_it_keeps_no_checkpoints(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    app = hg.Application(checkpoint={"path": "state", "interval": "1 s"}, folder=tmp_path)
+    app.stream("s", "k INT", source=hg.sources.Feeder(rate=10, rows=5))
+    app.query("q", "SELECT k FROM s")
+    assert app.checked().checkpoint == CheckpointSettings("state", 1.0, 3)
+    app.simulate()
+    assert "a simulation neither writes checkpoints nor goes on from one" in caplog.text
+    assert not (tmp_path / "state").exists()

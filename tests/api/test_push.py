@@ -15,7 +15,8 @@ import pyarrow as pa
 import pytest
 
 from headgate.connect.sources import SourceContext
-from headgate.connect.sources.push import OpenPush, PushChannel
+from headgate.connect.sources.push import OpenPush
+from headgate.connect.sources.push_channel import PushChannel
 from headgate.connect.sources.rows import rows_to_table, schema_text
 from headgate.errors import ApplicationError
 from headgate.plan.arrow_types import arrow_schema

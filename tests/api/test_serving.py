@@ -242,6 +242,9 @@ def test_a_run_is_watched(spark: Any, app: hg.Application) -> None:
         assert {edge["to"] for edge in one["edges"]} == {operator["id"] for operator in one["operators"]}
         assert sum(one["latencies"]["counts"]) == sum(one["class_latencies"]["counts"]) == 250
         assert len(one["latencies"]["times"]) == len(one["latencies"]["means"])
+        classes = run.overview(over_time=True)["classes"]
+        assert classes[one["class"]]["latencies"] == one["class_latencies"]
+        assert "latencies" not in run.overview()["classes"][one["class"]]
         with pytest.raises(hg.ApplicationError, match="did you mean 'large'"):
             run.query_overview("larg")
         run.stop_query("large")

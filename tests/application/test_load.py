@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from headgate.application.checked import PolicySettings, SimulatorSettings
+from headgate.application.checked import CheckpointSettings, PolicySettings, QueueSettings, SimulatorSettings
 from headgate.application.load import load_application
 from headgate.application.overrides import Override
+from headgate.errors import ApplicationError
 from headgate.plan import operators
 from headgate.plan.operators import Aggregate, Changes, Function, Project, RStream, Split, TableJoin
 from headgate.plan.operators.base import Port
@@ -26,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_whole_file(tmp_path: Path) -> None:
     app = load_application(write_app(tmp_path))
     assert app.policy == PolicySettings("rr", {"quantum": 0.05})
-    assert (app.slots, app.seed, app.checkpoint, app.folder) == (3, 5, "state/", tmp_path)
+    assert (app.slots, app.seed, app.checkpoint, app.folder) == (3, 5, CheckpointSettings("state/"), tmp_path)
     assert app.simulator == SimulatorSettings(noise=0.1, decision_s=1e-6, switch_s=5e-6, source_slots=1)
     assert app.spark == {"master": "local[2]", "spark.sql.shuffle.partitions": "1"}
     assert {name: c.priority for name, c in app.plan.classes.items()} == {"critical": 6, "normal": 3}
@@ -192,3 +193,13 @@ def test_the_example_loads() -> None:
     assert modes == {"changes", "istream", "dstream"}
     assert plan.warnings == ()
     assert len(plan.classes) == 3
+
+
+def test_how_much_may_wait_in_queues(tmp_path: Path) -> None:
+    assert load_application(write_app(tmp_path, SMALL)).queues == QueueSettings()
+    text = SMALL + "queues: {memory: 64 MB, disk: 2 GB, folder: waiting}\n"
+    assert load_application(write_app(tmp_path, text)).queues == QueueSettings(
+        64_000_000, 2 * 10**9, tmp_path / "waiting"
+    )
+    with pytest.raises(ApplicationError, match="'much' is not an amount of memory"):
+        load_application(write_app(tmp_path, SMALL + "queues: {memory: much}\n"))

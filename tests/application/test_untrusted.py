@@ -51,6 +51,11 @@ BAD_SECTIONS: list[tuple[str, Any, str]] = [
     ("tables", {"kind": "csv", "path": "/etc/passwd", "schema": "l STRING"}, "tables.n.kind"),
     ("tables", {"path": "/etc/passwd", "schema": "l STRING"}, "tables.n"),
     ("queries", {"cql": "SELECT a FROM s", "sink": {"kind": "csv", "path": "/tmp/x"}}, "queries.n.sink.kind"),
+    (
+        "queries",
+        {"cql": "SELECT a FROM s", "sink": {"kind": "kafka", "servers": "a:1", "topic": "t"}},
+        "queries.n.sink.kind",
+    ),
     ("queries", {"cql": "SELECT a FROM s", "sink": {"kind": "callback", "function": print}}, "queries.n.sink.function"),
     ("queries", {"cql": "SELECT a FROM s", "sink": {"kind": "memory", "limit": 10**12}}, "queries.n.sink.limit"),
     (

@@ -118,6 +118,10 @@ def test_list(submitted: Path, client: hg.Client) -> None:
     assert "limits" in run("list", "tables").stdout
     classes = run("list", "classes").stdout
     assert classes.index("critical") < classes.index("reports")
+    one = run("list", "queries", "large").stdout
+    assert "cql: " in one
+    assert "small" not in one
+    assert "known queries: " in run("list", "queries", "larg").stderr
 
 
 @pytest.mark.spark

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from headgate.display.overview import OverviewScreen, in_order, query_table
+from headgate.display.overview import OverviewScreen, in_order, query_table, stream_state
 
 LATENCY = {"mean": 0.02, "p50": 0.01, "p95": 0.2, "p99": 0.3, "max": 1.5}
 
@@ -41,6 +41,7 @@ def overview(queries: int = 12, running: bool = True) -> dict[str, Any]:
         "inputs_per_second": 3000.0,
         "outputs_per_second": 120.0,
         "queues": {"tuples": 12, "bytes": 3400, "spilled_bytes": 0},
+        "streams": {"clicks": {"open": True, "source": {"state": "running"}}},
         "classes": classes,
         "shedders": [{"query": "q", "operator": "q/where", "input": 0, "share": 0.2}],
         "queries": {f"smoke_and_heat_{n}": query(waiting=n) for n in range(queries)},
@@ -74,6 +75,23 @@ def test_what_it_shows() -> None:
     assert text.index("critical") < text.index("normal") < text.index("archive")
     assert text.index("smoke_and_heat_11") < text.index("smoke_and_heat_10")
     assert "the run has ended" in "\n".join(screen(overview(running=False)))
+
+
+def test_sources_that_do_not_work_are_named() -> None:
+    content = overview()
+    assert "clicks" not in "\n".join(screen(content))
+    retrying = {"state": "retrying", "since": 3.0, "attempt": 4, "error": "no route to host"}
+    content["streams"] = {
+        "clicks": {"open": True, "source": retrying},
+        "doors": {"open": False, "source": {"state": "failed", "error": "x" * 200}},
+        "rooms": {"open": False, "source": None},
+    }
+    lines = screen(content, 80)
+    assert "stream clicks is tried again, attempt 4: no route to host" in lines
+    assert sum(line.startswith("stream doors has failed: xxx") for line in lines) == 1
+    assert max(map(len, lines)) <= 80
+    assert [stream_state(one) for one in content["streams"].values()] == ["retrying", "failed", "ended"]
+    assert [stream_state(one) for one in ({"open": True}, {"open": False}, {})] == ["open", "ended", "not read"]
 
 
 def test_errors_take_a_line_each() -> None:

@@ -56,6 +56,24 @@ def test_a_run_replaces_the_letters_of_the_run_before(tmp_path: Path) -> None:
     assert len(lines(path)) == 1
 
 
+def test_a_run_that_goes_on_adds_to_the_letters_of_the_run_before(tmp_path: Path) -> None:
+    path = tmp_path / "dead.jsonl"
+    for line, left in enumerate(("", '{"a": 1}\n{"b": 2}\n', '{"a": 1}\n{"b": 2}\n{"half')):
+        path.write_text(left)
+        letters = DeadLetters(path)
+        letters.begin(resumes=True)
+        letters.put("malformed", "s", line, "x", "is torn")
+        letters.close()
+        assert [*lines(path)][:-1] == [{"a": 1}, {"b": 2}][: 2 * bool(left)]
+        assert lines(path)[-1]["position"] == line
+    path.unlink()
+    letters = DeadLetters(path)
+    letters.begin(resumes=True)
+    letters.put("malformed", "s", 7, "x", "is torn")
+    letters.close()
+    assert len(lines(path)) == 1
+
+
 def test_letters_of_another_run_are_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "dead.jsonl"
     path.write_text("of another\n")

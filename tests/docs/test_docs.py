@@ -257,7 +257,8 @@ def test_files_and_targets_exist(page: Path) -> None:
 
 
 def test_every_key_of_the_application_file_is_documented() -> None:
-    text = (ROOT / "docs" / "application.md").read_text(encoding="utf-8")
+    pages = ("application.md", "connectors.md", "kafka.md")
+    text = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in pages)
     named = [*vars(file).values(), *vars(operator_sections).values(), *TABLES.values()]
     named += [kinds[name] for kinds in (SOURCES, SINKS) for name in kinds.own]
     kinds = [k for k in named if isinstance(k, type) and issubclass(k, Section)]

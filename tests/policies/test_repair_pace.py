@@ -6,13 +6,14 @@ from tests.conformance.plans import feeder, make_plan, project
 from tests.policies.boards import TimedHarness
 
 
-def harness(policy, call_fixed_s):
+def harness(policy, call_fixed_s, idle_queries=0):
+    idle = [f"idle{number}" for number in range(idle_queries)]
     plan = make_plan(
-        {"s": feeder(), "t": feeder()},
-        [project("a/x", "s", 0.001), project("b/y", "t", 0.001)],
-        {"a": "a/x", "b": "b/y"},
+        {"s": feeder(), "t": feeder()} | {name: feeder() for name in idle},
+        [project("a/x", "s", 0.001), project("b/y", "t", 0.001)] + [project(f"{name}/z", name) for name in idle],
+        {"a": "a/x", "b": "b/y"} | {name: f"{name}/z" for name in idle},
         {"high": 2, "low": 1},
-        {"a": "high", "b": "low"},
+        {"a": "high", "b": "low"} | dict.fromkeys(idle, "low"),
     )
     slow_above = {"high": 0.5, "low": 0.1}  # nothing can mend that
     return TimedHarness(plan, policy, call_fixed_s=call_fixed_s, latencies=slow_above)
@@ -35,6 +36,11 @@ def after(run, seconds, step=0.001):
 @pytest.mark.parametrize("policy", ["mbd", "abd"])
 def test_with_a_fixed_cost_repairs_are_paced(policy):
     assert 5 <= after(harness(policy, 0.001), 1.0).updates <= 12
+
+
+@pytest.mark.parametrize("policy", ["mbd", "abd"])
+def test_with_many_queries_repairs_are_fewer_because_each_takes_longer(policy):
+    assert 2 <= after(harness(policy, 0.001, idle_queries=500), 3.0).updates <= 8
 
 
 @pytest.mark.parametrize("policy", ["mbd", "abd"])

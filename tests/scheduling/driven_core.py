@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -11,9 +12,11 @@ import pyarrow as pa
 
 from headgate.plan.model import Plan
 from headgate.policies.registry import make_policy
+from headgate.runtime.spark.checkpoint.tree import put_together, take_apart
 from headgate.scheduling.calls import Call, Outcome
 from headgate.scheduling.core import Core
 from headgate.scheduling.core_settings import CoreSettings
+from headgate.scheduling.core_state import restore, state_of
 from headgate.scheduling.event_log import describe_instruction
 from headgate.scheduling.events import (
     CallEnded,
@@ -35,7 +38,7 @@ from headgate.scheduling.instructions import (
     UnitsChanged,
     WakeSlots,
 )
-from headgate.scheduling.queue import SharedMemory
+from headgate.scheduling.queue import FiledRows, SharedMemory
 from tests.scheduling.plain_caller import PlainCaller, TimedCaller, ValueCaller
 
 
@@ -50,6 +53,9 @@ class Shelf:
         self._next += 1
         self.tables[self._next] = table
         return self._next
+
+    def hold(self, handle: int) -> int:
+        return self.write(self.tables[handle])
 
     def read(self, handle: int) -> pa.Table:
         return self.tables[handle]
@@ -155,6 +161,25 @@ class DrivenCore:
     def remove(self, query: str) -> None:
         self.handle(QueryRemoved(self.now, query))
         self.ended.pop(query, None)
+
+    def restart(self) -> None:
+        """Let all calls end, and go on with another core, from what a checkpoint would hold of this one."""
+        for slot in sorted(self.calls):
+            self.finish(slot)
+        plain, rows = take_apart(state_of(self.core))
+        tables = [one.table() if isinstance(one, FiledRows) else one for one in rows]
+        for one in rows:
+            if isinstance(one, FiledRows):
+                one.release()
+        counted = self.core.memory.waiting
+        self.core.memory.close()
+        assert not self.shelf.tables, "no spilled batch is left behind"
+        memory = SharedMemory(self.limit_bytes, self.shelf, piece_bytes=64)
+        self.core = Core(self.core.settings, make_policy, memory, began=self.now)
+        self.ended.clear()
+        restore(self.core, put_together(json.loads(json.dumps(plain)), tables))
+        self.core.check()
+        assert self.core.memory.waiting == counted
 
     def drain(self) -> None:
         """Let the slots work until nothing is left; time passes only while units linger."""

@@ -92,3 +92,21 @@ def test_a_query_of_the_same_name_begins_anew():
     run.work.forget("a")
     assert run.work.per_tuple("a") is None
     assert run.work.spent("a", run.now).seconds == 0.0
+
+
+def test_a_call_in_flight_keeps_its_slot_busy_as_far_as_it_has_come():
+    run = Run()
+    run.work.began(0.0, Call(0, SimpleNamespace(queries=("a",)), (), PLAN, {}, {}, 0))
+    assert run.work.busy_lately(0.1) is None  # too soon to tell
+    assert run.work.busy_lately(4.0) == pytest.approx(1.0)
+    assert run.work.busy_lately(25.0) == pytest.approx(1.0, abs=0.11)  # counted by steps, as far as somebody asks
+    run.work.ended(26.0, 0, True)
+    assert run.work.busy_lately(26.0) == pytest.approx(1.0, abs=0.11)
+    assert run.work.busy_lately(31.0) == pytest.approx(0.6, abs=0.51)
+    assert run.work.busy_lately(37.0) == 0.0
+
+
+def test_a_long_call_that_nobody_asked_about_counts_with_its_last_seconds():
+    run = Run()
+    run.call(("a",), 60.0)
+    assert run.work.busy_lately(61.0) == pytest.approx(1.0, abs=0.11)

@@ -132,6 +132,19 @@ def test_nullability_may_differ_but_columns_may_not() -> None:
         queue.put(pa.table({"k": [1]}))
 
 
+def test_the_disk_is_full_until_enough_was_taken() -> None:
+    memory = SharedMemory(4 * TUPLE, Shelf(), piece_bytes=2 * TUPLE, disk_bytes=6 * TUPLE)
+    queue = BatchQueue(memory)
+    queue.put(batch(0, 4))
+    assert not memory.full
+    for first in range(4, 12, 2):
+        queue.put(batch(first, 2))
+    assert memory.full
+    assert numbers(queue.take(8)) == list(range(8))
+    assert not memory.full
+    assert numbers(queue.take(None)) == list(range(8, 12))
+
+
 def test_newest_batches_of_the_largest_queue_spill() -> None:
     shelf = Shelf()
     memory = SharedMemory(20 * TUPLE, shelf, piece_bytes=5 * TUPLE)

@@ -13,8 +13,10 @@ import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 import headgate as hg
+from headgate.cli.main import app as commands
 from headgate.errors import ApplicationError, RowText
 from headgate.server.logs import JsonLines, TextLines, set_up_logs
 
@@ -112,6 +114,14 @@ def test_a_server_logs_changes_and_failures_and_no_rows(server: Any, client: hg.
     client.push("clicks", [(SECRET, 1.0)])
     while client.queries()["numbers"].state == "running":
         pass
+    for listed in ("/v1/queries", "/v1/overview", "/v1/report", "/v1/audit", "/metrics"):
+        answer = httpx.get(f"{server.url}{listed}").text
+        assert SECRET not in answer, listed
+        assert ("CAST_INVALID_INPUT" in answer) == (listed in ("/v1/queries", "/v1/overview", "/v1/report")), listed
+    for own in ("/v1/queries/numbers", "/v1/queries/numbers/overview"):
+        assert SECRET in httpx.get(f"{server.url}{own}").json()["error"]
+    assert SECRET not in _run_command("list", server.url)
+    assert SECRET in _run_command("list queries numbers", server.url)
     client.remove_query("numbers")
     token = "hg_" + "x" * 43
     httpx.get(f"{server.url}/v1/overview", headers={"Authorization": f"Bearer {token}"})
@@ -120,6 +130,12 @@ def test_a_server_logs_changes_and_failures_and_no_rows(server: Any, client: hg.
     assert any(line.get("query") == "numbers" and line["level"] == "error" for line in found)
     assert SECRET not in logs.getvalue()
     assert token not in logs.getvalue()
+
+
+def _run_command(words: str, url: str) -> str:
+    done = CliRunner().invoke(commands, words.split(), env={"HEADGATE_URL": url})
+    assert done.exit_code == 0, done.output
+    return done.stdout
 
 
 def test_a_file_of_an_operator_is_not_quoted(tmp_path: Path, logs: io.StringIO) -> None:

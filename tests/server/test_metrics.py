@@ -90,6 +90,7 @@ class ManyQueries:
             "outputs_per_second": 1.0,
             "queues": {"tuples": 1, "bytes": 1, "spilled_bytes": 0},
             "dead_letters": 0,
+            "checkpoint": None,
             "streams": {
                 name: {"tuples_per_second": None, "queries": 1, "open": True, "late": 0} for name in names[:10]
             },

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
+from pydantic import ConfigDict, Field
 
 import headgate as hg
 from headgate.connect.sinks import SinkContext
@@ -247,11 +249,106 @@ def test_good_sinks_pass(tmp_path: Path) -> None:
     check_sink(hg.sinks.Csv(path="out.csv"), tmp_path)
     check_sink(hg.sinks.Json(path="out"), tmp_path)
     check_sink(hg.sinks.Nothing())
+    check_sink(hg.sinks.Memory())
+    check_sink(hg.sinks.Console(style="json"))
     check_sink(hg.sinks.Callback(function=lambda table: None))
+    ledger = Ledger()
+    check_sink(ledger, read=lambda: ledger.rows)
+
+
+def test_what_sinks_leave_after_a_crash_is_compared(tmp_path: Path) -> None:
+    def lines(name: str) -> list[str]:
+        file = tmp_path / name
+        return file.read_text().splitlines() if file.exists() else []
+
+    def parquet() -> list[Any]:
+        return ds.dataset(tmp_path / "rows", format="parquet").to_table().to_pylist()
+
+    check_sink(hg.sinks.Csv(path="out.csv"), tmp_path, lambda: lines("out.csv"))
+    check_sink(hg.sinks.Json(path="out"), tmp_path, lambda: lines("out/part-00000.json"))
+    check_sink(hg.sinks.Parquet(path="rows"), tmp_path, parquet)
+    check_sink(hg.sinks.Parquet(path="rows", delivery="at_least_once"), tmp_path)
+
+
+class _Target:
+    def __init__(self, ledger: Ledger, last_epoch: int, repeats: bool) -> None:
+        self.last_epoch = last_epoch
+        self._ledger = ledger
+        self._repeats = repeats
+
+    def commit(self, epoch: int, table: pa.Table) -> None:
+        if epoch > self._ledger.epoch or self._repeats:
+            self._ledger.rows.extend(table.to_pylist())
+            self._ledger.epoch = epoch
+
+    def close(self) -> None:
+        pass
+
+
+class Ledger(hg.sinks.EpochSinkKind):
+    """Results in memory, with the epoch that came last."""
+
+    model_config = ConfigDict(frozen=False)
+    kind = "ledger"
+    rows: list[Any] = Field(default_factory=list)
+    epoch: int = 0
+    forgets: bool = False
+    repeats: bool = False
+
+    def connect(self, context: SinkContext) -> Any:
+        return _Target(self, 0 if self.forgets else self.epoch, self.repeats)
+
+
+class _Backwards(hg.sinks.EachBatch):
+    position = (1, 2)  # JSON makes a list of it
+
+
+class OddPosition(hg.SinkKind):
+    kind = "odd-position"
+
+    def open(self, context: SinkContext) -> Any:
+        return _Backwards(context, lambda table: None)
+
+
+class _Anew(hg.sinks.EachBatch):
+    position = 3
+
+
+class Forgetting(hg.SinkKind):
+    kind = "forgetting"
+
+    def open(self, context: SinkContext) -> Any:
+        return _Anew(context, lambda table: None)
+
+
+class Appending(hg.SinkKind):
+    """It goes on from a position, and does not cut off what came after it."""
+
+    kind = "appending"
+    rows: list[Any] = Field(default_factory=list)
+
+    def open(self, context: SinkContext) -> Any:
+        sink = _Anew(context, lambda table: self.rows.extend(table.to_pylist()))
+        sink.rows = context.resume or 0
+        return sink
+
+
+def test_sinks_that_lose_or_repeat_rows_fail() -> None:
+    appending, repeating = Appending(), Ledger(repeats=True)
+    for sink in (appending, repeating):
+        with pytest.raises(AssertionError, match=r"gives other rows after a crash: too many {'k':"):
+            check_sink(sink, read=lambda sink=sink: sink.rows)
 
 
 @pytest.mark.parametrize(
-    ("sink", "problem"), [(Miscounting(), "counts 4 rows after 3"), (ClosesOnce(), "closed twice")]
+    ("sink", "problem"),
+    [
+        (Miscounting(), "counts 4 rows after 3"),
+        (ClosesOnce(), "closed twice"),
+        (OddPosition(), "a position that JSON does not give back: (1, 2)"),
+        (Forgetting(), "goes on with 0 rows instead of 3"),
+        (Ledger(forgets=True), "has forgotten its last epoch"),
+    ],
 )
 def test_broken_sinks_fail(sink: hg.SinkKind, problem: str) -> None:
     with pytest.raises(AssertionError) as caught:

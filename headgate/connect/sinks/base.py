@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from headgate.plan.arrow_types import arrow_type
 from headgate.plan.flows import Flow
 from headgate.plan.windows import Clock
-from headgate.sql.schema import ARRIVAL, CHANGE, RELATION_STAMPS, TIME, Schema
+from headgate.sql.schema import ARRIVAL, CHANGE, RELATION_STAMPS, TIME, Column, Schema
 
 
 class Sink(Protocol):
@@ -36,7 +36,10 @@ class Sink(Protocol):
         """
 
     def flush(self) -> None:
-        """Hand everything to the operating system."""
+        """Hand everything to the operating system, and a file whose `position` counts to its disk.
+
+        The runtime calls it from any thread, before a checkpoint that counts on the position becomes valid.
+        """
 
     def close(self) -> None:
         """End the results; a file sink that got none still leaves a file. A second call does nothing."""
@@ -45,14 +48,19 @@ class Sink(Protocol):
 class EpochSink(Protocol):
     """Where results go in numbered transactions: all rows of an epoch become visible together, once.
 
-    The runtime collects the results of an epoch, makes them part of a checkpoint, and then commits them. After a crash
-    it commits the epochs of the latest checkpoint again, so `commit` must leave out what it has committed before.
+    `staged.StagedSink` collects the results of an epoch, lets the runtime make them part of a checkpoint, and then
+    commits them from a thread of its own. After a crash it commits what the latest checkpoint holds again, so `commit`
+    must leave out what it has committed before.
     """
 
-    def commit(self, epoch: int, table: pa.Table) -> None:
-        """Make the rows of an epoch visible, unless they are already. Epochs come in order, without empty ones.
+    @property
+    def last_epoch(self) -> int: ...  # the newest epoch that is committed there, 0 if none; read when the run begins
 
-        Raises OSError, or what its library raises; it may be called again then.
+    def commit(self, epoch: int, table: pa.Table) -> None:
+        """Make the rows of an epoch visible, unless they are already. Numbers rise; none is used for other rows again.
+
+        ValueError or TypeError: these rows can never be written there; the query ends. After any other error the call
+        is repeated, with growing pauses.
         """
 
     def close(self) -> None:
@@ -62,8 +70,24 @@ class EpochSink(Protocol):
 def position_of(sink: Sink) -> Any:
     """Where a sink stands, as a value that JSON can hold: opened with it again (`SinkContext.resume`), it cuts off what
     came after, so that it can be given again. None: the sink cannot, and may be given rows twice after a restart.
+
+    The runtime asks between two writes; so it does for `content_of`.
     """
     return getattr(sink, "position", None)
+
+
+def content_of(sink: Sink) -> Any:
+    """Rows that belong to a sink's position and are too many for JSON: results that it keeps in memory, for example.
+
+    A table or a list of tables. A checkpoint holds them as Arrow data (two columns may have the same name), and the
+    sink gets them back as `SinkContext.content`. A table that was in the checkpoint before is not written again. None:
+    there are none.
+    """
+    return getattr(sink, "content", None)
+
+
+class CannotResume(Exception):
+    """What a sink would go on with is not there, or is not what the checkpoint counts on."""
 
 
 class Shape:
@@ -92,8 +116,8 @@ class Shape:
         return self._flow.relation and not self._flow.monotone and not self._changes
 
     def empty(self) -> pa.Table:
-        """A table of no results. A column whose type only Spark's analyzer knows is of type null."""
-        kinds = {column.name: arrow_type(column.type) if column.type else pa.null() for column in self._schema}
+        """A table of no results. A column whose type only Spark knows is of type null."""
+        kinds = {column.name: _arrow_type(column) for column in self._schema}
         times = {"time": pa.int64(), "change": pa.string()}
         return pa.schema([(name, (times | kinds)[name]) for name in self.names]).empty_table()
 
@@ -119,3 +143,10 @@ class Shape:
 
     def _has(self, table: pa.Table, name: str) -> bool:
         return name in self._hidden and name in table.column_names
+
+
+def _arrow_type(column: Column) -> pa.DataType:
+    try:
+        return arrow_type(column.type) if column.type else pa.null()
+    except ValueError:  # an interval, for example
+        return pa.null()

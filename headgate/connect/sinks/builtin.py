@@ -33,11 +33,14 @@ class Memory(_WithoutFile):
     """
 
     kind = "memory"
+    may_change = frozenset({"limit"})
     limit: Annotated[int, Field(gt=0, lt=2**63)] = MEMORY_ROWS
 
     def open(self, context: SinkContext) -> Sink:
         """See `SinkKind`."""
-        return RelationInMemory(context.shape) if context.shape.whole else MemorySink(context.shape, self.limit)
+        if context.shape.whole:
+            return RelationInMemory(context.shape, context.resume, context.content)
+        return MemorySink(context.shape, self.limit, context.resume, context.content)
 
 
 class Nothing(_WithoutFile):
@@ -47,7 +50,7 @@ class Nothing(_WithoutFile):
 
     def open(self, context: SinkContext) -> Sink:
         """See `SinkKind`."""
-        return NoneSink()
+        return NoneSink(context.resume)
 
 
 class Callback(SinkKind):
@@ -79,10 +82,10 @@ class _File(SinkKind):
 
     def open(self, context: SinkContext) -> Sink:
         """See `SinkKind`."""
-        path, application = context.folder / str(self.path), context.application
+        path, said = context.folder / str(self.path), {"application": context.application, "resume": context.resume}
         if context.shape.whole:
-            return RelationFile(path, context.shape, self.text, application=application)
-        return self.rows(path, context.shape, application=application)
+            return RelationFile(path, context.shape, self.text, **said, content=context.content)
+        return self.rows(path, context.shape, **said)
 
 
 class Csv(_File):

@@ -11,9 +11,11 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from headgate.connect.connector import Connector
-from headgate.connect.sinks.base import Shape, Sink
+from headgate.connect.sinks.base import EpochSink, Shape, Sink
+from headgate.connect.sinks.staged import StagedSink
 from headgate.plan.flows import Flow
 from headgate.plan.model import Query
+from headgate.settings.sections import Duration
 from headgate.sql.schema import Schema
 
 
@@ -27,6 +29,8 @@ class SinkContext:
     folder: Path = Path()  # where relative file names start
     application: str = ""  # identifies this run to others that want to write there
     resume: Any = None  # a position to go on from (see `base.position_of`); None: from the beginning
+    content: Any = None  # what belongs to that position (see `base.content_of`)
+    checkpointed: bool = False  # does the runtime take checkpoints?
 
     @property
     def place(self) -> str:
@@ -62,6 +66,39 @@ class SinkKind(Connector):
     def files(self) -> list[str]:
         """Files or folders that it replaces; nothing else may read or write them."""
         return []
+
+
+class EpochSinkKind(SinkKind):
+    """A sink whose target takes results in epochs. Define `connect` instead of `open`.
+
+    With checkpoints each result becomes visible exactly once, after the checkpoint that holds it. With
+    `delivery: at_least_once`, or without checkpoints, results are committed by themselves, `every` so often.
+    """
+
+    delivery: Literal["exactly_once", "at_least_once"] = "exactly_once"
+    every: Duration = 1.0  # seconds
+
+    def connect(self, context: SinkContext) -> EpochSink:
+        """Where the epochs go; called once, at the start of a run. An OSError is reported as the user's."""
+        raise NotImplementedError(f"{type(self).__name__} does not define `connect`")
+
+    def waits(self, context: SinkContext) -> bool:
+        """Do results wait for a checkpoint, so that each becomes visible exactly once?"""
+        return context.checkpointed and self.delivery == "exactly_once"
+
+    def shape(self, context: SinkContext) -> Shape:
+        """What `connect`'s target gets; unless redefined, the results as the user asked for them."""
+        return context.shape
+
+    def open(self, context: SinkContext) -> StagedSink:
+        """See `SinkKind`."""
+        target = self.connect(context)
+        try:
+            shape, held, query = self.shape(context), self.waits(context), context.query.name
+            return StagedSink(target, shape, held, self.every, context.resume, context.content, query)
+        except BaseException:
+            target.close()
+            raise
 
 
 class EachBatch:

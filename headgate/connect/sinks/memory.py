@@ -5,6 +5,8 @@ from __future__ import annotations
 import secrets
 import threading
 from collections import deque
+from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -18,15 +20,40 @@ class MemorySink:
 
     whole = False  # are these the rows of a relation as it stands, rather than one result after another?
 
-    def __init__(self, shape: Shape, limit: int | None = None) -> None:
-        self.rows = 0
+    def __init__(
+        self, shape: Shape, limit: int | None = None, resume: Any = None, content: Sequence[pa.Table] | None = None
+    ) -> None:
+        self.rows = 0 if resume is None else resume["rows"]
         self.mark = secrets.token_hex(4)  # tells it from other sinks, also from those of an earlier process
         self._shape = shape
         self._limit = limit
-        self._kept: deque[pa.Table] = deque()
-        self._kept_rows = 0
+        self._kept: deque[pa.Table] = deque(content or ())
+        self._left_out = 0 if resume is None else resume["left_out"]  # rows of the oldest table that are not kept
+        self._kept_rows = sum(table.num_rows for table in self._kept) - self._left_out
         self._changed = threading.Condition()
         self._closed = False
+        self._drop_beyond_limit()
+
+    @property
+    def position(self) -> dict[str, int]:
+        """See `base.position_of`."""
+        return {"rows": self.rows, "left_out": self._left_out}
+
+    @property
+    def content(self) -> list[pa.Table] | None:
+        """See `base.content_of`. Few tables, and mostly the same as last time: a checkpoint writes only the others.
+
+        Each is at least twice as large as the next, so a row is copied as often as the rows double.
+        """
+        with self._changed:
+            parts: list[list[pa.Table]] = []
+            for table in self._kept:
+                parts.append([table])
+                while len(parts) > 1 and _rows(parts[-2]) < 2 * _rows(parts[-1]):
+                    last = parts.pop()
+                    parts[-1] += last
+            self._kept = deque(pa.concat_tables(part).combine_chunks() if part[1:] else part[0] for part in parts)
+            return list(self._kept) or None
 
     def write(self, table: pa.Table) -> None:
         """See `Sink`."""
@@ -35,23 +62,27 @@ class MemorySink:
         shaped = self._shape(table)
         with self._changed:
             self.rows += table.num_rows
-            self._kept.append(shaped)
-            self._kept_rows += shaped.num_rows
-            while self._limit is not None and self._kept_rows > self._limit:
-                self._drop(self._kept_rows - self._limit)
+            self._keep(shaped)
             self._changed.notify_all()
 
-    def _drop(self, rows: int) -> None:
-        """Drop the oldest rows, at most those of one table."""
-        oldest = self._kept.popleft()
-        if oldest.num_rows > rows:
-            self._kept.appendleft(oldest.slice(rows))
-        self._kept_rows -= min(rows, oldest.num_rows)
+    def _keep(self, shaped: pa.Table) -> None:
+        self._kept.append(shaped)
+        self._kept_rows += shaped.num_rows
+        self._drop_beyond_limit()
+
+    def _drop_beyond_limit(self) -> None:
+        """Leave out the oldest rows. Their table stays whole: without them, it would be new to a checkpoint."""
+        if self._limit is None or self._kept_rows <= self._limit:
+            return
+        self._left_out += self._kept_rows - self._limit
+        self._kept_rows = self._limit
+        while self._left_out >= self._kept[0].num_rows:
+            self._left_out -= self._kept.popleft().num_rows
 
     def tables(self) -> list[pa.Table]:
         """What was kept, oldest first."""
         with self._changed:
-            return list(self._kept)
+            return self._newest(self._kept_rows)
 
     def since(self, rows: int, wait_s: float = 0.0) -> tuple[int, list[pa.Table]]:
         """What came after the first `rows` results and is still kept, and how many came in all.
@@ -90,11 +121,20 @@ class MemorySink:
             self._changed.notify_all()
 
 
+def _rows(tables: Sequence[pa.Table]) -> int:
+    return sum(table.num_rows for table in tables)
+
+
 class NoneSink:
     """Counts results and forgets them."""
 
-    def __init__(self) -> None:
-        self.rows = 0
+    def __init__(self, resume: Any = None) -> None:
+        self.rows = 0 if resume is None else resume["rows"]
+
+    @property
+    def position(self) -> dict[str, int]:
+        """See `base.position_of`."""
+        return {"rows": self.rows}
 
     def write(self, table: pa.Table) -> None:
         """See `Sink`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,3 +35,32 @@ def first_file(path: Path, endings: Sequence[str]) -> Path:
         if is_part(entry):
             entry.unlink()
     return part(path, 0, endings)
+
+
+def current_file(path: Path, endings: Sequence[str], parts: int) -> Path:
+    """The file to go on with after so many parts have been begun. Removes later parts."""
+    if is_single(path, endings):
+        return path
+    known = {part(path, number, endings) for number in range(parts)}
+    for entry in path.iterdir() if path.is_dir() else ():
+        if is_part(entry) and entry not in known:
+            entry.unlink()
+    return part(path, parts - 1, endings)
+
+
+def sync_file(path: str | Path) -> None:
+    """Wait until a file is on its disk."""
+    _sync(path, os.O_RDONLY)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names of new files are on the disk."""
+    _sync(folder, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def _sync(path: str | Path, flags: int) -> None:
+    handle = os.open(path, flags)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

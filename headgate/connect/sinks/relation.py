@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -39,6 +40,8 @@ class RelationFile:
         text: TextFormat,
         now: Callable[[], float] = time.monotonic,
         application: str = "",
+        resume: Any = None,
+        content: pa.Table | None = None,
     ) -> None:
         self.rows = 0
         self._path = path
@@ -46,6 +49,10 @@ class RelationFile:
         self._text = text
         self._now = now
         self._content = RelationContent()
+        if resume is not None:
+            self.rows = resume["rows"]
+        if content is not None:
+            self._content.restore(content, shape.names)
         self._lock = threading.Lock()  # `refresh` comes from any thread
         self._stale = True
         self._closed = False
@@ -55,6 +62,17 @@ class RelationFile:
             self._file = Path(os.path.realpath(first_file(path, text.endings)))  # a link stays a link
             self._replace()
         self._due = 0.0  # the first results show at once
+
+    @property
+    def position(self) -> dict[str, int]:
+        """See `base.position_of`; the file is written again, from the content."""
+        return {"rows": self.rows}
+
+    @property
+    def content(self) -> pa.Table | None:
+        """See `base.content_of`."""
+        with self._lock:
+            return self._content.state()
 
     def write(self, table: pa.Table) -> None:
         """See `Sink`."""
@@ -118,9 +136,17 @@ class RelationInMemory(MemorySink):
 
     whole = True
 
-    def __init__(self, shape: Shape) -> None:
-        super().__init__(shape)
+    def __init__(self, shape: Shape, resume: Any = None, content: pa.Table | None = None) -> None:
+        super().__init__(shape, resume=resume)
         self._content = RelationContent()
+        if content is not None:
+            self._content.restore(content, shape.names)
+
+    @property
+    def content(self) -> pa.Table | None:
+        """See `base.content_of`."""
+        with self._changed:
+            return self._content.state()
 
     def write(self, table: pa.Table) -> None:
         """See `Sink`."""

@@ -46,6 +46,16 @@ class RelationContent:
             return own
         return own.take(pa.array(np.repeat(np.arange(len(counts)), np.maximum(counts, 0))))
 
+    def state(self) -> pa.Table | None:
+        """The distinct rows and, as the last column, how often each counts; None before the first change."""
+        self._net()
+        return None if self._rows is None else self._rows.select([*map(str, range(len(self._names))), _COUNT])
+
+    def restore(self, state: pa.Table, names: list[str]) -> None:
+        """Go on from a state; `names` are those of the columns."""
+        *columns, counts = state.columns
+        self.add(pa.Table.from_arrays(columns, names=names), counts)
+
     def _net(self) -> None:
         if not self._waiting:
             return

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from io import FileIO
+from io import SEEK_END, FileIO
 from pathlib import Path
+
+from headgate.connect.sinks.base import CannotResume
 
 
 @contextmanager
@@ -20,12 +23,15 @@ def naming(path: Path) -> Iterator[None]:
 
 
 class RowFile:
-    """Replaces a file and appends rows to it. Rows that cannot be written in full are not written at all."""
+    """Replaces a file and appends rows to it. Rows that cannot be written in full are not written at all.
 
-    def __init__(self, path: Path) -> None:
+    With `size` it goes on after the first so many bytes of the file, and cuts off the others.
+    """
+
+    def __init__(self, path: Path, size: int | None = None) -> None:
         self._path = path
-        self._file = FileIO(path, "w")
-        self.size = 0  # bytes of whole rows
+        self._file = FileIO(path, "w") if size is None else _cut(path, size)
+        self.size = size or 0  # bytes of whole rows
 
     def write(self, text: bytes) -> None:
         """Append some rows. OSError, which names the file: the disk is full, or gone; the file ends where it
@@ -42,6 +48,11 @@ class RowFile:
             raise
         self.size += len(text)
 
+    def sync(self) -> None:
+        """Wait until the file is on its disk."""
+        with naming(self._path):
+            os.fsync(self._file.fileno())
+
     def close(self) -> None:
         """Close the file; a second call does nothing."""
         self._file.close()
@@ -49,3 +60,17 @@ class RowFile:
     @property
     def closed(self) -> bool:
         return self._file.closed
+
+
+def _cut(path: Path, size: int) -> FileIO:
+    try:
+        file = FileIO(path, "r+")
+    except FileNotFoundError as error:
+        raise CannotResume(f"{path} is not there any more; {size} bytes were written to it") from error
+    there = file.seek(0, SEEK_END)
+    if there < size:
+        file.close()
+        raise CannotResume(f"{path} has only {there} bytes; {size} were written to it")
+    file.truncate(size)
+    file.seek(size)
+    return file

@@ -26,20 +26,33 @@ def csv_header(names: list[str]) -> bytes:
     return csv_lines(pa.table({str(at): [name] for at, name in enumerate(names)}))
 
 
-def csv_lines(table: pa.Table) -> bytes:
-    """One line per row, UTF-8. Null is an empty field, and so an empty text is a quoted one.
-
-    In a table of one column null is quoted too: an empty line would be no row to most readers.
-    """
-    null = "" if table.num_columns > 1 else '""'
-    return _lines([_csv_field(column, null) for column in _whole(table)], [","] * (table.num_columns - 1), "", "")
+def csv_lines(table: pa.Table, null: str | None = None, quote_texts: bool = False) -> bytes:
+    """One line per row, UTF-8; see `csv_rows`."""
+    return _data(csv_rows(table, "\n", null, quote_texts))
 
 
 def json_lines(table: pa.Table) -> bytes:
-    """One JSON object per row; null is null; NaN, infinities, times and intervals are texts."""
+    """One JSON object per row; see `json_rows`."""
+    return _data(json_rows(table, "\n"))
+
+
+def csv_rows(table: pa.Table, end: str = "", null: str | None = None, quote_texts: bool = False) -> pa.Array:
+    """Each row as a text. Null is an empty field, and so an empty text is a quoted one.
+
+    In a table of one column null is quoted too: an empty line would be no row to most readers. `null` asks for
+    something else, `quote_texts` for quotation marks around all texts.
+    """
+    if null is None:
+        null = "" if table.num_columns > 1 else '""'
+    fields = [_csv_field(column, null, quote_texts) for column in _whole(table)]
+    return _rows(fields, [","] * (table.num_columns - 1), "", end)
+
+
+def json_rows(table: pa.Table, end: str = "") -> pa.Array:
+    """Each row as a JSON object; null is null; NaN, infinities, times and intervals are texts."""
     keys = [json.dumps(name, ensure_ascii=False) + ":" for name in table.column_names]
     between = ["," + key for key in keys[1:]]
-    return _lines([_json_value(column) for column in _whole(table)], between, "{" + keys[0], "}")
+    return _rows([_json_value(column) for column in _whole(table)], between, "{" + keys[0], "}" + end)
 
 
 @dataclass(frozen=True)
@@ -59,36 +72,39 @@ def _whole(table: pa.Table) -> list[pa.Array]:
     return [pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type) for column in table]
 
 
-def _lines(fields: list[pa.Array], between: list[str], head: str, tail: str) -> bytes:
-    """The rows, one after another: the data buffer of one column of whole lines is the text itself."""
+def _rows(fields: list[pa.Array], between: list[str], head: str, tail: str) -> pa.Array:
     parts: list[Any] = [head]
     for at, field in enumerate(fields):
         parts += [between[at - 1], field] if at else [field]
-    rows = pc.binary_join_element_wise(*parts, tail + "\n", "")
-    return _data(rows) if len(rows) else b""
+    return pc.binary_join_element_wise(*parts, tail, "")
 
 
 def _data(rows: pa.Array) -> bytes:
+    """The texts, one after another: the data buffer of the column is just that."""
+    if not len(rows):
+        return b""
     offsets = rows.buffers()[1]
     ends = memoryview(offsets).cast("i")
     first, last = ends[rows.offset], ends[rows.offset + len(rows)]
     return bytes(memoryview(rows.buffers()[2])[first:last])
 
 
-def _csv_field(column: pa.Array, null: str) -> pa.Array:
+def _csv_field(column: pa.Array, null: str, quote_texts: bool) -> pa.Array:
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return pc.fill_null(_quoted(column.cast(pa.string())), null)
+        return pc.fill_null(_quoted(column.cast(pa.string()), quote_texts), null)
     if pa.types.is_nested(kind) or pa.types.is_binary(kind):
-        return pc.fill_null(_quoted(_by_value(column)), null)
+        return pc.fill_null(_quoted(_by_value(column), quote_texts), null)
     return pc.fill_null(_plain(column), null)
 
 
-def _quoted(texts: pa.Array) -> pa.Array:
+def _quoted(texts: pa.Array, all_of_them: bool) -> pa.Array:
     """Quotation marks around the texts that need them."""
     empty = pc.equal(pc.binary_length(texts), 0)
     needy = pc.or_(pc.match_substring_regex(texts, _CSV_SPECIAL), empty)
-    if not pc.any(needy).as_py():
+    if all_of_them:
+        needy = pc.is_valid(texts)
+    elif not pc.any(needy).as_py():
         return texts
     doubled = pc.replace_substring(texts, '"', '""')
     return pc.if_else(needy, pc.binary_join_element_wise('"', doubled, '"', ""), texts)

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from headgate.connect.connector import connector_of
-from headgate.connect.sources.base import Source
+from headgate.connect.sources.base import ENDED, Source
+from headgate.connect.sources.data_source import PythonDataSource
 from headgate.connect.sources.feeder import Feeder
+from headgate.connect.sources.folder import Folder
+from headgate.connect.sources.kafka import Kafka
 from headgate.connect.sources.kind import SourceContext, SourceKind
-from headgate.connect.sources.push import Push
+from headgate.connect.sources.parquet import Parquet, ParquetTable
+from headgate.connect.sources.push import Push, PushedSource
 from headgate.connect.sources.rejects import OnReject
+from headgate.connect.sources.run_source import EndedSource, RunSource, goes_on_from
+from headgate.connect.sources.stdin import Stdin
 from headgate.connect.sources.stored import Csv, CsvTable, Json, JsonTable, RowsTable, TableKind
+from headgate.connect.sources.tcp import Tcp
 from headgate.errors import ApplicationError, known_names
 from headgate.extensions import Registry
 from headgate.plan.model import Stream, Table
@@ -23,18 +31,26 @@ __all__ = [
     "TABLES",
     "Csv",
     "Feeder",
+    "Folder",
     "Json",
+    "Kafka",
+    "Parquet",
     "Push",
+    "PythonDataSource",
     "Source",
     "SourceContext",
     "SourceKind",
+    "Stdin",
     "TableKind",
+    "Tcp",
     "make_source",
     "read_table",
+    "source_for_run",
 ]
 
-SOURCES: Registry[SourceKind] = Registry("source", SourceKind, "kind", "headgate.sources", (Csv, Json, Feeder, Push))
-TABLES: dict[str, type[TableKind]] = {kind.kind: kind for kind in (CsvTable, JsonTable, RowsTable)}
+_OWN = (Csv, Json, Parquet, Folder, Feeder, Push, Tcp, Stdin, Kafka, PythonDataSource)
+SOURCES: Registry[SourceKind] = Registry("source", SourceKind, "kind", "headgate.sources", _OWN)
+TABLES: dict[str, type[TableKind]] = {kind.kind: kind for kind in (CsvTable, JsonTable, ParquetTable, RowsTable)}
 
 
 def make_source(
@@ -54,6 +70,26 @@ def make_source(
     ApplicationError: the settings or the file is wrong.
     """
     return source_of(stream).open(SourceContext(stream, folder, seed, epoch_us, quiet, on_reject, resume))
+
+
+def source_for_run(context: SourceContext, since: float = 0.0) -> RunSource | EndedSource:
+    """The source of a stream as a run reads it from the time `since` on, or from `context.resume` on.
+
+    That is a position which such a source had in an earlier run. A source that cannot go on from it begins anew, with
+    the sequence numbers after those that it gave before. ApplicationError: the settings or the file is wrong.
+    """
+    kind, position = source_of(context.stream), context.resume
+    if position == ENDED:
+        kind.had_ended()
+        return EndedSource(context.schema)
+    if position is not None and goes_on_from(position):
+        source = kind.open(replace(context, resume=position["at"]))
+        return RunSource(source, position["since"], position["first"], position["given"])
+    given = 0 if position is None else position["given"]
+    source = kind.open(replace(context, resume=None))
+    if isinstance(source, PushedSource):
+        since = 0.0  # what is pushed arrives when it is pushed
+    return RunSource(source, since, given, given)
 
 
 def source_of(stream: Stream) -> SourceKind:

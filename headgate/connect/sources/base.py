@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +17,9 @@ class Source(Protocol):
 
     Times are seconds since the run began, passed in by the caller. A source is used by one thread at a time.
 
-    A source that can go on after a restart has a property `position` besides, see `position_of`.
+    A source that can go on after a restart has a property `position` besides, see `position_of`; one that knows how far
+    it is behind has a `lag`. What lies outside and may pass is raised as an OSError (ConnectionError, TimeoutError): a
+    source that has a position is then closed, and opened again there after a while. Any other error ends the stream.
     """
 
     @property
@@ -41,6 +44,10 @@ class Source(Protocol):
         """Close files. The source delivers nothing afterwards."""
 
 
+# The position of a stream that has ended: it stays ended after a restart, even if its file has grown since.
+ENDED: Mapping[str, Any] = {"ended": True}
+
+
 def position_of(source: Source) -> Any:
     """Where a source would go on reading after all tuples that it has delivered, as a value that JSON can hold.
 
@@ -48,6 +55,25 @@ def position_of(source: Source) -> Any:
     they would have had. None: the source cannot go on, and begins anew after a restart.
     """
     return getattr(source, "position", None)
+
+
+def lag_of(source: Source) -> int | None:
+    """How many tuples are there that a source has not delivered yet: its property `lag`. None: it does not know."""
+    return getattr(source, "lag", None)
+
+
+def is_complete(source: Source) -> bool:
+    """Did the last poll, if it gave less than its limit, give all tuples that had arrived by then? False where a
+    source has a property `complete` that says so: some of them come later."""
+    return bool(getattr(source, "complete", True))
+
+
+def forget(source: Source, position: Any) -> None:
+    """No restart will go on before this position anymore, because a checkpoint with it is durable and no older one is
+    kept. A source that keeps tuples for a restart has a method `forget`, and may drop them now. Position None: it has
+    ended, and will not be opened again. Called from any thread, also after it was closed."""
+    if (drop := getattr(source, "forget", None)) is not None:
+        drop(position)
 
 
 def stamp(columns: list[pa.ChunkedArray], schema: pa.Schema, arrivals_us: NDArray[np.int64], first: int) -> pa.Table:

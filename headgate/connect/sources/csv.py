@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,10 @@ import pyarrow.csv as arrow_csv
 from headgate.connect.sources.changes import PROBLEM, heading, read_changes
 from headgate.connect.sources.convert import convert
 from headgate.connect.sources.limits import Limit
-from headgate.connect.sources.records import Block, Records
+from headgate.connect.sources.placed_rows import PlacedRows
+from headgate.connect.sources.records import Block, Records, lines_in
 from headgate.connect.sources.rejects import Reject, Rejects
+from headgate.connect.sources.stored_text import StoredText, Text
 from headgate.errors import ApplicationError, known_names
 from headgate.sql.schema import CHANGE
 
@@ -37,10 +39,12 @@ class CsvReader:
         settings: Mapping[str, Any],
         place: str,
         limits: Sequence[Limit] = (),
+        text: Text | None = None,
     ) -> None:
         self._path = path
         self._schema = schema
-        self._place = place
+        self._text = text or StoredText(path, place)
+        self._error_place = place
         self._delimiter = _delimiter(settings, place)
         self._null = str(settings.get("null", ""))
         self._skip = int(settings.get("skip", 0))
@@ -50,11 +54,16 @@ class CsvReader:
         self._has_header = bool(settings.get("header", True))
         self._names, self._places = self._match()
 
-    def blocks(self) -> Iterator[pa.Table]:
-        """The rows in order; malformed ones are left out and counted."""
-        with self._open() as file:
-            heads = self._has_header
-            for found in self._records.blocks(file, 1 + self._skip):
+    def blocks(self, at: Mapping[str, Any] | None = None) -> Iterator[PlacedRows]:
+        """The rows from a place on, in order; malformed ones are left out and counted."""
+        self._text.check(at)
+        return self._blocks(at)
+
+    def _blocks(self, at: Mapping[str, Any] | None) -> Iterator[PlacedRows]:
+        heads = at is None and self._has_header
+        file, line, byte = self._open(at)
+        with file:
+            for found in self._records.blocks(file, line, byte):
                 block = found
                 if heads:
                     header, block = self._records.split_first(found)
@@ -87,7 +96,7 @@ class CsvReader:
         )
         return table, wrong
 
-    def _typed(self, block: Block) -> pa.Table:
+    def _typed(self, block: Block) -> PlacedRows:
         raw, wrong = self._raw(block)
         columns = []
         bad: dict[int, Reject] = {}  # by row of the table
@@ -104,25 +113,40 @@ class CsvReader:
         table = pa.Table.from_arrays(columns, schema=self._schema)
         for limit in self._limits:
             bad |= limit.beyond(table, bad)
-        if bad or wrong:
-            self._put_aside(block, raw.num_rows, bad, wrong)
-        if not bad:
-            return table
-        return table.filter(pa.array([at not in bad for at in range(table.num_rows)]))
+        count = table.num_rows + len(wrong)
+        place = self._places_in(block, count)
+        if not bad and not wrong:
+            return PlacedRows(table, place)
+        aside = {record for record, _ in wrong}
+        records = [record for record in range(count) if record not in aside]  # by row
+        self._put_aside(block, {records[at]: reject for at, reject in bad.items()}, wrong)
+        good = [at for at in range(table.num_rows) if at not in bad]
+        left = [*(records[at] for at in good), count]
+        return PlacedRows(table.take(pa.array(good, pa.int64())) if bad else table, lambda row: place(left[row]))
 
-    def _put_aside(self, block: Block, rows: int, bad: Mapping[int, Reject], wrong: list[tuple[int, str]]) -> None:
-        """Report the bad rows of the table and the wrong records, in file order."""
+    def _places_in(self, block: Block, count: int) -> Callable[[int], dict[str, Any]]:
+        """A function for the places of the `count` records of a block, and of what comes after them."""
+        find = self._records.finder(block)
+
+        def place(record: int) -> dict[str, Any]:
+            if record == count:
+                return self._text.place(block.end, block.line + lines_in(block.text))
+            at, line = find(record)
+            return self._text.place(block.byte + at, line)
+
+        return place
+
+    def _put_aside(self, block: Block, bad: Mapping[int, Reject], wrong: list[tuple[int, str]]) -> None:
+        """Report the bad and the wrong records, in file order."""
         starts = self._records.starts(block)
-        rejects: dict[int, Reject] = {}
-        for record, problem in wrong:
-            rejects[record] = Reject(None, self._text(block, starts[record][0]), problem)
-        well_formed = [record for record in range(rows + len(wrong)) if record not in rejects] if bad else []
-        rejects |= {well_formed[at]: reject for at, reject in bad.items()}
-        for record, reject in sorted(rejects.items()):
+        aside = {
+            record: Reject(None, self._record_text(block, starts[record][0]), problem) for record, problem in wrong
+        }
+        for record, reject in sorted((aside | dict(bad)).items()):
             place, line = starts[record]
-            self.rejects.add(line, reject, self._text(block, place))
+            self.rejects.add(line, reject, self._record_text(block, place))
 
-    def _text(self, block: Block, start: int) -> str:
+    def _record_text(self, block: Block, start: int) -> str:
         return self._records.text(block, start).decode(errors="replace")
 
     def _refuse(self, line: int, text: bytes, problem: str) -> None:
@@ -140,7 +164,7 @@ class CsvReader:
         for name in map(heading, self._schema):
             if name.lower() not in folded:
                 problem = f"{self._path} has no column '{name}'"
-                raise ApplicationError(self._place, problem, known_names("columns", found, name))
+                raise ApplicationError(self._error_place, problem, known_names("columns", found, name))
             places.append(str(folded.index(name.lower())))
         return [str(place) for place in range(len(found))], places
 
@@ -148,24 +172,27 @@ class CsvReader:
         remedy = "write the names of the columns in the first line, or say header: false"
 
         def refuse(line: int, text: bytes, problem: str) -> None:
-            raise ApplicationError(self._place, f"line {line} of {self._path}, the header, {problem}", remedy)
+            raise ApplicationError(self._error_place, f"line {line} of {self._path}, the header, {problem}", remedy)
 
         records = Records(self._delimiter, refuse)
-        with self._open() as file:
-            for block in records.blocks(file, 1 + self._skip):
+        file, line, byte = self._open()
+        with file:
+            for block in records.blocks(file, line, byte):
                 header, _ = records.split_first(block)
                 if header:
                     return _fields(header, self._delimiter)
-        raise ApplicationError(self._place, f"{self._path} has no header line", remedy)
+        raise ApplicationError(self._error_place, f"{self._path} has no header line", remedy)
 
-    def _open(self) -> io.BufferedReader:
-        """The file, after the byte order mark that some editors write and the lines to skip."""
-        file = io.BufferedReader(pa.input_stream(str(self._path), compression="detect"))
-        if file.peek(3).startswith(codecs.BOM_UTF8):
-            file.read(3)
+    def _open(self, at: Mapping[str, Any] | None = None) -> tuple[io.BufferedReader, int, int]:
+        """The file, the line and the byte where reading begins: at a place, or at the beginning after the byte order
+        mark that some editors write and the lines to skip."""
+        file = self._text.open(at)
+        if at is not None:
+            return file, at["line"], at["byte"]
+        byte = len(file.read(3)) if file.peek(3).startswith(codecs.BOM_UTF8) else 0
         for _ in range(self._skip):
-            file.readline()
-        return file
+            byte += len(file.readline())
+        return file, 1 + self._skip, byte
 
 
 def _delimiter(settings: Mapping[str, Any], place: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -72,7 +72,7 @@ class Feeder(SourceKind):
             values = ValueGenerator(columns, self.values, seed, context.time_column, context.epoch_us)
         except ValueError as error:
             raise ApplicationError(place, str(error)) from None
-        return FeederSource(arrivals, values, schema)
+        return FeederSource(arrivals, values, schema, context.resume)
 
     def check(self, stream: Stream, place: str, folder: Path) -> None:
         """See `SourceKind`."""
@@ -132,7 +132,13 @@ class FeederSource:
     replayable = False
     rejected = 0
 
-    def __init__(self, arrivals: ArrivalProcess, values: ValueGenerator, schema: pa.Schema) -> None:
+    def __init__(
+        self,
+        arrivals: ArrivalProcess,
+        values: ValueGenerator,
+        schema: pa.Schema,
+        resume: Mapping[str, Any] | None = None,
+    ) -> None:
         self.schema = schema
         self._arrivals = arrivals
         self._values = values
@@ -140,6 +146,13 @@ class FeederSource:
         self._times = np.empty(0)
         self._given = 0
         self._ended = False
+        if resume is not None:
+            self._skip(resume["given"])
+
+    @property
+    def position(self) -> dict[str, Any]:
+        """See `position_of`."""
+        return {"given": self._given}
 
     @property
     def exhausted(self) -> bool:
@@ -165,6 +178,13 @@ class FeederSource:
         """See `Source`."""
         self._ended = True
         self._times = np.empty(0)
+
+    def _skip(self, rows: int) -> None:
+        """Begin after so many tuples: their arrivals are drawn again, some 100 million a second."""
+        while self._given < rows and self.next_arrival() is not None:
+            some = min(rows - self._given, len(self._times))
+            self._times = self._times[some:]
+            self._given += some
 
     def _make(self, now: float, most: int) -> pa.Table:
         pieces = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from headgate.connect.sources.base import stamp
+from headgate.connect.sources.placed_rows import PlacedRows
 from headgate.connect.sources.rejects import OnReject, Rejects
 from headgate.errors import ApplicationError
 
@@ -19,25 +20,49 @@ Micros = NDArray[np.int64]
 
 
 class Reader(Protocol):
-    """Reads a file as typed blocks of bounded size; `rejects` counts what could not be read."""
+    """Reads stored rows as typed blocks of bounded size; `rejects` counts what could not be read."""
 
     rejects: Rejects
 
-    def blocks(self) -> Iterator[pa.Table]: ...
+    def blocks(self, at: Any = None) -> Iterator[PlacedRows]:
+        """The rows from a place on that an earlier reader gave; None: from the beginning.
+
+        ApplicationError: there is no such place anymore.
+        """
+        ...
+
+
+class TimesSeen:
+    """The first and the latest time of the rows that a source has delivered, in ticks; None: there was none."""
+
+    def __init__(self, column: str, seen: Sequence[int | None] = (None, None)) -> None:
+        self._column = column
+        self.first, self.latest = seen
+
+    def add(self, table: pa.Table) -> None:
+        """Rows were delivered."""
+        ticks = table.column(self._column).cast(pa.int64())
+        latest = pc.max(ticks).as_py()
+        if latest is None:
+            return
+        if self.first is None:
+            self.first = pc.first(ticks, skip_nulls=True).as_py()
+        self.latest = latest if self.latest is None else max(self.latest, latest)
 
 
 class Timing:
     """When stored rows arrive: by their event time, `speed` times as fast, the first at 0.
 
     A row whose event time lies before that of an earlier row, or that has none, arrives with the earlier one.
-    Whole blocks go in, in order; integers are exact, so the cut into blocks does not show.
+    Whole blocks go in, in order; integers are exact, so the cut into blocks does not show. `before` are the times of
+    the rows that come before the first block.
     """
 
-    def __init__(self, column: str, ticks_per_second: int, speed: float) -> None:
+    def __init__(self, column: str, ticks_per_second: int, speed: float, before: TimesSeen | None = None) -> None:
         self._column = column
         self._scale = 1e6 / ticks_per_second / speed
-        self._first: int | None = None
-        self._latest = 0
+        self._first = before.first if before else None
+        self._latest = (before.latest if before else None) or 0
 
     def __call__(self, table: pa.Table) -> Micros:
         """The arrivals of the rows of the next block, in microseconds."""
@@ -54,18 +79,39 @@ class Timing:
 
 class FileSource:
     """A `Source` over a `Reader`. Without `timing` (replay: fast) every row is due at once: a poll gives the next
-    block, or the rest of one, and the time of the poll is its arrival."""
+    block, or the rest of one, and the time of the poll is its arrival.
+
+    `resume` is a position to go on from. `times` are the times of the rows before it, where the stream has time; the
+    source adds those that it delivers.
+    """
 
     replayable = True
 
-    def __init__(self, reader: Reader, schema: pa.Schema, timing: Timing | None = None) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        schema: pa.Schema,
+        timing: Timing | None = None,
+        times: TimesSeen | None = None,
+        resume: Mapping[str, Any] | None = None,
+    ) -> None:
         self.schema = schema
         self._rejects = reader.rejects
-        self._blocks = reader.blocks()
+        self._place = resume["at"] if resume else None  # of the first row of the block, None at the beginning
+        self._blocks = reader.blocks(self._place)
         self._timing = timing
-        self._ready: pa.Table | None = None  # rows read and not given out
-        self._due: Micros = np.empty(0, np.int64)
-        self._given = 0
+        self._times = times
+        self._block: PlacedRows | None = None
+        self._taken = 0  # rows of the block that were given out
+        self._due: Micros = np.empty(0, np.int64)  # arrivals of its rows
+        self._given = resume["given"] if resume else 0
+
+    @property
+    def position(self) -> dict[str, Any]:
+        """See `position_of`."""
+        place = self._block.place(self._taken) if self._block is not None and self._taken else self._place
+        times = [self._times.first, self._times.latest] if self._times is not None else None
+        return {"given": self._given, "at": place, "times": times}
 
     @property
     def rejected(self) -> int:
@@ -79,21 +125,23 @@ class FileSource:
         """See `Source`; 0 in a fast replay, where every row has always been there."""
         if not self._have_some():
             return None
-        return float(self._due[0]) / 1e6 if self._timing else 0.0
+        return float(self._due[self._taken]) / 1e6 if self._timing else 0.0
 
     def poll(self, now: float, limit: int | None = None) -> pa.Table | None:
         """See `Source`. A fast replay gives at most one block."""
         now_us = round(now * 1e6)
         tables: list[pa.Table] = []
         while limit != 0 and not (tables and self._timing is None) and self._have_some():
-            assert self._ready is not None
-            end = self._ready.num_rows if limit is None else min(limit, self._ready.num_rows)
+            assert self._block is not None
+            rows = self._block.table.num_rows - self._taken
+            if limit is not None:
+                rows = min(rows, limit)
             if self._timing is not None:
-                end = min(end, int(np.searchsorted(self._due, now_us, side="right")))
-            if not end:
+                rows = min(rows, int(np.searchsorted(self._due[self._taken :], now_us, side="right")))
+            if not rows:
                 break
-            tables.append(self._give(end, now_us))
-            limit = None if limit is None else limit - end
+            tables.append(self._give(rows, now_us))
+            limit = None if limit is None else limit - rows
         return pa.concat_tables(tables) if tables else None
 
     def report_rejects(self, quiet: bool, on_reject: OnReject | None) -> None:
@@ -102,30 +150,39 @@ class FileSource:
 
     def close(self) -> None:
         """See `Source`."""
+        self._place = self.position["at"]
         self._blocks = iter(())
-        self._ready = None
+        self._block = None
         self._rejects.summarize()
 
     def _have_some(self) -> bool:
-        while self._ready is None or not self._ready.num_rows:
-            self._ready = next(self._blocks, None)
-            if self._ready is None:
+        while self._block is None or self._taken == self._block.table.num_rows:
+            block = next(self._blocks, None)
+            if block is None:
                 return False
-            if self._timing is not None and self._ready.num_rows:
-                self._due = self._timing(self._ready)
+            if self._block is not None:
+                self._place = self._block.place(self._taken)
+            self._block, self._taken = block, 0
+            if self._timing is not None and block.table.num_rows:
+                self._due = self._timing(block.table)
         return True
 
     def _give(self, rows: int, now_us: int) -> pa.Table:
-        assert self._ready is not None
-        arrivals = self._due[:rows] if self._timing else np.full(rows, now_us, np.int64)
-        table = stamp(self._ready.slice(0, rows).columns, self.schema, arrivals, self._given)
-        self._ready, self._due = self._ready.slice(rows), self._due[rows:]
+        assert self._block is not None
+        end = self._taken + rows
+        arrivals = self._due[self._taken : end] if self._timing else np.full(rows, now_us, np.int64)
+        given = self._block.table.slice(self._taken, rows)
+        if self._times is not None:
+            self._times.add(given)
+        self._taken = end
         self._given += rows
-        return table
+        return stamp(given.columns, self.schema, arrivals, self._given - rows)
 
 
-def make_timing(settings: Mapping[str, Any], time: str | None, schema: pa.Schema, place: str) -> Timing | None:
-    """The timing that `replay` asks for; None for `fast`, the default."""
+def make_timing(
+    settings: Mapping[str, Any], time: str | None, schema: pa.Schema, place: str, before: TimesSeen | None = None
+) -> Timing | None:
+    """The timing that `replay` asks for; None for `fast`, the default. `before` are the times of the rows before."""
     replay = settings.get("replay", "fast")
     if replay == "fast":
         return None
@@ -141,7 +198,7 @@ def make_timing(settings: Mapping[str, Any], time: str | None, schema: pa.Schema
     if not (pa.types.is_timestamp(kind) or pa.types.is_integer(kind)):
         problem = f"replay: {replay} cannot go by column '{time}' of type {kind}"
         raise ApplicationError(f"{place}.replay", problem, "it must be a TIMESTAMP, or a BIGINT of seconds")
-    return Timing(time, 1_000_000 if pa.types.is_timestamp(kind) else 1, float(speed))
+    return Timing(time, 1_000_000 if pa.types.is_timestamp(kind) else 1, float(speed), before)
 
 
 def find_file(settings: Mapping[str, Any], folder: Path, place: str) -> Path:

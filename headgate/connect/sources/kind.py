@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from headgate.connect.connector import Connector
 from headgate.connect.sources.base import Source, stored_columns
-from headgate.connect.sources.files import FileSource
-from headgate.connect.sources.limits import Limit, make_limits
-from headgate.connect.sources.rejects import OnReject, Reject, Rejects
-from headgate.connect.sources.rows import rows_to_table
+from headgate.connect.sources.batches import BatchReader
+from headgate.connect.sources.files import FileSource, TimesSeen
+from headgate.connect.sources.limits import make_limits
+from headgate.connect.sources.rejects import OnReject
 from headgate.errors import ApplicationError
 from headgate.plan.arrow_types import arrow_schema
 from headgate.plan.model import Stream
@@ -53,6 +53,12 @@ class SourceContext:
         column = self.stream.schema.find(self.stream.time) if self.stream.time else None
         return column.name if column else None
 
+    def times_seen(self) -> TimesSeen | None:
+        """The times of the rows before the position of a stored source; None: the stream has no time of its own."""
+        if self.time_column is None:
+            return None
+        return TimesSeen(self.time_column, self.resume["times"]) if self.resume else TimesSeen(self.time_column)
+
 
 class SourceKind(Connector):
     """Where the rows of a stream come from. Derive from it, set `kind`, declare settings as fields, and define
@@ -67,16 +73,25 @@ class SourceKind(Connector):
 
         Rows arrive as soon as they can be processed; reading waits while memory is short. A row that does not fit the
         stream's schema is put aside, as a malformed row of a file is.
+
+        After a restart they are asked for again, and those that were delivered before are left out: they must be the
+        same ones in the same order.
         """
         raise NotImplementedError(f"{type(self).__name__} defines neither `batches` nor `open`")
 
     def open(self, context: SourceContext) -> Source:
         """The source itself; a runtime calls this once, at the start of a run, and polls what it gets."""
-        schema = context.schema
-        reader = _RowReader(self, context, stored_columns(schema), make_limits(context.stream))
-        source = FileSource(reader, schema)
+        schema, times = context.schema, context.times_seen()
+        limits = make_limits(context.stream, times.latest if times else None)
+        batches = BatchReader(
+            lambda: self.batches(replace(context, resume=None)), stored_columns(schema), limits, context.stream.name
+        )
+        source = FileSource(batches, schema, times=times, resume=context.resume)
         source.report_rejects(context.sample, context.on_reject)
         return source
+
+    def had_ended(self) -> None:
+        """The stream had ended when the run was interrupted. Called instead of `open`."""
 
     def check(self, stream: Stream, place: str, folder: Path) -> None:
         """Raise ApplicationError when the settings do not suit the stream. Called before anything runs."""
@@ -92,32 +107,11 @@ class SourceKind(Connector):
         return False
 
     @property
+    def live(self) -> bool:
+        """Do its rows come from outside, at times that nobody knows in advance? Then they cannot be simulated."""
+        return False
+
+    @property
     def in_time(self) -> bool:
         """Do its tuples arrive over time? False: all are there at once."""
         return False
-
-
-class _RowReader:
-    """A `Reader` over the batches of a source kind."""
-
-    def __init__(self, kind: SourceKind, context: SourceContext, schema: pa.Schema, limits: tuple[Limit, ...]) -> None:
-        self.rejects = Rejects(f"stream {context.stream.name}")
-        self._kind = kind
-        self._context = context
-        self._schema = schema
-        self._limits = limits
-
-    def blocks(self) -> Iterator[pa.Table]:
-        """Typed blocks, without the rows that do not fit."""
-        first = 0
-        for batch in self._kind.batches(self._context):
-            found = rows_to_table(batch, self._schema)
-            beyond = {at: Reject(column, value, problem) for at, (column, value, problem) in found.bad.items()}
-            for limit in self._limits:
-                beyond |= limit.beyond(found.table, beyond)
-            for at, reject in sorted(beyond.items()):
-                self.rejects.add(first + at, reject, str(reject.value))
-            first += found.table.num_rows
-            keep = [at not in beyond for at in range(found.table.num_rows)]
-            yield found.table.filter(pa.array(keep, pa.bool_())) if beyond else found.table
-        self.rejects.summarize()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Protocol
 
 import pyarrow as pa
 
+from headgate.connect.sources.nulls import make_null_limit
 from headgate.connect.sources.rejects import Reject
 from headgate.connect.sources.text_lengths import make_length_limit
-from headgate.connect.sources.time_jumps import make_jump_limit
+from headgate.connect.sources.time_jumps import JumpLimit, make_jump_limit
 from headgate.plan.model import Stream, Table
 
 
@@ -25,7 +26,16 @@ class Limit(Protocol):
         ...
 
 
-def make_limits(of: Stream | Table) -> tuple[Limit, ...]:
-    """The limits in the order in which they are asked: a row that is too long says nothing about time."""
-    found = (make_length_limit(of.schema), make_jump_limit(of) if isinstance(of, Stream) else None)
+def reached_of(limits: Iterable[Limit]) -> int | None:
+    """The latest time that limits have seen, in ticks, to make them again with."""
+    return next((limit.reached for limit in limits if isinstance(limit, JumpLimit)), None)
+
+
+def make_limits(of: Stream | Table, reached: int | None = None) -> tuple[Limit, ...]:
+    """The limits in the order in which they are asked: a row that is put aside for something else says nothing of time.
+
+    `reached` is the latest time of the rows before those that will be read, in ticks.
+    """
+    jumps = make_jump_limit(of, reached) if isinstance(of, Stream) else None
+    found = (make_null_limit(of.schema), make_length_limit(of.schema), jumps)
     return tuple(limit for limit in found if limit is not None)

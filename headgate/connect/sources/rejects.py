@@ -12,8 +12,11 @@ _log = logging.getLogger("headgate.source")
 _MOST_LINES = 5
 _LONGEST = 80  # characters of a value
 
-# Called with the line of a row in its file, its text, the reason, and the kind of reason.
-OnReject = Callable[[int, str, str, str], None]
+# Where a row is: the line of its file; of a message, its topic, partition and offset.
+Position = int | str
+
+# Called with the position of a row, its text, the reason, and the kind of reason.
+OnReject = Callable[[Position, str, str, str], None]
 
 
 class Reject(NamedTuple):
@@ -32,7 +35,7 @@ class Reject(NamedTuple):
 
 
 class Rejects:
-    """The rows of one file that were put aside; the run goes on without them."""
+    """The rows of one file or topic that were put aside; the run goes on without them."""
 
     def __init__(self, file: str) -> None:
         self.count = 0
@@ -41,20 +44,22 @@ class Rejects:
         self._summarized = False
         self._file = file
 
-    def add(self, line: int, reject: Reject, row: str) -> None:
-        """Put one row aside: the line at which it begins, what is wrong with it, and its text."""
+    def add(self, position: Position, reject: Reject, row: str) -> None:
+        """Put one row aside: where it begins, what is wrong with it, and its text."""
         self.count += 1
         if self.quiet:
             return
         part = f"column {reject.column}: " if reject.column else ""
         if self.on_reject is not None:
             shown = f"{reject.shown!r} " if reject.column else ""
-            self.on_reject(line, row, f"{part}{shown}{reject.problem}", reject.kind)
+            self.on_reject(position, row, f"{part}{shown}{reject.problem}", reject.kind)
         if self.count > _MOST_LINES:
             if self.count == _MOST_LINES + 1:
                 _log.warning("%s: further malformed rows are only counted", self._file)
             return
-        where = f"line {line}" + (f", column {reject.column}" if reject.column else "")
+        where = (f"line {position}" if isinstance(position, int) else position) + (
+            f", column {reject.column}" if reject.column else ""
+        )
         value = RowText(repr(reject.shown))
         _log.warning("%s, %s: %s %s; the row is put aside", self._file, where, value, reject.problem)
 

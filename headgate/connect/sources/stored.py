@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,12 +16,12 @@ from headgate.connect.sources.csv import CsvReader
 from headgate.connect.sources.files import FileSource, Reader, find_file, make_timing
 from headgate.connect.sources.json import JsonReader
 from headgate.connect.sources.kind import SourceContext, SourceKind
-from headgate.connect.sources.limits import make_limits
+from headgate.connect.sources.limits import Limit, make_limits
 from headgate.connect.sources.rows import as_arrow, rows_to_table
 from headgate.errors import ApplicationError
 from headgate.plan.arrow_types import arrow_schema
 from headgate.plan.model import Stream, Table
-from headgate.settings.sections import Filled, refuse, shown
+from headgate.settings.sections import Duration, Filled, refuse, shown
 
 
 def _replay(value: Any) -> Any:
@@ -85,12 +86,16 @@ class StoredSource(SourceKind):
         """See `SourceKind`."""
         place, schema, settings = context.place, context.schema, self.settings()
         path = find_file(settings, context.folder, place)
-        timing = make_timing(settings, context.time_column, schema, place)
-        source = FileSource(self._reader(path, stored_columns(schema), context), schema, timing)
+        times = context.times_seen()
+        timing = make_timing(settings, context.time_column, schema, place, times)
+        reader = self._reader(
+            path, stored_columns(schema), context, make_limits(context.stream, times.latest if times else None)
+        )
+        source = FileSource(reader, schema, timing, times, context.resume)
         source.report_rejects(context.sample, context.on_reject)
         return source
 
-    def _reader(self, path: Path, columns: pa.Schema, context: SourceContext) -> Reader:
+    def _reader(self, path: Path, columns: pa.Schema, context: SourceContext, limits: Sequence[Limit]) -> Reader:
         raise NotImplementedError  # abstract
 
 
@@ -106,8 +111,8 @@ class Csv(StoredSource, CsvFormat):
             raise ApplicationError(f"{place}.null", problem, "write nulls in another way")
         super().check(stream, place, folder)
 
-    def _reader(self, path: Path, columns: pa.Schema, context: SourceContext) -> Reader:
-        return CsvReader(path, columns, self.settings(), context.place, make_limits(context.stream))
+    def _reader(self, path: Path, columns: pa.Schema, context: SourceContext, limits: Sequence[Limit]) -> Reader:
+        return CsvReader(path, columns, self.settings(), context.place, limits)
 
 
 class Json(StoredSource, JsonFormat):
@@ -115,8 +120,8 @@ class Json(StoredSource, JsonFormat):
 
     kind = "json"
 
-    def _reader(self, path: Path, columns: pa.Schema, context: SourceContext) -> Reader:
-        return JsonReader(path, columns, context.place, make_limits(context.stream))
+    def _reader(self, path: Path, columns: pa.Schema, context: SourceContext, limits: Sequence[Limit]) -> Reader:
+        return JsonReader(path, columns, context.place, limits)
 
 
 # Tables ------------------------------------------------------------------------------------------------------------
@@ -145,9 +150,10 @@ class TableKind(Connector):
 
 
 class StoredTable(TableKind):
-    """A table in a file, which is read when a run starts."""
+    """A table in a file, which is read when a run starts, and again every `reload` if the file has changed."""
 
     path: Filled
+    reload: Annotated[Duration, Field(gt=0)] | None = None
 
     @property
     def files(self) -> list[str]:
@@ -162,7 +168,9 @@ class StoredTable(TableKind):
         """See `TableKind`; malformed rows are logged and left out, as in a stream."""
         schema = _columns(table)
         path = find_file({"path": self.path}, folder, f"tables.{table.name}")
-        return pa.concat_tables([schema.empty_table(), *self._reader(path, schema, table).blocks()])
+        return pa.concat_tables(
+            [schema.empty_table(), *(one.table for one in self._reader(path, schema, table).blocks())]
+        )
 
     def _reader(self, path: Path, schema: pa.Schema, table: Table) -> Reader:
         raise NotImplementedError  # abstract
@@ -209,7 +217,10 @@ class RowsTable(TableKind):
         except ValueError as error:
             problem, _, remedy = str(error).partition("; ")
             raise ApplicationError(place, problem, remedy) from None
-        for at, (column, value, problem) in sorted(found.bad.items()):
+        bad = dict(found.bad)
+        for limit in make_limits(table):
+            bad |= {at: (one.column, one.value, one.problem) for at, one in limit.beyond(found.table, bad).items()}
+        for at, (column, value, problem) in sorted(bad.items()):
             where = f"{place}[{at}]" + (f", column {column}" if column else "")
             raise ApplicationError(where, f"{value!r} {problem}", "change the row, or the schema")
         return found.table

@@ -17,15 +17,18 @@ _FIRST = -(2**63)
 _LAST = 2**63 - 1
 
 
-def make_jump_limit(stream: Stream) -> JumpLimit | None:
-    """The limit that a stream's `max_jump` sets; None when it is off, or the stream has no time of its own."""
+def make_jump_limit(stream: Stream, reached: int | None = None) -> JumpLimit | None:
+    """The limit that a stream's `max_jump` sets; None when it is off, or the stream has no time of its own.
+
+    `reached` is the latest time of the rows that were read before.
+    """
     most = stream.max_jump_ticks
     column = stream.schema.find(stream.time) if stream.time else None
     if most is None or column is None:
         return None
     if stream.clock is Clock.EVENT:
-        return JumpLimit(column.name, most, f"{stream.max_jump_s:g} s", _clock_us)
-    return JumpLimit(column.name, most, f"{most}", None)
+        return JumpLimit(column.name, most, f"{stream.max_jump_s:g} s", _clock_us, reached)
+    return JumpLimit(column.name, most, f"{most}", None, reached)
 
 
 def _clock_us() -> int:
@@ -39,13 +42,15 @@ class JumpLimit:
     Blocks go in, in the order of the stream; how it is cut into blocks does not matter.
     """
 
-    def __init__(self, column: str, most: int, amount: str, clock: Callable[[], int] | None) -> None:
+    def __init__(
+        self, column: str, most: int, amount: str, clock: Callable[[], int] | None, reached: int | None = None
+    ) -> None:
         self._column = column
         self._most = most
         self._clock = clock
         beyond = "the latest time of its stream and the clock" if clock else "the latest time of its stream"
         self._problem = f"lies more than {amount} beyond {beyond} (max_jump)"
-        self._reached: int | None = None
+        self.reached = reached
 
     def may_have(self, table: pa.Table) -> bool:
         """Is any row of the next block too far ahead of all blocks before? If not, the block counts as seen."""
@@ -67,7 +72,7 @@ class JumpLimit:
             if ticks > self._bound(clock):
                 found[at] = Reject(self._column, table.column(self._column)[at].cast(pa.string()), self._problem, KIND)
             else:
-                self._reached = ticks if self._reached is None else max(self._reached, ticks)
+                self.reached = ticks if self.reached is None else max(self.reached, ticks)
         return found
 
     def _passes(self, times: pa.ChunkedArray) -> bool:
@@ -76,7 +81,7 @@ class JumpLimit:
             return True
         if latest > self._bound(self._now(), or_else=_FIRST):
             return False
-        self._reached = latest if self._reached is None else max(self._reached, latest)
+        self.reached = latest if self.reached is None else max(self.reached, latest)
         return True
 
     def _now(self) -> int | None:
@@ -84,5 +89,5 @@ class JumpLimit:
 
     def _bound(self, clock: int | None, or_else: int = _LAST) -> int:
         """The latest time that the next row may have; without any time to go by, the first row sets it."""
-        known = [time for time in (self._reached, clock) if time is not None]
+        known = [time for time in (self.reached, clock) if time is not None]
         return max(known) + self._most if known else or_else

@@ -64,9 +64,9 @@ def make_sources(app: CheckedApplication) -> list[ArrivalSource]:
 
 def make_source(stream: Stream, seed: int, folder: Path) -> ArrivalSource:
     """The simulated source of a stream: only its arrival times, since simulated tuples have no values."""
-    if stream.source.get("kind") == "push":
+    if source_of(stream).live:
         remedy = "give it a source for the simulation, such as {kind: feeder, rate: 100, rows: 1000}"
-        problem = "nobody knows in advance when rows are pushed, so they cannot be simulated"
+        problem = "nobody knows in advance when its rows come, so they cannot be simulated"
         raise ApplicationError(f"streams.{stream.name}.source", problem, remedy)
     if stream.source.get("kind") != "feeder":
         return ArrivalSource(stream.name, FileArrivals(stream, seed, folder), endless=source_of(stream).endless)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from headgate.connect.sources import read_table
 from headgate.plan.model import Plan
 from headgate.runtime.spark.analysis.schemas import typed
 from headgate.runtime.spark.calls.caller import Caller
+from headgate.runtime.spark.calls.changing_tables import ChangingTable, ChangingTables
 from headgate.runtime.spark.calls.spread_tables import SpreadTables, frame_of
 from headgate.runtime.spark.calls.user_functions import show_functions
 from headgate.runtime.spark.calls.ways import Ways
@@ -34,10 +36,11 @@ def make_caller(session: SparkSession, app: CheckedApplication, ways: Ways | Non
     """
     ways = ways or Ways(driver_share=app.driver_share)
     show_functions(app.folder)
-    data = _tables(app, app.plan)
+    data, changing = _tables(app, app.plan)
     with ThreadPoolExecutor(1, thread_name_prefix="headgate-leaves") as beside:
         tried = beside.submit(try_leaves, session)  # a first job warms the JVM; the analyzer needs only one thread
-        single = {name: _single(session, name, table) for name, table in data.items()}
+        leaves = {name: _leaf(session, name, table) for name, table in data.items()}
+        single = _frames(session, leaves, data)
         markers = Markers(app.plan)
         found = typed(session, app.plan, single, markers)
     try:
@@ -47,7 +50,11 @@ def make_caller(session: SparkSession, app: CheckedApplication, ways: Ways | Non
         ways = replace(ways, partitioned_rows=0)
     states = States(session, found.single, found.spread)
     server = _direct_server(session, ways)
-    return Caller(session, app.plan, found.schemas, single, SpreadTables(session, data), markers, states, ways, server)
+    spread = SpreadTables(session, data)
+    tables = ChangingTables(spread)
+    for table in changing:
+        tables.add(table, leaves[table.name])
+    return Caller(session, app.plan, found.schemas, single, spread, markers, states, ways, server, tables)
 
 
 def _direct_server(session: SparkSession, ways: Ways) -> DirectServer | None:
@@ -68,25 +75,42 @@ def extend_caller(caller: Caller, app: CheckedApplication) -> None:
     ApplicationError: Spark rejects one of them; calls go on as before.
     """
     show_functions(app.folder)
-    data = _tables(app, app.plan)
-    single = {name: _single(caller.session, name, table) for name, table in data.items()}
+    known = caller.changing.frames()  # queries that run read the same rows, so they must change for all at once
+    data, changing = _tables(app, app.plan, known)
+    leaves = {name: _leaf(caller.session, name, table) for name, table in data.items()}
+    single = _frames(caller.session, leaves, data) | known
     caller.markers.add(app.plan)
     found = typed(caller.session, app.plan, single, caller.markers)
     caller.add(app.plan, found, single, data)
+    for table in changing:
+        caller.changing.add(table, leaves[table.name])
 
 
-def _tables(app: CheckedApplication, plan: Plan) -> dict[str, pa.Table]:
-    """The rows of each table that a plan reads."""
+def _tables(
+    app: CheckedApplication, plan: Plan, known: Collection[str] = ()
+) -> tuple[dict[str, pa.Table], list[ChangingTable]]:
+    """The rows of each table that a plan reads, and the tables that are read again: their rows say when they count."""
     used = {getattr(operator, "table", None) for operator in plan.operators.values()}
-    return {name: read_table(table, app.folder) for name, table in plan.tables.items() if name in used}
+    read = {name: table for name, table in plan.tables.items() if name in used and name not in known}
+    changing = [ChangingTable(table, app.folder) for table in read.values() if table.reload_s is not None]
+    rows = {name: read_table(table, app.folder) for name, table in read.items() if table.reload_s is None}
+    return rows | {table.name: table.versions.content() for table in changing}, changing
 
 
-def _single(session: SparkSession, name: str, table: pa.Table) -> DataFrame:
-    """A table in one partition: a leaf, or if that fails an ordinary DataFrame; the guards judge its plans."""
+def _frames(
+    session: SparkSession, leaves: Mapping[str, Leaf | None], data: Mapping[str, pa.Table]
+) -> dict[str, DataFrame]:
+    """The tables in one partition each: leaves, or where that fails ordinary DataFrames; the guards judge plans."""
+    return {
+        name: frame_of(session, data[name]).coalesce(1) if leaf is None else leaf.frame for name, leaf in leaves.items()
+    }
+
+
+def _leaf(session: SparkSession, name: str, table: pa.Table) -> Leaf | None:
     try:
         leaf = Leaf(session, table.schema)
         leaf.set(table)
-        return leaf.frame
+        return leaf
     except LeafError as reason:
         log.info("table %s cannot be a leaf of prepared plans: %s", name, reason)
-        return frame_of(session, table).coalesce(1)
+        return None

@@ -7,8 +7,7 @@ import pickle
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from contextlib import ExitStack
-from dataclasses import replace
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,25 +19,33 @@ from headgate.application.checked import CheckedApplication, PolicySettings, Run
 from headgate.application.overload import refuse_overload
 from headgate.connect.dead_letters import DeadLetters
 from headgate.connect.sources import Source
+from headgate.connect.sources.base import ENDED, position_of
 from headgate.metrics.latency import LatencyTotal
 from headgate.metrics.monitor import Monitor
-from headgate.plan.added_queries import plan_of_added
-from headgate.plan.weighing import weighed
+from headgate.plan.model import Plan
 from headgate.policies.parameters import whole
 from headgate.policies.registry import make_policy
 from headgate.qos.settings import make_optimizer
+from headgate.runtime.spark.between_calls import PATIENCE_S, BetweenCalls
 from headgate.runtime.spark.call_runner import CallRunner
-from headgate.runtime.spark.caller_setup import extend_caller, make_caller
+from headgate.runtime.spark.caller_setup import make_caller
 from headgate.runtime.spark.calls.rehearsal import rehearsal_s, rehearses, sample, warm_up
 from headgate.runtime.spark.calls.ways import Ways
+from headgate.runtime.spark.checkpoint.cut import Cut, take_cut
+from headgate.runtime.spark.checkpoint.run_checkpoints import RunCheckpoints
+from headgate.runtime.spark.clock import RunClock
 from headgate.runtime.spark.failures.error_messages import essence
+from headgate.runtime.spark.joining import Joining
 from headgate.runtime.spark.launch.session import goes_with_spark, own_session, spark_runs, start_spark, stop_spark
 from headgate.runtime.spark.overview import Sight, look, look_at_query, overview, query_overview
-from headgate.runtime.spark.promises import promised, refuse_without_room, shedding_steps
+from headgate.runtime.spark.promises import promised, shedding_steps
 from headgate.runtime.spark.query_sinks import QuerySinks
-from headgate.runtime.spark.slots import SlotThreads, join_all
-from headgate.runtime.spark.source_thread import TICK_S, SourceThread, open_sources
+from headgate.runtime.spark.run_report import run_report
+from headgate.runtime.spark.slots import SlotThreads
+from headgate.runtime.spark.source_thread import Opening, open_sources
+from headgate.runtime.spark.source_threads import SourceThreads
 from headgate.runtime.spark.spill import SpillFolder
+from headgate.runtime.spark.table_reloads import TableReloads
 from headgate.scheduling.calls import Call
 from headgate.scheduling.core import Core
 from headgate.scheduling.core_settings import CoreSettings
@@ -53,11 +60,8 @@ from headgate.scheduling.events import (
     QueriesStopped,
     QueryClassChanged,
     QueryPolicyChanged,
-    QueryRemoved,
     SlotFree,
     StreamEnded,
-    StreamRemoved,
-    TableRemoved,
     TuplesArrived,
 )
 from headgate.scheduling.instructions import (
@@ -76,7 +80,6 @@ from headgate.twin.snapshot import take_snapshot
 
 log = logging.getLogger("headgate.spark")
 
-QUEUE_BYTES = 512 * 2**20  # queues in memory; above it they spill, and replayable sources wait at half of it
 LINGER_S = 0.005  # of classes and queries that do not say: as long as a round of the sources takes
 GRACE_S = 10.0  # how long calls in flight may take to end when a run stops
 
@@ -93,12 +96,12 @@ class SparkRuntime:
         self,
         app: CheckedApplication,
         spark: SparkSession | None = None,
-        queue_bytes: int = QUEUE_BYTES,
         ways: Ways | None = None,
         monitor: Monitor | None = None,
         announce: Callable[[str], None] = lambda doing: None,
         record: Path | None = None,
         force: bool = False,
+        fresh: bool = False,
     ) -> None:
         if not force:
             refuse_overload(app)
@@ -111,25 +114,30 @@ class SparkRuntime:
         if owns_spark:
             self._opened.callback(stop_spark, self._spark)
         try:
-            self._set_up(queue_bytes, ways, monitor, record)
+            self.checkpoints = RunCheckpoints(app, self._spark, fresh)
+            self._opened.callback(self.checkpoints.close)
+            self.checkpoints.announce_to(announce)
+            self._set_up(ways, monitor, record)
         except BaseException:
             self._opened.close()
             raise
 
-    def _set_up(self, queue_bytes: int, ways: Ways | None, monitor: Monitor | None, record: Path | None) -> None:
-        app = self._app = replace(self._app, plan=weighed(self._app.plan))
-        self._began: float | None = None
+    def _set_up(self, ways: Ways | None, monitor: Monitor | None, record: Path | None) -> None:
+        app = self._app = self.checkpoints.app
+        beginning = self.checkpoints.beginning
+        self.clock = RunClock(beginning.epoch_us, beginning.at)
         self._announce(f"letting Spark check {len(app.plan.queries)} queries")
-        self.caller = make_caller(own_session(self._spark), app, ways)
-        self._opened.callback(self.caller.close)
-        spill = SpillFolder()
-        self._opened.callback(spill.close)
+        self.caller = self._opened.enter_context(closing(make_caller(own_session(self._spark), app, ways)))
+        queues = app.queues
+        spill = self._opened.enter_context(closing(SpillFolder(queues.folder)))
         goes_with_spark(self._spark, spill.path)
         settings = CoreSettings(app.plan, app.policy.name, app.policy.parameters, app.slots, app.seed, LINGER_S)
-        self._log = None if record is None else EventLog(record, settings, queue_bytes)
-        if self._log is not None:
-            self._opened.callback(self._log.close)
-        self.core = Core(settings, make_policy, SharedMemory(queue_bytes, spill), monitor)
+        if record is not None:
+            self.checkpoints.refuse_recording()
+        recorded = None if record is None else closing(EventLog(record, settings, queues.memory_bytes))
+        self._log = None if recorded is None else self._opened.enter_context(recorded)
+        memory = SharedMemory(queues.memory_bytes, spill, disk_bytes=queues.disk_bytes)
+        self.core = Core(settings, make_policy, memory, monitor, began=self.clock.start_now)
         forecasts = BackgroundForecasts(self.snapshot, app.optimizer.candidates, lambda: promised(self.core), self.now)
         self._opened.callback(forecasts.close)
         board, name, sheds = self.core.board, app.policy.name, partial(shedding_steps, self.core, app.slots)
@@ -139,23 +147,29 @@ class SparkRuntime:
         self._done = threading.Event()
         self._fatal: Exception | None = None
         self._over = False  # the report is made: calls that end later are ignored
-        self._source_threads: list[SourceThread] = []  # more than one where added queries read more streams
-        self._adding = threading.Lock()  # held while queries are added: Spark checks one addition at a time
+        reloads = TableReloads(self.caller.changing, self.core, self._changed, self.now)
+        self._reloads = self._opened.enter_context(closing(reloads))
+        self.sinks = QuerySinks(beginning.sinks, app.checkpoint is not None)
+        self.sources = SourceThreads(self.core, self.sinks, self.now, self.deliver, self.ended, self._break)
+        # Stream -> where its source goes on after what was delivered, or ENDED.
+        self.positions: dict[str, Any] = dict(beginning.sources)
         self.errors: dict[str, str] = {}  # query -> why it ended
         self.unprocessed: dict[str, int] = {}  # query that ended -> tuples that waited for it
-        self.sinks = QuerySinks()
         self.dead_letters = DeadLetters(app.dead_letters, app.name)
         context = self._spark.sparkContext
         self.call_runner = CallRunner(context, self.caller, self.core, self.sinks, self.dead_letters, self._break)
         self._slots = SlotThreads(app.slots, self.step, self._break)
+        self._between_calls = BetweenCalls(self._changed, self.core)
+        self.joining = Joining(self, self._changed)
 
     # A run, from outside -----------------------------------------------------------------------------------------
 
     def open(self) -> None:
         """Open the sinks and start the clock. `step` and `deliver` work from here on."""
+        self.checkpoints.begin()
         self.sinks.open(self._app.plan, self._app.folder, self._app.name)
-        self.dead_letters.begin()
-        self._began = time.monotonic()
+        self.dead_letters.begin(self.checkpoints.goes_on)
+        self.clock.start()
 
     def start(self) -> None:
         """Open everything, rehearse on a sample, and start the source and slot threads.
@@ -176,37 +190,32 @@ class SparkRuntime:
         samples = sample(app.plan, open_sources(app, quiet=True))
         if rehearses(app):
             warm_up(self.caller, app.plan, self.core.board.units, samples, rehearsal_s(app), self._announce)
-        sources = open_sources(app, letters=self.dead_letters)
-        self._began = time.monotonic()
-        self._read(sources)
+        self.clock.start()
+        self.checkpoints.restore(self.core, self.now(), self.caller.states, self.joining)
+        opening = Opening(app, self.dead_letters, epoch_us=self.clock.epoch_us)
+        self.read(opening.sources(resume=self.positions), opening)
         self._slots.start()
+        if (more := self.checkpoints.queries_to_add) is not None:
+            self.joining.add(more, app.slots, True, self.positions)
+        self.checkpoints.start(self.sinks, self._cut, self.sources.forget, self._fail, self._break)
 
-    def _read(self, sources: Mapping[str, Source]) -> None:
-        """Read these sources from now on, in a thread of their own."""
-        thread = SourceThread(
-            sources,
-            now=self.now,
-            deliver=self.deliver,
-            ended=self.ended,
-            broken=self._break,
-            memory_short=lambda: self.core.memory_short,
-            next_boundary=self.core.next_boundary,
-            read=lambda: self.core.time.open,
-        )
-        self._source_threads.append(thread)
-        thread.start()
+    def read(self, sources: Mapping[str, Source], opening: Opening) -> None:
+        """Read these sources from now on, in a thread of their own; those that fail are opened again."""
+        with self._changed:
+            self.positions.update({name: position_of(source) for name, source in sources.items()})
+        self.sources.read(sources, opening.again)
 
     def now(self) -> float:
-        """Seconds since the run began; 0 before."""
-        return 0.0 if self._began is None else time.monotonic() - self._began
+        """Seconds since time 0 of the run, see `RunClock`; 0 before it began."""
+        return self.clock.now()
 
     def wait(self, limits: RunLimits, tick: Callable[[], None] | None = None, tick_s: float = 0.5) -> None:
         """Return when the limits are reached or no query is left; calls `tick` about every `tick_s` seconds.
 
         If the scheduler itself fails in another thread, its error is raised here.
         """
-        while limits.seconds is None or self.now() < limits.seconds:
-            left = tick_s if limits.seconds is None else min(tick_s, max(0.0, limits.seconds - self.now()))
+        while limits.seconds is None or self.clock.lasted < limits.seconds:
+            left = tick_s if limits.seconds is None else min(tick_s, max(0.0, limits.seconds - self.clock.lasted))
             if self._done.wait(left):
                 if self._fatal is not None:
                     raise self._fatal
@@ -214,16 +223,16 @@ class SparkRuntime:
                 if by_itself and not limits.stay_open:
                     return
                 time.sleep(left)  # nothing happens now, but the run must go on
-            if failed := self.sinks.refresh(self.core.plan.queries):
-                self._handle(lambda at: QueriesFailed(at, failed))
+            self._fail(self.sinks.refresh(self.core.plan.queries))
             if tick is not None:
                 tick()
 
     def stop(self) -> dict[str, Any]:
         """End the run and return the report. Calls in flight may finish; what waits stays unprocessed."""
         with self._opened:
-            seconds = self.now()
+            seconds = self.clock.lasted
             self._end_threads()
+            self.checkpoints.end(last=self._fatal is None)
             self._close_sinks()
             with self._changed:
                 self._over = True
@@ -234,7 +243,7 @@ class SparkRuntime:
     def report(self) -> dict[str, Any]:
         """The report as of now, while running."""
         with self._changed:
-            return self._report(self.now())
+            return self._report(self.clock.lasted)
 
     def results_so_far(self, queries: Collection[str]) -> LatencyTotal:
         """The results that these queries have had, and the sum of their latencies."""
@@ -261,11 +270,12 @@ class SparkRuntime:
         with self._changed:
             return self.core.is_complete(query)
 
-    def overview(self) -> dict[str, Any]:
+    def overview(self, over_time: bool = False) -> dict[str, Any]:
         """What people see of the run; see `Run.overview`."""
         with self._changed:
-            seen = self._look()
-        return overview(seen) | {"dead_letters": self.dead_letters.rows}
+            seen = self._look(over_time)
+        more = {"dead_letters": self.dead_letters.rows, "checkpoint": self.checkpoints.report()}
+        return overview(seen, self.sources.states) | more
 
     def query_overview(self, query: str) -> dict[str, Any]:
         """What people see of a query, running or ended; see `Run.query_overview`."""
@@ -273,8 +283,8 @@ class SparkRuntime:
             own = look_at_query(self.core, self._look(), query, self.optimizer, LINGER_S)
         return query_overview(own, self.unprocessed.get(query, 0))
 
-    def _look(self) -> Sight:
-        return look(self.core, self.now(), self._app.slots, self.errors)
+    def _look(self, over_time: bool = False) -> Sight:
+        return look(self.core, self.now(), self._app.slots, self.errors, over_time)
 
     def unfinished(self) -> dict[str, int]:
         """By query, the tuples that wait in its queues or that calls in flight have taken."""
@@ -316,26 +326,12 @@ class SparkRuntime:
         ApplicationError: one of them cannot run. ValueError: there is no room for them beside queries with a
         must-promise, unless they are added by `force`. Nothing has changed then.
         """
-        with self._adding:
-            plan = weighed(plan_of_added(app.plan, self.core.monitor.queries & app.plan.queries.keys()))
-            if not force:
-                with self._changed:
-                    refuse_without_room(self.core, plan, self._app.slots)
-            extend_caller(self.caller, replace(app, plan=plan))
-            try:
-                self.sinks.open(plan, app.folder, app.name)
-                unread = [name for name in plan.streams if plan.readers(name) and self.core.time.starts(name)]
-                while any(thread.reads(unread) for thread in self._source_threads):
-                    time.sleep(TICK_S)  # their last readers have just stopped
-                sources = open_sources(app, letters=self.dead_letters, streams=unread, since=self.now())
-                with self._changed:  # an idle slot must not say in between that all is done
-                    self._done.clear()
-                    self._handle_locked(QueriesAdded(self.now(), plan))
-            except BaseException:
-                self.sinks.discard(plan.queries)
-                raise
-            if sources:
-                self._read(sources)
+        self.joining.add(app, self._app.slots, force)
+
+    def join(self, plan: Plan) -> None:
+        """Run these queries, too, for which everything is ready. The caller holds the lock."""
+        self._done.clear()  # an idle slot must not say in between that all is done
+        self._handle_locked(QueriesAdded(self.now(), plan))
 
     def stop_queries(self, queries: Collection[str]) -> None:
         """End some queries; the others go on. Tuples that wait for them alone are given up, and counted."""
@@ -346,46 +342,42 @@ class SparkRuntime:
 
         Waits for a call of it to end: what that gives must not get to another query of the same name.
         """
-        with self._adding:
-            self._handle(lambda at: QueryRemoved(at, query))
-            with self._changed:
-                self._changed.wait_for(lambda: not self.core.in_flight(query))
-            self.sinks.discard([query])
-            self.errors.pop(query, None)
-            self.unprocessed.pop(query, None)
+        self.joining.remove_query(query)
 
     def remove_stream(self, stream: str) -> None:
         """Forget a stream that no query reads, once its source is closed; ValueError names the queries that read it."""
-        with self._adding:
-            if stream not in self.core.plan.streams:
-                return  # no query ever read it
-            self.core.plan.without_stream(stream)  # refused before anything is waited for
-            while any(thread.reads([stream]) for thread in self._source_threads):
-                time.sleep(TICK_S)
-            self._handle(lambda at: StreamRemoved(at, stream))
+        self.joining.remove_stream(stream)
 
     def remove_table(self, table: str) -> None:
         """Forget a table that no query reads; ValueError names the queries that do."""
-        with self._adding:
-            if table in self.core.plan.tables:
-                self._handle(lambda at: TableRemoved(at, table))
-                self.caller.forget_table(table)
+        self.joining.remove_table(table)
 
     # Data comes in -----------------------------------------------------------------------------------------------
 
     def deliver(
-        self, came: Mapping[str, pa.Table], complete: Collection[str] = (), upto: float = 0.0
+        self,
+        came: Mapping[str, pa.Table],
+        complete: Collection[str] = (),
+        upto: float = 0.0,
+        positions: Mapping[str, Any] | None = None,
     ) -> dict[str, Exception]:
         """Tuples arrived; on the `complete` streams, these are all up to the time `upto`. Slots see them in one step.
 
+        `positions` says where the sources of these tuples go on; who holds the lock sees them together with the tuples.
         Returns the streams whose tuples could not be queued, and why.
         """
-        instructions = self._handle(lambda at: TuplesArrived(at, came, complete, upto))
-        return {one.stream: one.error for one in instructions if isinstance(one, StreamRefused)}
+        with self._changed:
+            instructions = self._handle_locked(TuplesArrived(self.now(), came, complete, upto))
+            refused = {one.stream: one.error for one in instructions if isinstance(one, StreamRefused)}
+            self._reloads.delivered(complete, upto)
+            self.positions.update({name: at for name, at in (positions or {}).items() if name not in refused})
+        return refused
 
     def ended(self, stream: str, error: Exception | None = None) -> None:
         """No more tuples will arrive on a stream. With an error, the queries that read it end."""
-        self._handle(lambda at: StreamEnded(at, stream, error))
+        with self._changed:
+            self._handle_locked(StreamEnded(self.now(), stream, error))
+            self.positions |= {} if error else {stream: ENDED}
 
     # Slots run units ---------------------------------------------------------------------------------------------
 
@@ -395,6 +387,9 @@ class SparkRuntime:
         Returns False if there is nothing to run now, after waiting up to `wait_s` for something to change.
         """
         with self._changed:
+            if self._between_calls.held:
+                self._changed.wait(wait_s)
+                return False
             instructions = self._handle_locked(SlotFree(self.now(), slot))
             call = next((one.call for one in instructions if isinstance(one, StartCall)), None)
             if call is None:
@@ -416,6 +411,11 @@ class SparkRuntime:
         with self._changed:
             if not self._over:
                 self._handle_locked(CallEnded(self.now(), call.slot, *report))
+
+    def _cut(self) -> Cut:
+        with self._between_calls.hold(0.0 if self.call_runner.stopping else PATIENCE_S):
+            app, states = self._app, self.caller.states
+            return take_cut(app, self.core, states, self.sinks, self.positions, self.clock, self.joining)
 
     # The core ----------------------------------------------------------------------------------------------------
 
@@ -452,6 +452,11 @@ class SparkRuntime:
                     self._done.set()
         return instructions
 
+    def _fail(self, errors: Mapping[str, Exception]) -> None:
+        """These queries cannot go on."""
+        if errors:
+            self._handle(lambda at: QueriesFailed(at, errors))
+
     def _note_ended(self, query: str, error: Exception | None, waiting: int = 0) -> None:
         given_up = f" ({waiting} waiting tuples are given up)" if waiting else ""
         self.unprocessed[query] = waiting
@@ -469,13 +474,12 @@ class SparkRuntime:
 
     def _end_threads(self) -> None:
         """Stop reading sources, let calls in flight finish, and cancel those that take too long."""
-        for thread in self._source_threads:
-            thread.stop()
+        self.sources.stop()
         with self._changed:
             self.call_runner.stopping = True
             self._slots.stop()
             self._changed.notify_all()
-        join_all(self._source_threads, GRACE_S)
+        self.sources.join(GRACE_S)
         if not self._slots.join(GRACE_S):
             log.warning("calls in flight take too long and are cancelled")
             self.call_runner.cancel()
@@ -489,11 +493,7 @@ class SparkRuntime:
         self.dead_letters.close()
 
     def _report(self, seconds: float) -> dict[str, Any]:
-        core = self.core
-        report = core.monitor.report("spark", core.policy, self._app.slots, seconds, core.board.policy)
-        rejected = {name: count for thread in self._source_threads for name, count in thread.rejected.items()}
-        more: dict[str, Any] = {"decisions": self.optimizer.as_data(), "qos": self.optimizer.scores()}
-        more |= {"rounds": core.board.rounds, "stats": core.stats.summary(), "late": core.time.late}
-        more |= {"rejected": rejected, "dead_letters": self.dead_letters.report()}
-        more |= {"errors": dict(self.errors), "unprocessed": dict(self.unprocessed)}
-        return report | more | self.caller.report(core.plan)
+        found = run_report(self.core, self._app.slots, seconds, self.optimizer, self.sources)
+        found |= {"dead_letters": self.dead_letters.report(), "checkpoints": self.checkpoints.report()}
+        found |= {"errors": dict(self.errors), "unprocessed": dict(self.unprocessed)}
+        return found | self.sinks.report(self.errors) | self.caller.report(self.core.plan)

@@ -44,11 +44,12 @@ class Sight:
     queries: Mapping[str, Window]
     classes: Mapping[str, Window]
     percentiles: Mapping[str, list[float | None]]
+    courses: Mapping[str, Mapping[str, Any]]  # latencies of classes over time, if somebody wants them
     errors: Mapping[str, str]
 
 
-def look(core: Core, at: float, slots: int, errors: Mapping[str, str]) -> Sight:
-    """Copy what changes. Called under the lock of the runtime."""
+def look(core: Core, at: float, slots: int, errors: Mapping[str, str], over_time: bool = False) -> Sight:
+    """Copy what changes; `over_time`: the latencies of classes over time, too. Called under the runtime's lock."""
     monitor, live = core.monitor, core.monitor.live
     core.board.now = at
     live.count(at)
@@ -72,12 +73,13 @@ def look(core: Core, at: float, slots: int, errors: Mapping[str, str]) -> Sight:
         queries=live.queries.windows(),
         classes=live.classes.windows(),
         percentiles={name: live.classes.percentiles(name, PERCENTS) for name in core.plan.classes},
+        courses={name: live.classes.course(name) for name in core.plan.classes} if over_time else {},
         errors=dict(errors),
     )
 
 
-def overview(seen: Sight) -> dict[str, Any]:
-    """The run as a whole."""
+def overview(seen: Sight, sources: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The run as a whole, with the states of its sources."""
     plan = seen.plan
     readers = {name: plan.readers(name) for name in plan.streams}
     classes = {name: _class_overview(seen, name) for name in plan.classes}
@@ -104,6 +106,7 @@ def overview(seen: Sight) -> dict[str, Any]:
                 "queries": len(readers[name]),
                 "open": name in seen.open,
                 "late": seen.late.get(name, 0),
+                "source": sources.get(name),
             }
             for name in plan.streams
         },
@@ -127,6 +130,7 @@ def _class_overview(seen: Sight, name: str) -> dict[str, Any]:
         "results": window.results,
         "outputs_per_second": window.results / seen.window if seen.window > 0.0 else 0.0,
         "inputs_per_second": None,
+        **({"latencies": seen.courses[name]} if name in seen.courses else {}),
     }
 
 

@@ -20,9 +20,10 @@ def run(
     spark: SparkSession | None = None,
     tick: Callable[[SparkRuntime], None] | None = None,
     force: bool = False,
+    fresh: bool = False,
 ) -> dict[str, Any]:
     """Run an application on Spark until its limits or Ctrl-C; returns the report."""
-    runtime = SparkRuntime(app, spark, force=force)
+    runtime = SparkRuntime(app, spark, force=force, fresh=fresh)
     runtime.start()
     try:
         runtime.wait(limits, None if tick is None else lambda: tick(runtime))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -48,6 +49,16 @@ class SpillFolder:
                 f"cannot write {table.nbytes} bytes of waiting tuples to {path}: {error}; make room there, or "
                 "give Headgate more memory or another spill folder"
             ) from error
+        return path
+
+    def hold(self, handle: Path) -> Path:
+        """Another handle of a stored table: a second name of its file, which stays when the first is deleted."""
+        path = self.path / f"{self._written:08d}.held.arrow"
+        self._written += 1
+        try:
+            os.link(handle, path)
+        except OSError as error:
+            raise SpillError(f"cannot keep waiting tuples in {path}: {error}") from error
         return path
 
     def read(self, handle: Path) -> pa.Table:

@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from headgate.errors import ApplicationError
+from headgate.errors import ApplicationError, ServerError
 from headgate.server.service import NotThere, Taken
 
 log = logging.getLogger("headgate.server")
@@ -72,6 +72,10 @@ def add_handlers(app: FastAPI) -> None:
         answer = problem(503, str(error))
         answer.headers["Retry-After"] = "1"
         return answer
+
+    @app.exception_handler(ServerError)
+    async def _cannot(request: Request, error: ServerError) -> JSONResponse:
+        return problem(503, str(error), place=error.place, problem=error.problem, remedy=error.remedy)
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> JSONResponse:

@@ -201,9 +201,7 @@ def _frame(colors: Palette, legend: list[str] | None) -> Options:
             "type": "scroll",
             "top": 0,
             "left": 0,
-            "icon": "roundRect",
-            "itemWidth": 14,
-            "itemHeight": 4,
+            "itemWidth": 20,  # a piece of the line, so that promises are dashed here, too
             "textStyle": {"color": colors.text, "fontSize": 12},
             "pageTextStyle": {"color": colors.text},
         },

@@ -9,6 +9,7 @@ from nicegui import Client, ui
 from starlette.requests import Request
 from starlette.responses import Response
 
+from headgate.display.overview import stream_state
 from headgate.errors import ApplicationError
 from headgate.policies.registry import POLICIES
 from headgate.server.page import words
@@ -78,8 +79,8 @@ def _shedder(one: Mapping[str, Any]) -> list[str]:
 
 
 def _stream(name: str, one: Mapping[str, Any]) -> list[str]:
-    state = "open" if one["open"] else "ended"
-    return [name, words.rate(one["tuples_per_second"]), words.count(one["queries"]), words.count(one["late"]), state]
+    counts = [words.rate(one["tuples_per_second"]), words.count(one["queries"]), words.count(one["late"])]
+    return [name, *counts, stream_state(one)]
 
 
 class _Summary:
@@ -102,7 +103,7 @@ class _Summary:
         """Show the run as it is now."""
         queues, states = found["queues"], [one["state"] for one in found["queries"].values()]
         show = self._figures.show
-        show("load", words.share(found["load"]), f"of {found['slots']} slots")
+        show("load", words.share(found["load"]), f"of {found['slots']} slot{'' if found['slots'] == 1 else 's'}")
         spilled = f", {words.size(queues['spilled_bytes'])} on disk" if queues["spilled_bytes"] else ""
         show("waiting", words.count(queues["tuples"]), words.size(queues["bytes"]) + spilled)
         show("in", words.rate(found["inputs_per_second"]))

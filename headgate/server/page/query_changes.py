@@ -25,9 +25,7 @@ class QueryChanges:
         with card("Settings"):
             self._settings_form(section)
         with card("Quality of service"):
-            ui.label("Times are seconds since the server started its run; between points the graph is linear.").classes(
-                "note"
-            )
+            ui.label("Times are seconds since the run began; between points the graph is linear.").classes("note")
             self._qos = QosEditor(visit, section.get("qos"))
             self._qos_problem = ProblemBox()
             with ui.element("div").classes("buttons"):

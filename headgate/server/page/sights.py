@@ -67,15 +67,12 @@ class ClassesSight:
 
 def see_classes(service: Service) -> ClassesSight:
     """The most important classes that have queries, with their latencies over time."""
-    found = service.overview()
-    sections = service.sections("queries")
-    examples: dict[str, str] = {}
-    for name, one in found["queries"].items():
-        if one["state"] == "running":
-            examples.setdefault(one["class"], name)
-    order = by_priority({name: one["priority"] for name, one in found["classes"].items()})
-    shown = [name for name in order if name in examples][:MOST_LINES]
-    courses = {name: service.query_overview(examples[name])["class_latencies"] for name in shown}
+    found = service.overview(over_time=True)
+    sections, classes = service.sections("queries"), found["classes"]
+    used = {one["class"] for one in found["queries"].values() if one["state"] == "running"}
+    order = by_priority({name: one["priority"] for name, one in classes.items()})
+    shown = [name for name in order if name in used][:MOST_LINES]
+    courses = {name: classes[name]["latencies"] for name in shown}
     tightest = tightest_promises(sections, found)
     points = {name: sections[tightest[name].query]["qos"]["latency"]["points"] for name in shown if name in tightest}
     return ClassesSight(found["began"], found["at"], courses, points)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,12 +25,15 @@ BENCHES = {
     "state": "the cost of windows on Spark, and a replay compared with Structured Streaming",
     "start": "the time from a command to its first result, compared with a bare PySpark script",
     "classes": "queries of unequal importance, compared with stock Structured Streaming",
+    "sources": "tuples of a Kafka topic: how long their results take, compared with Structured Streaming",
     "many": "hundreds of queries: the time to start them, memory, and latencies",
     "burst": "a burst beyond capacity, with and without a tolerance: latency, and the error of what was shed",
+    "overload": "ten minutes at three times the capacity: memory against its bound, and what was refused",
     "optimizer": "the cost of looking after promises, and what lingering by promise saves",
     "twin": "what a run forecasts of other policies, compared with what they then do",
     "server": "what comes in over HTTP, and what listeners and open pages cost the queries",
     "policies": "a bursty application under every policy on Spark, compared with the simulator's prediction",
+    "chaos": "a run that is killed at random moments and started again: results that are lost or repeated",
     "decisions": "the cost of a decision with few and with many queries",
     "simulator": "tuples per second of the simulator",
 }
@@ -51,6 +55,7 @@ def bench(
     plots: Annotated[
         Path | None, typer.Option("--plot", metavar="FOLDER", help="Also draw a picture into this folder (classes).")
     ] = None,
+    kills: Annotated[int | None, typer.Option("--kills", min=0, help="How often to kill each pair (chaos).")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure Headgate on this machine and print the headline numbers.
@@ -72,9 +77,12 @@ def bench(
         if not hasattr(chosen, "draw"):
             fail(f"--plot {plots}: bench '{name}' draws no picture")
         check_plots(plots)
+    if kills is not None and "kills" not in inspect.signature(chosen.run).parameters:
+        fail(f"--kills {kills}: bench '{name}' kills nothing")
+    more = {} if kills is None else {"kills": kills}
     with _announcing(name) as announce, collecting(announce) as parts:
         try:
-            result = chosen.run(quick)
+            result = chosen.run(quick, **more)
         except BaseException as error:
             from headgate.runtime.spark.failures.error_messages import essence
 

@@ -117,7 +117,8 @@ def test_a_full_disk_keeps_the_rows_that_fit_and_tears_none(
 ) -> None:
     monkeypatch.setattr(row_file, "FileIO", SmallDisk)
     SmallDisk.room = room
-    outputs = QuerySinks({"q": sink_at(tmp_path, f"out.{kind}", kind)})
+    outputs = QuerySinks()
+    outputs["q"] = sink_at(tmp_path, f"out.{kind}", kind)
     plan_time: Any = type("Time", (Timekeeper,), {"__init__": lambda _: None, "up_to_last_event": lambda _, q, t: t})()
     written: dict[str, list[pa.Table]] = {}
     failed: dict[str, Exception] = {}

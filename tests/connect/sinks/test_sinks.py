@@ -210,8 +210,8 @@ def test_wrong_targets_name_the_place(tmp_path: Path) -> None:
             sink_of(tmp_path, kind="csv", path=path)
     with pytest.raises(ApplicationError, match="needs a 'path'"):
         sink_of(tmp_path, kind="csv")
-    with pytest.raises(ApplicationError, match="known kinds: callback, csv, json, memory, none"):
-        sink_of(tmp_path, kind="kafka")
+    with pytest.raises(ApplicationError, match="known kinds: callback, "):
+        sink_of(tmp_path, kind="carrier-pigeon")
     with pytest.raises(ValueError, match="instead of"):
         sink_of(tmp_path, kind="memory").write(pa.table({"k": [1], "_arrival": [0], "_sequence": [0]}))
 

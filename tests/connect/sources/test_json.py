@@ -122,9 +122,9 @@ def test_both_ways_give_the_same(tmp_path_factory: pytest.TempPathFactory, rows:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     schema = arrow_schema(parse_schema("i INT, f DOUBLE, s STRING, b BOOLEAN, t TIMESTAMP", "s"), stamps=False)
     reader = JsonReader(path, schema)
-    quick = [row for table in reader.blocks() for row in table.to_pylist()]
+    quick = [row for block in reader.blocks() for row in block.table.to_pylist()]
     reader._quick = None
-    careful = [row for table in reader.blocks() for row in table.to_pylist()]
+    careful = [row for block in reader.blocks() for row in block.table.to_pylist()]
     assert quick == careful
     assert len(careful) == len(rows)
     assert reader.rejects.count == 0

@@ -37,22 +37,28 @@ HEADLINES = {
         "completed_over_stock",
         "highest_rate",
     },
+    "sources": {"latency_over_stock"},
     "many": {"start_seconds", "memory_mb", "mean_seconds", "completed"},
     "burst": {"share_shed", "capacity"},
+    "overload": {"queue_memory_over_bound", "disk_over_bound", "lost", "repeated", "refused_share"},
     "optimizer": {"cpu_share", "microseconds_a_look", "cpu_per_tuple_over_default_linger"},
     "twin": {"error_p50", "error_p90", "best_agrees", "compared"},
     "server": {"ingest_over_feeder", "ingest_tuples_per_second", "listeners_cost"},
     "policies": {"claims", "agreement", "policies", "one_burst", "fixed_cost", "costs"},
+    "chaos": {"lost", "repeated", "kills", "kills_in_checkpoint", "kills_in_commit", "seconds"},
     "decisions": {"microseconds", "growth", "share_of_unit_call", "unit_call_microseconds"},
     "simulator": {"speedup_over_simpy", "event_loop_over_simpy"},
 }
 LONG = {
     "start": "it starts four JVMs",
     "classes": "it starts two Sparks, and runs every way of both for seconds",
+    "sources": "it starts a broker, and a Spark with the connector",
     "many": "it starts two Sparks",
     "burst": "it searches for the rate that a query can carry",
+    "overload": "it searches for the rate that a query can carry",
     "twin": "it searches for the rate that keeps the processors busy",
     "server": "it starts servers",
+    "chaos": "it starts a JVM for each kill, and two more",
     "policies": "each of its runs plans twenty operators anew",
 }
 

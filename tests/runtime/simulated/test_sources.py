@@ -147,9 +147,9 @@ def test_errors_name_the_wrong_source(tmp_path):
     )
     with pytest.raises(ApplicationError, match="time"):
         simulate(make_app(timeless, folder=tmp_path), IDLE)
-    kafka = make_plan({"s": {"kind": "kafka"}}, [project("q/p", "s")], {"q": "q/p"})
-    with pytest.raises(ApplicationError, match=r"streams\.s\.source\.kind.*kafka"):
-        simulate(make_app(kafka), IDLE)
+    unknown = make_plan({"s": {"kind": "unknown"}}, [project("q/p", "s")], {"q": "q/p"})
+    with pytest.raises(ApplicationError, match=r"streams\.s\.source\.kind.*unknown"):
+        simulate(make_app(unknown), IDLE)
     rateless = make_plan({"s": {"kind": "feeder", "rows": 3}}, [project("q/p", "s")], {"q": "q/p"})
     with pytest.raises(ApplicationError, match=r"streams\.s\.source.*rate"):
         simulate(make_app(rateless), IDLE)

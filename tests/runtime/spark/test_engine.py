@@ -12,9 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headgate.application.checked import CheckedApplication, PolicySettings, RunLimits
+from headgate.application.checked import CheckedApplication, PolicySettings, QueueSettings, RunLimits
 from headgate.connect.sinks.memory import MemorySink
-from headgate.connect.sources import make_source
+from headgate.connect.sources import SourceContext, source_for_run
+from headgate.connect.sources.base import ENDED
 from headgate.plan.model import Plan, Stream
 from headgate.plan.operators import Function, Port, Project, Select
 from headgate.runtime.spark import engine, source_thread
@@ -24,6 +25,8 @@ from headgate.sql.schema import parse_schema
 from tests.runtime.spark.helpers import app_of, numbers, plan_of, rows_of, simple_plan, stream
 
 pytestmark = pytest.mark.spark
+
+TWO = "k,v\n1,0.5\n2,0.25\n"
 
 
 def results(runtime: SparkRuntime, query: str) -> pa.Table:
@@ -85,6 +88,29 @@ def test_a_failing_query_stops_alone_and_says_why(spark: Any) -> None:
     assert list(report["errors"]) == ["bad"]
     expected = sum(int((numbers(100, seed).to_pandas().v > 0.5).sum()) for seed in range(4))
     assert results(runtime, "good").num_rows == expected
+
+
+def test_positions_are_those_of_the_tuples_that_were_queued(spark: Any, tmp_path: Path) -> None:
+    runtime = SparkRuntime(app_of(two_queries("v > 0.9"), "rr", unit="query"), spark)
+    runtime.open()
+    runtime.deliver({"s": numbers(10, 1)}, positions={"s": {"given": 10}})
+    assert runtime.positions == {"s": {"given": 10}}
+    runtime.deliver({"s": numbers(10, 2)})
+    assert runtime.positions == {"s": {"given": 10}}
+    runtime.ended("s", OSError("the disk is gone"))
+    assert runtime.positions == {"s": {"given": 10}}  # a restart tries it again
+    runtime.ended("s")
+    assert runtime.positions == {"s": ENDED}
+    runtime.stop()
+    plan = plan_of(
+        [Select(id="a/x", inputs=(Port("f"),), where="v >= 0")], {"a": Port("a/x")}, [_csv("f", tmp_path, TWO)]
+    )
+    read = SparkRuntime(replace(app_of(plan), folder=tmp_path), spark)
+    read.start()
+    assert read.positions.keys() == {"f"}  # known before the first tuple
+    read.wait(RunLimits(until_idle=True, seconds=30))
+    assert read.stop()["sources"] == {"f": {"state": "ended"}}
+    assert read.positions == {"f": ENDED}
 
 
 def test_a_shared_operator_survives_the_failure_of_one_of_its_queries(spark: Any) -> None:
@@ -152,16 +178,16 @@ def test_a_failing_source_stops_only_its_readers(spark: Any, tmp_path: Path, mon
             Select(id="b/x", inputs=(Port("bad"),), where="v >= 0"),
         ],
         {"a": Port("a/x"), "b": Port("b/x")},
-        [_csv("good", tmp_path, "k,v\n1,0.5\n2,0.25\n"), _csv("bad", tmp_path, "k,v\n1,0.5\n")],
+        [_csv("good", tmp_path, TWO), _csv("bad", tmp_path, "k,v\n1,0.5\n")],
     )
 
-    def make(stream: Stream, *rest: Any) -> Any:
-        source = make_source(stream, *rest)
-        if stream.name == "bad":
-            monkeypatch.setattr(source, "poll", lambda *_: (_ for _ in ()).throw(OSError("the disk is gone")))
+    def make(context: SourceContext, since: float) -> Any:
+        source = source_for_run(context, since)
+        if context.stream.name == "bad":
+            monkeypatch.setattr(source, "poll", lambda *_: (_ for _ in ()).throw(ValueError("the disk is gone")))
         return source
 
-    monkeypatch.setattr(source_thread, "make_source", make)
+    monkeypatch.setattr(source_thread, "source_for_run", make)
     runtime = SparkRuntime(replace(app_of(plan), folder=tmp_path), spark)
     runtime.start()
     runtime.wait(RunLimits(until_idle=True, seconds=30))
@@ -194,7 +220,7 @@ def test_replacing_the_policy_while_running_changes_no_answer(spark: Any, unit: 
 
 
 def test_spilling_keeps_every_tuple(spark: Any) -> None:
-    runtime = SparkRuntime(app_of(simple_plan("v >= 0")), spark, queue_bytes=50_000)
+    runtime = SparkRuntime(replace(app_of(simple_plan("v >= 0")), queues=QueueSettings(50_000)), spark)
     runtime.open()
     tables = [numbers(2000, seed, first=2000 * seed) for seed in range(6)]
     for table in tables:

@@ -13,9 +13,9 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from headgate.application.checked import RunLimits
+from headgate.application.checked import QueueSettings, RunLimits
 from headgate.connect.sinks.memory import MemorySink
-from headgate.connect.sources import make_source
+from headgate.connect.sources import SourceContext, source_for_run
 from headgate.plan.model import Edge, Plan, Stream
 from headgate.plan.operators import Port, Select
 from headgate.runtime.spark import source_thread
@@ -38,7 +38,7 @@ def plan_of_two_queries(*streams: Stream) -> Plan:
 
 
 def opened(spark: Any, unit: str = "operator", **settings: Any) -> SparkRuntime:
-    runtime = SparkRuntime(app_of(plan_of_two_queries(), unit=unit), spark, **settings)
+    runtime = SparkRuntime(replace(app_of(plan_of_two_queries(), unit=unit), **settings), spark)
     runtime.open()
     return runtime
 
@@ -67,14 +67,14 @@ def test_a_source_that_fails_when_it_looks_ahead_ends(
         (tmp_path / f"{name}.csv").write_text("k,v\n1,0.5\n2,0.25\n")
         return Stream(name, parse_schema("k INT, v DOUBLE", name), {"kind": "csv", "path": f"{name}.csv"})
 
-    def make(stream: Stream, folder: Path, seed: int, epoch_us: int, quiet: bool = False, on_reject: Any = None) -> Any:
-        source = make_source(stream, folder, seed, epoch_us, quiet, on_reject)
-        if stream.name == "bad" and not quiet:
+    def make(context: SourceContext, since: float) -> Any:
+        source = source_for_run(context, since)
+        if context.stream.name == "bad" and not context.sample:
             failing = type("Failing", (type(source),), {"exhausted": property(lambda _: 1 / 0)})
             monkeypatch.setattr(source, "__class__", failing)
         return source
 
-    monkeypatch.setattr(source_thread, "make_source", make)
+    monkeypatch.setattr(source_thread, "source_for_run", make)
     runtime = SparkRuntime(replace(app_of(plan_of_two_queries(csv("good"), csv("bad"))), folder=tmp_path), spark)
     runtime.start()
     runtime.wait(RunLimits(until_idle=True, seconds=20))
@@ -85,7 +85,7 @@ def test_a_source_that_fails_when_it_looks_ahead_ends(
 
 
 def test_a_stopped_query_holds_no_memory(spark: Any, caplog: pytest.LogCaptureFixture) -> None:
-    runtime = opened(spark, queue_bytes=2 * numbers(2000, 1).nbytes - 1)
+    runtime = opened(spark, queues=QueueSettings(2 * numbers(2000, 1).nbytes - 1))
     for seed in range(3):
         runtime.deliver({"bad": numbers(2000, seed)})
     assert runtime.core.memory_short

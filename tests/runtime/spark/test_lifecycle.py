@@ -15,7 +15,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
-from headgate.application.checked import RunLimits
+from headgate.application.checked import QueueSettings, RunLimits
 from headgate.connect.sinks.files import FileSink
 from headgate.errors import ApplicationError
 from headgate.plan.model import Plan, Query, Stream, Table
@@ -85,7 +85,7 @@ def test_pyspark_prints_no_record_of_a_failed_query(session: Any) -> None:
 def test_replayable_sources_wait_at_half_of_the_memory_given(spark: Any, spill: Path) -> None:
     table = numbers(2000, 1)
     for queue_bytes, short in ((3 * table.nbytes, False), (3 * table.nbytes // 2, True)):
-        runtime = SparkRuntime(app_of(simple_plan()), spark, queue_bytes=queue_bytes)
+        runtime = SparkRuntime(replace(app_of(simple_plan()), queues=QueueSettings(queue_bytes)), spark)
         runtime.open()
         runtime.deliver({"s": table})
         assert runtime.core.memory.spilled_bytes == 0

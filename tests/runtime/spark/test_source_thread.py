@@ -21,6 +21,7 @@ class FakeSource:
         self.rejected = 0
         self.closed = False
         self._left = list(given)
+        self.position = 0  # polls that gave something
 
     @property
     def exhausted(self) -> bool:
@@ -30,6 +31,7 @@ class FakeSource:
         given = self._left.pop(0)
         if isinstance(given, Exception):
             raise given
+        self.position += given is not None
         return given
 
     def close(self) -> None:
@@ -41,9 +43,11 @@ class Reports:
 
     def __init__(self, sources: Mapping[str, Any], refused: str = "", boundary: float = math.inf) -> None:
         self.seen: list[Any] = []
+        self.positions: dict[str, Any] = {}
         self.now = 7.0
-        self.memory_short = False
+        self.memory_short = self.disk_full = False
         self.read = set(sources)
+        self.held_up: set[str] = set()
         self._refused = refused
         self.breaks: Exception | None = None  # what handing over tuples raises
         self.thread = SourceThread(
@@ -52,14 +56,20 @@ class Reports:
             deliver=self._deliver,
             ended=self._ended,
             broken=lambda error: self.seen.append(("broken", str(error))),
-            memory_short=lambda: self.memory_short,
+            may_read=lambda replayable: not (self.memory_short if replayable else self.disk_full),
             next_boundary=lambda now: boundary,
             read=lambda: self.read,
+            reopen=lambda name, position: pytest.fail("not opened again"),
+            held_up=lambda: self.held_up,
         )
 
-    def _deliver(self, tables: Mapping[str, pa.Table], complete: Any, now: float) -> dict[str, Exception]:
+    def _deliver(
+        self, tables: Mapping[str, pa.Table], complete: Any, now: float, positions: Mapping[str, Any]
+    ) -> dict[str, Exception]:
         if self.breaks is not None:
             raise self.breaks
+        assert positions.keys() == tables.keys()
+        self.positions.update(positions)
         self.seen.append(({name: table.num_rows for name, table in tables.items()}, list(complete), now))
         return {name: OSError("full") for name in tables if name == self._refused}
 
@@ -77,6 +87,15 @@ def test_a_round_is_handed_over_at_once():
     assert reports.seen == [({"a": 3, "c": 2}, ["a", "b"], 7.0), ("c", None)]
     reports.thread.run()
     assert reports.seen[2:] == [({"b": 1}, [], 7.0), ("a", None), ("b", None)]
+
+
+def test_positions_are_handed_over_with_their_tables():
+    reports = Reports({"a": FakeSource(rows(3), None, rows(1), None), "b": FakeSource(None, rows(1), None, None)})
+    after = []
+    for _ in range(3):
+        reports.thread.read_round()
+        after.append(dict(reports.positions))
+    assert after == [{"a": 1}, {"a": 1, "b": 1}, {"a": 2, "b": 1}]
 
 
 def test_a_large_round_is_handed_over_in_parts(monkeypatch: pytest.MonkeyPatch):
@@ -98,6 +117,16 @@ def test_a_source_that_fails_ends_and_the_others_go_on():
     reports.thread.read_round()
     assert reports.seen == [({"b": 1}, ["b"], 7.0), ("a", "no such file")]
     assert bad.closed
+
+
+def test_a_stream_whose_results_nobody_takes_waits_if_it_can():
+    sources = {name: FakeSource(rows(1), None, replayable=name == "a") for name in "ab"}
+    reports = Reports(sources)
+    reports.held_up = {"a", "b"}
+    reports.thread.read_round()
+    reports.held_up = set()
+    reports.thread.read_round()
+    assert reports.seen == [({"b": 1}, ["b"], 7.0), ({"a": 1}, ["a"], 7.0), ("b", None)]
 
 
 def test_a_source_whose_stream_nobody_reads_is_closed():
@@ -132,6 +161,13 @@ def test_only_replayable_sources_wait_for_memory():
     reports.memory_short = False
     assert reports.thread.read_round()  # there may be more
     assert [one[0] for one in reports.seen if isinstance(one[0], dict)] == [{"b": 1}, {"a": 2000}]
+
+
+def test_every_source_waits_for_the_disk():
+    reports = Reports({"a": FakeSource(rows(1), None, replayable=True), "b": FakeSource(rows(1), None)})
+    reports.memory_short = reports.disk_full = True
+    assert not reports.thread.read_round()
+    assert not [one for one in reports.seen if isinstance(one[0], dict) and one[0]]
 
 
 @pytest.mark.parametrize(

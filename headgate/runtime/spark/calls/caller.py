@@ -25,6 +25,7 @@ from headgate.plan.operators.base import Port
 from headgate.plan.table_bytes import row_bytes, table_bytes
 from headgate.runtime.spark.analysis.schemas import PlanSchemas
 from headgate.runtime.spark.call_sizes import CallSizes
+from headgate.runtime.spark.calls.changing_tables import ChangingTables
 from headgate.runtime.spark.calls.composer import Composer, Tables
 from headgate.runtime.spark.calls.job import JobShape, separate, shape_of
 from headgate.runtime.spark.calls.likeness import likeness
@@ -100,6 +101,7 @@ class Caller:
         states: States,
         ways: Ways,
         direct: DirectServer | None = None,
+        changing: ChangingTables | None = None,
     ) -> None:
         self._plan = plan
         self.ways = ways
@@ -114,6 +116,7 @@ class Caller:
         self._schemas = dict(schemas)
         self._single_tables = dict(single_tables)
         self._spread_tables = spread_tables
+        self.changing = changing or ChangingTables(spread_tables)
         self.markers = markers
         self._prepared: dict[JobShape, _Prepared | None] = {}
         self._facts: dict[str, PlanFacts] = {}  # by kind of query, see `likeness`
@@ -194,6 +197,7 @@ class Caller:
     def forget_table(self, table: str) -> None:
         """A table was removed: another may take its name."""
         self._single_tables.pop(table, None)
+        self.changing.forget(table)
         self._spread_tables.forget(table)
 
     def keep(self, plan: Plan, units: tuple[Unit, ...]) -> None:
@@ -246,7 +250,8 @@ class Caller:
 
     def table_rows(self, name: str) -> pa.Table | None:
         """The rows of a stored table as they were read for a query; None: no query reads it."""
-        return self._spread_tables.rows(name)
+        newest = self.changing.newest(name)
+        return self._spread_tables.rows(name) if newest is None else newest
 
     def close(self) -> None:
         """Release cached tables and state; called when the run ends."""

@@ -25,10 +25,11 @@ from headgate.plan.operators import (
     TimeWindow,
     Union,
 )
+from headgate.runtime.spark.calls.table_versions import VALID_FROM, VALID_UNTIL
 from headgate.runtime.spark.calls.user_functions import arrow_function
 from headgate.runtime.spark.stateful.base import CallBounds, Stateful, StepResult
 from headgate.runtime.spark.stateful.frames import as_relation, on_time
-from headgate.sql.schema import RELATION_STAMPS
+from headgate.sql.schema import ARRIVAL, RELATION_STAMPS
 
 Tables = Mapping[str, DataFrame]
 
@@ -126,6 +127,9 @@ class Composer:
         match = [F.col(f"`{mine}`") == F.col(f"`{prefix}{theirs.lower()}`") for mine, theirs in operator.on.items()]
         if match:
             renamed = renamed.hint("shuffle_hash" if self._single else "broadcast")
+        if VALID_FROM in table.columns:
+            arrival = F.col(f"`{ARRIVAL}`")
+            match += [arrival >= F.col(f"`{prefix}{VALID_FROM}`"), arrival < F.col(f"`{prefix}{VALID_UNTIL}`")]
         if operator.condition:
             match.append(F.expr(operator.condition))
         joined = frame.join(renamed, reduce(lambda a, b: a & b, match, F.lit(True)), operator.how)

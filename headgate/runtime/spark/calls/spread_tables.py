@@ -24,6 +24,12 @@ class SpreadTables(Mapping[str, DataFrame]):
         """More tables, or later versions of some that nothing has read yet."""
         self._data = {**data, **self._data}
 
+    def replace(self, name: str, table: pa.Table) -> None:
+        """Another version of a table, for calls that begin from now on."""
+        if name in self._data:
+            self._data[name] = table
+            self._release(name)
+
     def rows(self, name: str) -> pa.Table | None:
         """The rows of a table as they were read; None: no query has read it."""
         return self._data.get(name)

@@ -6,7 +6,7 @@ import re
 
 from py4j.protocol import Py4JJavaError
 
-from headgate.errors import RowText
+from headgate.errors import NEVER_ROWS, RowText
 
 _RAISED = re.compile(r"[\w.]*(Error|Exception|Interrupt)\b.*: ")  # the last line of a Python traceback
 _CALLED = re.compile(r"^An error occurred while calling .*$")
@@ -14,9 +14,12 @@ _CAUSE = re.compile(r"^Caused by:\s*")
 _JAVA_CLASS = re.compile(r"^:?\s*([a-z]\w*\.)+[A-Z]\w*(Exception|Error)\w*:\s*")
 
 
-def essence(error: BaseException) -> RowText:
+def essence(error: BaseException) -> str:
     """The line of an error that a person needs: what a Python worker raised, else Java's last cause, else the first
-    line. A line that ends in a colon is continued."""
+    line. A line that ends in a colon is continued. It is a `RowText` unless errors of this kind never hold values of
+    rows."""
+    if isinstance(error, NEVER_ROWS):
+        return str(error) or type(error).__name__
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     raised = [line for line in lines if _RAISED.match(line)]
     if raised and any(line.startswith("Traceback") for line in lines):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -23,6 +23,14 @@ _FILE_BYTES = 300_000  # larger data goes through a file, since py4j sends bytes
 
 class LeafError(RuntimeError):
     """This version of Spark does not keep a leaf's data where we expect it; no plan can be prepared."""
+
+
+class Sent(NamedTuple):
+    """Data on its way into a leaf: its bytes, or where the JVM has them."""
+
+    table: pa.Table
+    bytes: bytes | None = None
+    in_jvm: Any = None
 
 
 class Leaf:
@@ -41,14 +49,24 @@ class Leaf:
             self.batches = jvm.scala.jdk.javaapi.CollectionConverters.asJava(partition.values())  # a Java list
 
     def set(self, table: pa.Table) -> None:
-        """Replace the data. Must not be called while a job reads the leaf."""
+        """Replace the data. Must not be called while a job reads the leaf, unless both tables give its answer."""
+        self.hold(self.sent(table))
+
+    def sent(self, table: pa.Table) -> Sent:
+        """Get the data ready to be held: what takes long with much of it."""
         given = conform(table, self.schema)
         if given.nbytes > _FILE_BYTES:
-            self._copy(_batches_in_jvm(self._session, given).toArray(), 0, self.array, 0, 1)
+            return Sent(table, in_jvm=_batches_in_jvm(self._session, given).toArray())
+        return Sent(table, serialized(given).to_pybytes())
+
+    def hold(self, sent: Sent) -> None:
+        """Replace the data by what was sent."""
+        if sent.in_jvm is not None:
+            self._copy(sent.in_jvm, 0, self.array, 0, 1)
         else:
             # One trip to the JVM; indexing the array through py4j would ask for its length first.
-            self._put(self.array, 0, serialized(given).to_pybytes())
-        self.current = table
+            self._put(self.array, 0, sent.bytes)
+        self.current = sent.table
 
 
 class LogLeaf:

@@ -6,7 +6,7 @@ import itertools
 import logging
 from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -156,6 +156,15 @@ class Log:
                 frame = frame.union(chunk.frame(session))
         return frame
 
+    def state(self) -> dict[str, Any]:
+        """The tables of its chunks, and when it is compacted next."""
+        return {"chunks": [chunk.table for chunk in self.chunks], "compact_at": self._compact_at}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state. The tables stay the same objects: the next checkpoint finds them again."""
+        self._keep([Chunk(table, self.spec) for table in state["chunks"]])
+        self._compact_at = state["compact_at"]
+
     def release(self) -> None:
         """Drop all chunks."""
         self._keep([])
@@ -209,6 +218,16 @@ class OperatorState:
         if self._slide is not None and any(log.rows for log in self.logs.values() if log.spec.expiry is not None):
             found = min(found, (self.evaluated_to // self._slide + 1) * self._slide)
         return found
+
+    def state(self) -> dict[str, Any]:
+        """How far it has come, and its logs."""
+        return {"evaluated_to": self.evaluated_to, "logs": {name: log.state() for name, log in self.logs.items()}}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state."""
+        self.evaluated_to = state["evaluated_to"]
+        for name, log in self.logs.items():
+            log.restore(state["logs"][name])
 
     def release(self) -> None:
         """Drop all logs' chunks."""
@@ -271,6 +290,15 @@ class States:
             if name in self._states:
                 self._states[name].release()
                 self._states[name] = OperatorState(self._single[name])
+
+    def state(self) -> dict[str, Any]:
+        """The state of each operator: values that JSON can hold, and Arrow tables. No call may be in flight."""
+        return {name: state.state() for name, state in self._states.items()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state, with the operators that are there."""
+        for name in self._states.keys() & state.keys():
+            self._states[name].restore(state[name])
 
     def sizes(self) -> dict[str, dict[str, int]]:
         """The rows and bytes of each operator's state."""

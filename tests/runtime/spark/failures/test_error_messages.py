@@ -6,6 +6,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 
+from headgate.errors import RowText
 from headgate.runtime.spark.failures.error_messages import essence
 
 JAVA = """An error occurred while calling o7147.getResult.
@@ -51,3 +52,23 @@ def test_the_message_names_the_cause(error: Any, cause: str) -> None:
     assert cause in message
     assert "An error occurred while calling" not in message
     assert "\n" not in message
+    assert isinstance(message, RowText)
+
+
+def test_what_never_holds_values_of_rows_may_be_logged_whole() -> None:
+    full = OSError(28, "No space left on device", "out/part-1.csv")
+    assert essence(full) == str(full)
+    assert not isinstance(essence(full), RowText)
+
+
+@pytest.mark.parametrize(
+    ("text", "error_class"),
+    [
+        ("[CAST_INVALID_INPUT] The value 'ann' of the type", "[CAST_INVALID_INPUT]"),
+        ("ValueError: no such key: ann", "ValueError"),
+        ("'ann' is no number", ""),
+        ("annError", ""),
+    ],
+)
+def test_the_class_of_an_error_is_all_that_is_said_without_rows(text: str, error_class: str) -> None:
+    assert RowText(text).error_class == error_class

@@ -1,0 +1,1 @@
+"""Checkpoints: what a run needs to go on after a restart, kept in a folder."""
