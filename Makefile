@@ -94,7 +94,7 @@ soak: setup ## the long-running tests; pytest options in ARGS
 picture: setup ## draw docs/images/demo.svg from a minute of the demonstration
 	@$(WITH_JAVA) $(BIN)/python scripts/demo_picture.py
 
-tables: setup ## write the tables of docs/benchmarks.md and README.md, and the chart, from docs/results
+tables: setup ## write the tables of benchmarks.md, studies.md and README.md, and the chart, from docs/results
 	@$(BIN)/python scripts/benchmarks_page.py
 
 packages: $(STAMP) ## print the packages in their order, and what each imports

@@ -1,7 +1,7 @@
-"""Write the tables of docs/benchmarks.md, and the one of README.md, from docs/results. `make tables` runs it.
+"""Write the tables of docs/benchmarks.md, docs/studies.md and README.md from docs/results. `make tables` runs it.
 
-docs/results has what `headgate bench NAME --json` printed. A table stands between `<!-- table: NAME -->` and
-`<!-- end of table -->`.
+docs/results has what `headgate bench NAME --json` printed, and the `claims.json` of studies. A table stands between
+`<!-- table: NAME -->` and `<!-- end of table -->`.
 """
 
 import json
@@ -18,9 +18,10 @@ from headgate_lab.bench.classes.comparison import FAIR, FIFO
 from headgate_lab.bench.classes.tables import ShownTable
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md")
+PAGES = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "studies.md")
 RESULTS, CHART = ROOT / "docs" / "results", ROOT / "docs" / "images" / "bench-classes.svg"
 WORKLOADS = ("heavy", "medium", "easy")
+STUDIES = ("prb", "paths", "aqsios")  # those with findings for someone who chooses a policy
 TABLE = re.compile(r"(?<=<!-- table: )(.+?)( -->\n).*?(?=<!-- end of table -->)", re.DOTALL)
 Found = Mapping[str, Any]
 
@@ -51,6 +52,8 @@ def all_tables() -> dict[str, str]:
         "optimizer": headlines(found("optimizer")),
         "server": headlines(found("server")),
         "replay": replay(found("state")),
+        "what holds": what_holds(),
+        "aqsios verdicts that changed": changed(found("aqsios")),
     }
 
 
@@ -158,6 +161,34 @@ def replay(state: Found) -> str:
         ours, stock = rates["headgate" + suffix], rates["structured streaming" + suffix]
         rows.append([kind, f"{ours:,.0f}", f"{stock:,.0f}", f"{ours / stock:.2f}"])
     return markdown(["average of", "Headgate, rows/s", "Structured Streaming, rows/s", "ratio"], rows)
+
+
+def what_holds() -> str:
+    """One row per finding of a study, with the verdicts of the claims behind it."""
+    rows = [
+        [one["goal"], one["finding"], one["holds"], f"[{name}](#{name}): {_verdicts(one['claims'])}"]
+        for name in STUDIES
+        for one in found(name)["headlines"]
+    ]
+    return markdown(["to get", "do", "", "claims"], rows)
+
+
+def _verdicts(claims: Mapping[str, str]) -> str:
+    """The claims by verdict."""
+    by_verdict: dict[str, list[str]] = {}
+    for claim, verdict in claims.items():
+        by_verdict.setdefault(verdict, []).append(claim.removeprefix("PRB-").removeprefix("PATHS-"))
+    return "; ".join(f"{', '.join(ids)} {verdict}" for verdict, ids in by_verdict.items())
+
+
+def changed(study: Found) -> str:
+    """The verdicts that are not those of the run before."""
+    rows = [
+        [claim["id"], claim["before"], claim["verdict"], claim["change"]]
+        for claim in study["claims"]
+        if claim["before"] != claim["verdict"]
+    ]
+    return markdown(["claim", "before", "now", "which change did it"], rows)
 
 
 def captioned(table: ShownTable) -> str:

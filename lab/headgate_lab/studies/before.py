@@ -11,7 +11,7 @@ import yaml
 
 from headgate_lab.studies.claims import Verdict
 
-_UNTOLD = "not told: a run of another size, or chance"
+_UNKNOWN = "not known: a run of another size, or chance"
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Before:
         one, with the change that did it."""
         before = self.verdicts.get(entry["id"])
         same = before in (None, entry["verdict"])
-        return {**entry, "before": before, "change": "" if same else self.changes.get(entry["id"], _UNTOLD)}
+        return {**entry, "before": before, "change": "" if same else self.changes.get(entry["id"], _UNKNOWN)}
 
 
 def read_before(study: str) -> Before:

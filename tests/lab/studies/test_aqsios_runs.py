@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from headgate.policies.registry import make_policy
-from headgate_lab.studies.aqsios import STUDY, TABLE, points
+from headgate_lab.studies.aqsios import LONG_SEEDS, OTHER_SEEDS, STUDY, TABLE, points
 from headgate_lab.studies.aqsios.charts import charts
 from headgate_lab.studies.aqsios.quantities import PARAMETERS, Runs
 from headgate_lab.studies.aqsios.runs import run_point
@@ -17,6 +17,7 @@ from headgate_lab.studies.study import Profile
 from headgate_lab.studies.sweep import sweep
 from tests.lab.studies.aqsios_worlds import (
     FULL,
+    World,
     compared,
     judged,
     kind,
@@ -50,8 +51,20 @@ def test_a_coarse_profile_leaves_out_long_runs() -> None:
 
 def test_what_overloads_a_class_is_never_shortened() -> None:
     short = points(Profile("short", tuples=100, seeds=1))
-    assert {one["tuples"] for one in short if one["scheduler"] in ("PCT", "PCT_S", "WeHR")} == {10_000}
+    assert {one["tuples"] for one in short if one["scheduler"] in ("PCT", "PCT_S", "WeHR", "CQC single")} == {10_000}
     assert {one["tuples"] for one in short if one["workload"] == "3D_6" and one["scheduler"] == "MBD"} == {100}
+
+
+def test_what_takes_longest_has_fewer_seeds() -> None:
+    def seeds(**where: object) -> set[int]:
+        return {one["seed"] for one in listed if where.items() <= one.items()}
+
+    listed = points(Profile("five seeds", tuples=100, seeds=5))
+    assert seeds(workload="3D_6", scheduler="MBD") == set(range(5))
+    assert seeds(workload="5L") == seeds(profile="pr-change") == seeds(workload="5O_4") == set(range(LONG_SEEDS))
+    assert seeds(workload="5G_4", low=1, in_step=True, scheduler="MBD_DSP", variant="") == set(range(LONG_SEEDS))
+    assert seeds(scheduler="MOL real") == seeds(variant="taken back") == set(range(OTHER_SEEDS))
+    assert {one["seed"] for one in points(Profile("one seed", tuples=100, seeds=1))} == {0}
 
 
 @pytest.mark.parametrize(
@@ -65,6 +78,24 @@ def test_the_notes_say_how_the_dissertation_is_read(phrase: str) -> None:
 def test_headlines_name_claims() -> None:
     assert {claim for headline in STUDY.headlines for claim in headline.claims} <= set(IDS)
     assert {kind(claim) for headline in STUDY.headlines for claim in headline.claims} >= {"CQC", "ABD", "CMP", "UP"}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "world", "against"), [(("CMP",), compared, "MPRR"), (("CQC", "ABD"), on_cores, "HR")]
+)
+def test_headlines_with_checks_of_their_own_hold_as_published_and_can_fail(
+    kinds: tuple[str, ...], world: World, against: str
+) -> None:
+    def holds(slower: float) -> set[str]:
+        rows = [one | world(one) for one in points(FULL, [asked for asked in TABLE if kind(asked.id) in kinds])]
+        for one in (one for one in rows if one["scheduler"] in (against, "ABD")):
+            one |= {name: value * slower for name, value in one.items() if name.startswith(("mean_", "weighted_mean"))}
+        results = SweepResults(rows)
+        checked = [headline.entry(results, []) for headline in STUDY.headlines if headline.check]
+        return {one["holds"] for one in checked if "not known" not in one["measured"]}
+
+    assert holds(1.0) == {"holds"}
+    assert "does not hold" in holds(0.1 if against == "MPRR" else 10.0)
 
 
 def test_tiny_runs_from_end_to_end(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -204,7 +205,8 @@ def test_the_points() -> None:
     keys = [(p["seed"], p["load"], p["policy"], p["setting"], p["memory_s"]) for p in listed]
     assert len(set(keys)) == len(keys)
     assert {p["seed"] for p in listed if p["setting"] != BASE} == {0, 1}
-    assert {p["memory_s"] for p in listed if p["policy"] == "threshold"} == set(MEMORIES_S)
+    thresholds = {(p["memory_s"], p["seed"]) for p in listed if p["policy"] == "threshold"}
+    assert thresholds == set(product(MEMORIES_S, (0, 1)))
     assert {p["policy"] for p in listed} == {*COMPARED, *CONTEXT, "threshold"}
     assert {p["setting"] for p in points(Profile("quick", 10, 2, coarse=True))} == {BASE}
     assert {p["seconds"] for p in points(STUDY.full) if p["setting"] == BASE} == {4000.0}

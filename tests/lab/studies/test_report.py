@@ -167,7 +167,7 @@ def test_a_verdict_that_changed_tells_which_change_did_it(tmp_path: Path) -> Non
     assert [claim["before"] for claim in claims] == ["refuted"] * 3
     text = (tmp_path / "report.md").read_text()
     assert "| T-C1 | refuted | reproduced | another workload |" in text
-    assert "| T-C4 | refuted | inconclusive | not told: a run of another size, or chance |" in text
+    assert "| T-C4 | refuted | inconclusive | not known: a run of another size, or chance |" in text
     assert "| T-C3 | refuted | refuted" not in text
     assert "Before: some day." in text
 

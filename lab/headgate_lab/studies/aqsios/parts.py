@@ -29,6 +29,10 @@ class Part:
         """The values by seed; a single nan if nothing was run."""
         return list(self.quantity.by_seed(found).values()) or [math.nan]
 
+    def criterion(self, found: Found) -> Criterion:
+        """What is judged."""
+        return self.rule(self.what, self.samples(found))
+
     def measured(self, found: Found) -> bool:
         """Is there anything to be shown?"""
         return bool(self.quantity.runs or self.quantity.by_seed(found))
@@ -160,7 +164,7 @@ class Asked:
         return replace(finding, measured="; ".join([finding.measured, *others]))
 
     def _finding(self, found: Found) -> Finding:
-        criteria = [part.rule(part.what, part.samples(found)) for part in self.parts]
+        criteria = [part.criterion(found) for part in self.parts]
         texts = [means_of(run, found) for run in self.runs]
         if len(self.parts) <= MOST_SHOWN:
             texts += [f"{part.what}: {shown(part.samples(found))}" for part in self.parts if part.measured(found)]

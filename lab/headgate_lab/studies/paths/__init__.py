@@ -27,7 +27,7 @@ STUDY = Study(
     name="paths",
     title="Path capacity, segments, Chain and Threshold",
     source=f"{PAPER}, section 5",
-    full=Profile("full", tuples=10_000, seeds=10),
+    full=Profile("full", tuples=10_000, seeds=8),
     quick=Profile("quick", tuples=100, seeds=3, coarse=True),
     points=points,
     run=run_point,

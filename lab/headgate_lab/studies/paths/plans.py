@@ -41,8 +41,8 @@ class Numbers:
     for a few joins, and that "the leaf nodes are the operators that have faster processing capacities and less
     selectivity in the system" (section 3.3)."""
 
-    cheapest_s: float = 5e-6  # costs are log-uniform from here
-    dearest_s: float = 200e-6  # to here
+    lowest_cost_s: float = 5e-6  # costs are log-uniform from here
+    highest_cost_s: float = 200e-6  # to here
     least_times: float = 1.0  # an operator above a leaf costs such a draw times a factor from here
     most_times: float = 1.0  # to here
     least_passed: float = 0.05
@@ -124,7 +124,7 @@ def _node(shape: _Shape, drawn: Iterator[_Draws], numbers: Numbers) -> DrawnOper
 
 
 def _operator(inputs: tuple[DrawnOperator | int, ...], draws: _Draws, numbers: Numbers) -> DrawnOperator:
-    cost = numbers.cheapest_s * (numbers.dearest_s / numbers.cheapest_s) ** draws.cost
+    cost = numbers.lowest_cost_s * (numbers.highest_cost_s / numbers.lowest_cost_s) ** draws.cost
     most = numbers.leaves_pass if draws.leaf else numbers.most_passed
     passed = numbers.least_passed + draws.share * (most - numbers.least_passed)
     if not draws.leaf:

@@ -24,7 +24,15 @@ CLASS = "normal"
 HIGHEST = 0.95  # the highest load
 SURGE = (0.5, 0.6)  # the part of a phase with higher rates: 400 of 4,000 s, as from 12,400 to 12,800 s in the report
 MOST_IN_SURGE = 0.5  # of the work of a phase: it needs something left for the rest of the time
-NUMBERS = ("cheapest_s", "dearest_s", "least_times", "most_times", "leaves_pass", "growing_joins", "leaves_first")
+NUMBERS = (
+    "lowest_cost_s",
+    "highest_cost_s",
+    "least_times",
+    "most_times",
+    "leaves_pass",
+    "growing_joins",
+    "leaves_first",
+)
 EVEN, UNEVEN = (1.0,) * STREAMS, tuple(float(number) for number in range(1, STREAMS + 1))
 
 

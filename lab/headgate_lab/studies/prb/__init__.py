@@ -26,7 +26,7 @@ STUDY = Study(
         Headline("the same with expensive operators", "take prb: below rb however much one costs", ("PRB-C10",)),
         Headline(
             "the same where interrupting a call costs",
-            "take prb while a transition costs less than a sixth of the expensive operator",
+            "take prb while a transition costs less than about a sixth of the expensive operator",
             ("PRB-C14",),
         ),
         Headline(
