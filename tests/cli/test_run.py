@@ -25,7 +25,7 @@ class StandIn:
 
     rehearse: bool | None = None
 
-    def __init__(self, app: Any, announce: Any, record: Any = None, force: bool = False) -> None:
+    def __init__(self, app: Any, announce: Any, record: Any = None, force: bool = False, fresh: bool = False) -> None:
         self.steps.clear()
         StandIn.rehearse = app.rehearse
         announce("starting Spark")

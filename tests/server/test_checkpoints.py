@@ -182,6 +182,7 @@ def counts(client: hg.Client, query: str) -> list[int]:
     return [row["n"] for row in client.results(query).to_arrow().to_pylist()]
 
 
+@pytest.mark.nightly  # three servers are started, each with a JVM
 def test_acknowledged_rows_are_counted_once_over_a_kill_and_a_stop(tmp_path: Path) -> None:
     """Rows of a stream with a log come back even if no checkpoint has them; SIGTERM takes a checkpoint of all."""
     folder = tmp_path / "data"

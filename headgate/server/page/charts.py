@@ -201,7 +201,9 @@ def _frame(colors: Palette, legend: list[str] | None) -> Options:
             "type": "scroll",
             "top": 0,
             "left": 0,
-            "itemWidth": 20,  # a piece of the line, so that promises are dashed here, too
+            "icon": "roundRect",
+            "itemWidth": 14,
+            "itemHeight": 4,
             "textStyle": {"color": colors.text, "fontSize": 12},
             "pageTextStyle": {"color": colors.text},
         },
