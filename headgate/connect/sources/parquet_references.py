@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 
 from headgate.connect.sources.base import without_stamps
 from headgate.connect.sources.kind import SourceContext
-from headgate.connect.sources.text_lengths import make_length_limit
+from headgate.connect.sources.limits import make_limits
+from headgate.connect.sources.time_jumps import JumpLimit
 from headgate.plan.arrow_values import is_in_range
 from headgate.plan.windows import Clock
 from headgate.scheduling.reference import Reference, refer
@@ -44,8 +45,10 @@ class ReadableFile:
 def readable_file(path: Path, context: SourceContext) -> ReadableFile | None:
     """What a file says about itself. None: its rows must pass the driver, which can convert and refuse values."""
     schema, stream = context.schema, context.stream
-    if CHANGE in schema.names or make_length_limit(stream.schema) or not _UNSAFE.isdisjoint(str(path)):
+    if CHANGE in schema.names or not _UNSAFE.isdisjoint(str(path)):
         return None
+    if any(not isinstance(limit, JumpLimit) for limit in make_limits(stream)):
+        return None  # such as NOT NULL, or the length of a text: whether a row keeps to it is seen row by row
     if stream.max_jump_s is not None and stream.clock is Clock.LOGICAL:
         return None  # whether a time is too far ahead depends on the tuples before
     try:
@@ -55,8 +58,6 @@ def readable_file(path: Path, context: SourceContext) -> ReadableFile | None:
         return None  # whoever reads it in the driver reports it
     for field in without_stamps(schema):
         at = columns.get_field_index(field.name)
-        if not field.nullable:
-            return None  # whether a value is missing is seen row by row
         last = _now(field.type) if field.name == context.time_column and stream.max_jump_s is not None else None
         if at < 0 or columns.field(at).type != field.type or not _in_range(found, field, last):
             return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import headgate as hg
+from headgate.application.checked import RunLimits
 from headgate.runtime.spark.calls.ways import Ways
 from headgate.runtime.spark.engine import SparkRuntime
 from headgate.runtime.spark.launch.session import start_spark
@@ -70,8 +70,7 @@ def _join(spark: Any, asked: dict[str, Any]) -> dict[str, Any]:
     app.query("pairs", JOIN, sink={"kind": "memory"})
     runtime = SparkRuntime(app.checked(), spark, ways=Ways(referred_rows=10_000))
     runtime.start()
-    while not runtime.core.idle and not runtime.errors:
-        time.sleep(0.05)
+    runtime.wait(RunLimits(until_idle=True))
     seconds, report = runtime.now(), runtime.stop()
     if report["errors"]:
         raise RuntimeError(f"the join failed: {report['errors']}")

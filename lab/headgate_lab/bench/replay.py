@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import headgate as hg
+from headgate.application.checked import RunLimits
 from headgate.runtime.spark.calls.ways import Ways
 from headgate.runtime.spark.engine import SparkRuntime
 
@@ -78,8 +79,7 @@ def headgate_replay(spark: SparkSession, folder: Path, query: str) -> Replayed:
     runtime = SparkRuntime(app.checked(), spark, ways=Ways(referred_rows=10_000))
     runtime.start()
     try:
-        while not runtime.core.idle and not runtime.errors:
-            time.sleep(0.005)
+        runtime.wait(RunLimits(until_idle=True))
         seconds = runtime.now()
     finally:
         report = runtime.stop()
