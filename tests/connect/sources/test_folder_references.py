@@ -23,10 +23,10 @@ BEGIN = datetime(2024, 3, 1, tzinfo=UTC)
 TYPES = {"k": pa.int32(), "t": pa.timestamp("us", tz="UTC")}
 
 
-def write(folder: Path, name: str, first: int, rows: int, **more: Any) -> None:
+def write(folder: Path, file: str, first: int, rows: int, **more: Any) -> None:
     columns = {"k": list(range(first, first + rows)), "t": [BEGIN + timedelta(seconds=n) for n in range(rows)]} | more
     arrays = [pa.array(values, TYPES.get(column)) for column, values in columns.items()]
-    pq.write_table(pa.Table.from_arrays(arrays, names=list(columns)), folder / name, row_group_size=4)
+    pq.write_table(pa.Table.from_arrays(arrays, names=list(columns)), folder / file, row_group_size=4)
 
 
 def opened(folder: Path, schema: str = SCHEMA, resume: Any = None, **more: Any) -> ReferringSource:
