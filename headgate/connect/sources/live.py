@@ -112,7 +112,10 @@ class LiveSource:
         self._now = now
         if self._closed or not isinstance(self._reader, ReferringReader):
             return None
-        return self._reader.refer(self._position_of_next, now, self._given, least, most)
+        place = self._position_of_next
+        if self._block is not None and not self._taken:
+            place = self._block.place(0)  # the reader is beyond the block, which was only looked at
+        return self._reader.refer(place, now, self._given, least, most)
 
     def skip(self, reference: Reference) -> None:
         """See `ReferringSource`."""

@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from headgate.connect.sources import SourceContext
 from headgate.connect.sources.base import ReferringSource, can_refer
@@ -84,6 +86,27 @@ def test_a_reference_has_the_tuples_that_come_next(folder: Path, polls: int) -> 
     assert source.refer(2.0, 1, 5) == reference  # nothing was taken
     source.skip(reference)
     assert before + rows(reference) + delivered(source) == expected
+
+
+STEPS = st.lists(st.sampled_from(["look", "poll", "refer", "refer and skip"]), max_size=20)
+
+
+@given(steps=STEPS)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_in_any_order_each_tuple_comes_once(folder: Path, steps: list[str]) -> None:
+    source, expected, found = opened(folder), delivered(opened(folder)), []
+    for step in steps:
+        reference = source.refer(1.0, 1, 4) if "refer" in step else None
+        if step == "look":
+            assert source.exhausted is (len(found) == len(expected))
+        elif step == "poll":
+            table = source.poll(1.0, 3)
+            if table is not None:
+                found += list(zip(table.column("_sequence").to_pylist(), table.column("k").to_pylist(), strict=True))
+        elif step == "refer and skip" and reference is not None:
+            source.skip(reference)
+            found += rows(reference)
+    assert found + delivered(source) == expected
 
 
 def test_it_goes_on_behind_a_reference_after_a_restart(folder: Path) -> None:
