@@ -131,6 +131,8 @@ class Service:
         """The report as of now, as `headgate run --json` prints it."""
         found = self._run.report().to_dict()
         found["errors"] = {query: _without_rows(error) for query, error in found["errors"].items()}
+        for sink in found["sinks"].values():  # of a query that ended, too
+            sink["error"] = _without_rows(sink["error"])
         return found
 
     def decisions(self, n: int) -> list[dict[str, Any]]:

@@ -9,10 +9,10 @@ import pytest
 from headgate_lab.bench import chaos
 from headgate_lab.bench.chaos.application import SMALL, last_row, rows
 
-pytestmark = pytest.mark.spark
 
-
-@pytest.mark.parametrize("kills", [1, pytest.param(3, marks=pytest.mark.nightly)])
+@pytest.mark.spark
+@pytest.mark.nightly  # each life of the run starts Spark; a run that goes on is in `test_resume.py` every day
+@pytest.mark.parametrize("kills", [1, 3])
 def test_nothing_is_lost_or_repeated(kills: int) -> None:
     found = chaos.run(kills=kills, sizes=replace(chaos.SMALLEST, seed=kills))
     assert (found["lost"], found["repeated"], found["kills"]) == (0, 0, kills)
