@@ -11,8 +11,6 @@ WAYS = ("direct", "prepared", "partitioned", "reference")
 PARTITIONED_ROWS = 2_000_000
 PARTITIONED_BYTES = 64 * 2**20  # likewise; a leaf's data is sent with the task of a prepared job
 
-# With fewer rows at its disposal, a source delivers them through the driver.
-REFERRED_ROWS = 200_000
 MOST_REFERRED_ROWS = 4_000_000  # in one reference: calls over it must stay short enough for others to get their turn
 
 MEASURED_ROWS = 200_000  # below this, planning alone takes longer than partitions can save
@@ -27,7 +25,9 @@ class Ways:
 
     direct: bool = True
     partitioned_rows: int = PARTITIONED_ROWS  # 0: every call goes over partitions
-    referred_rows: int | None = REFERRED_ROWS  # as many available rows pass by reference; None: rows never do
+    referred_rows: int | None = (
+        None  # as many available rows pass by reference; None: rows never do (docs/references.md)
+    )
     driver_share: float | None = None  # of the driver's cores that direct calls may use; None: see `direct.places`
 
     def fits_one_partition(self, rows: int, size: int) -> bool:
