@@ -25,9 +25,7 @@ class Ways:
 
     direct: bool = True
     partitioned_rows: int = PARTITIONED_ROWS  # 0: every call goes over partitions
-    referred_rows: int | None = (
-        None  # as many available rows pass by reference; None: rows never do (docs/references.md)
-    )
+    referred_rows: int | None = None  # so many available rows pass by reference; None: none do
     driver_share: float | None = None  # of the driver's cores that direct calls may use; None: see `direct.places`
 
     def fits_one_partition(self, rows: int, size: int) -> bool:
