@@ -41,11 +41,6 @@ class PythonDataSource(SourceKind):
     interval: Duration = 0.1
 
     @property
-    def in_time(self) -> bool:
-        """See `SourceKind`."""
-        return True
-
-    @property
     def live(self) -> bool:
         """See `SourceKind`."""
         return True

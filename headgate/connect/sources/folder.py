@@ -52,11 +52,6 @@ class Folder(SourceKind):
         """See `SourceKind`: the folder, since any file in it may be read."""
         return [str(Listing(Path(), self.path).folder)]
 
-    @property
-    def in_time(self) -> bool:
-        """See `SourceKind`."""
-        return False
-
     def check(self, stream: Stream, place: str, folder: Path) -> None:
         """See `SourceKind`. The first file is looked into, if there is one."""
         if self._format() is None:

@@ -113,5 +113,5 @@ class SourceKind(Connector):
 
     @property
     def in_time(self) -> bool:
-        """Do its tuples arrive over time? False: all are there at once."""
-        return False
+        """Do its tuples arrive over time, as those of a live source do? False: all are there at once."""
+        return self.live

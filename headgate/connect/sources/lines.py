@@ -37,11 +37,6 @@ class LineSource(SourceKind, LineFormat):
     torn_counts: ClassVar[bool] = False  # is a last line without an end a row? Not where a broken connection cuts lines
 
     @property
-    def in_time(self) -> bool:
-        """See `SourceKind`."""
-        return True
-
-    @property
     def live(self) -> bool:
         """See `SourceKind`."""
         return True

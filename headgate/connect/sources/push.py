@@ -34,11 +34,6 @@ class Push(SourceKind):
         return [self.log] if isinstance(self.log, str) else []
 
     @property
-    def in_time(self) -> bool:
-        """See `SourceKind`."""
-        return True
-
-    @property
     def live(self) -> bool:
         """See `SourceKind`."""
         return True
@@ -62,11 +57,6 @@ class OpenPush(SourceKind):
     channel: Any
     memory: MemorySize = MEMORY
     log: bool | Filled | None = None
-
-    @property
-    def in_time(self) -> bool:
-        """See `SourceKind`."""
-        return True
 
     @property
     def live(self) -> bool:
